@@ -35,7 +35,7 @@ from api.upkeep.snapshot_maker import SnapshotMaker
 from api.upkeep.upkeep import Upkeep, UpkeepOptions
 from controller.decisions.context import Settings
 from controller.decisions.tokens import SECRET_KEY
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.errors import FencedError, Outcome
 from replay.timeline import Timeline
 

@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 from controller.timers import TIMERS
-from metadata_log.fs import OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.segment_file import SegmentFile
+from metadata_log.files.fs import OsFs
+from metadata_log.format.segment_file import SegmentFile
+from metadata_log.reader.log_reader import LogReader
 from records.envelope import Origin
 
 _EVENTS = ("alter partition", "heartbeat", "register", "report deletions")

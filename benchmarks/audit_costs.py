@@ -16,7 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.generated import generated_mirror
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.audit.audit import Audit, Range
 from replay.audit.committed_files import committed_files
 from replay.audit.digest import audit_digest

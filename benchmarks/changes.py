@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable, Iterator
 
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.avro.codec import encode_rows
 from records.base import Uuid
 from records.envelope import Envelope

@@ -23,11 +23,11 @@ from controller.decisions.context import Context, Settings
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.topics import CreateTopics, NewTopic, TopicResult, create_topics
 from controller.results.result import ControllerResult
-from metadata_log.batch import NewBatch
-from metadata_log.clock import SystemClock
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.clock import SystemClock
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.errors import RequestError
 from replay.loader import load_image

@@ -15,7 +15,7 @@ from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, re
 from controller.decisions.sessions import Sessions
 from controller.pipeline.latest import Latest, State
 from controller.results.result import ControllerResult
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature

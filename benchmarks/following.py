@@ -15,10 +15,10 @@ from contextlib import aclosing
 from pathlib import Path
 
 from benchmarks.harness import Result
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.follow import follow
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.follow import follow
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 
 _APPENDS = 500

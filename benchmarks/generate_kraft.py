@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.cluster_history import history
 from benchmarks.cluster_state import HistoryBatch
-from metadata_log.kraft.batch_codec import encode_batch
-from metadata_log.kraft.names import (
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.kraft_format.names import (
     LEADER_EPOCHS,
     META_PROPERTIES,
     PARTITION_DIRECTORY,

@@ -13,9 +13,9 @@ from benchmarks import cluster_history, cluster_state
 from benchmarks.cluster_history import history
 from benchmarks.own_log import CLUSTER_ID
 from benchmarks.unsynced_fs import UnsyncedFs
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.avro.schema import envelope_schema_json
 
 _SEED = 20_261_121

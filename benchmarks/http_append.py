@@ -32,7 +32,7 @@ from benchmarks.peers.server_process import (
 )
 from benchmarks.server_cost import Cost, cost_result
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 
 _CALLERS = 64
 _ROUNDS = 7

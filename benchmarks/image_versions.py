@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.harness import Result
 from benchmarks.new_partition import new_partition
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record, Uuid
 from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord

@@ -23,7 +23,7 @@ from benchmarks.partitions_log import moves, write_partitions_log
 from benchmarks.peers.server_process import LOOPBACK, cpu_s, free_port, listens, running
 from benchmarks.server_cost import Cost
 from controller.decisions.topics import CreateTopics, NewTopic
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 
 PARTITIONS = 100_000
 """Few enough for a run of all benches."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.harness import Result
 from benchmarks.large_log import MB, make_large_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 
 _SIZES_MB = (32, 256)
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)

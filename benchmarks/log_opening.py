@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.harness import Result, milliseconds
 from benchmarks.large_log import MB, make_large_log, opened
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.loader import load_image
 
 _SIZES_MB = (16, 64, 256)

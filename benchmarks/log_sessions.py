@@ -10,7 +10,7 @@ from typing import Protocol
 from api.requests.wire_requests import WireAnswer, WireRequest
 from api.socket.requests import SessionOf
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.errors import RequestError
 
 

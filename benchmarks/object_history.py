@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.generated_log import generated_log
 from benchmarks.harness import Result, Timed, milliseconds
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from replay.time_travel.objects import parse_object

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from benchmarks.changes import batches, partition_changes
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 
 CLUSTER_ID = "benchmark"
 

@@ -11,10 +11,10 @@ from benchmarks.controller_cluster import DecidedCluster
 from benchmarks.new_partition import new_partition
 from benchmarks.unsynced_fs import UnsyncedFs
 from controller.decisions.ids import new_id
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
-from metadata_log.log import MetadataLog
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.brokers import BrokerEndpoint, RegisterBrokerRecord
 from records.partitions import PartitionChangeRecord

@@ -17,9 +17,9 @@ from api.socket.client import SocketClient
 from benchmarks.harness import Result, Timed, milliseconds
 from benchmarks.own_log import CLUSTER_ID
 from controller.authorization.caller import Caller
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ConfigRecord
 
 _BROKER = 4

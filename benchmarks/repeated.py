@@ -16,7 +16,7 @@ from api.clients.client import MetadataClient
 from api.running import ServeOptions, serving
 from benchmarks.harness import Result
 from controller.decisions.namespaces import CreateNamespace
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 
 _REQUESTS = 100
 _OTHER_COMMITS = 1_100

@@ -6,7 +6,7 @@ import fastavro
 
 from benchmarks.generated import RECORDS, generated_mirror
 from benchmarks.harness import Result, rate, time_in_turn
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.loader import load_image
 
 

@@ -14,10 +14,10 @@ from benchmarks.harness import Result
 from benchmarks.new_partition import new_partition
 from benchmarks.own_log import CLUSTER_ID
 from controller.wire import from_wire, to_wire
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord
 from records.partitions import PartitionChangeRecord

@@ -40,7 +40,7 @@ from controller.authorization.acls import AclAuthorizer
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from controller.decisions.context import Settings
 from controller.wire import ITEMS_MAX
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from records.base import Record
 from records.kafka.layout import ArrayOf, FieldType, Layout
 

@@ -11,8 +11,8 @@ from api.upkeep.snapshot_maker import SnapshotMaker
 from benchmarks.generated_log import generated_log
 from benchmarks.harness import Result
 from controller.authorization.caller import Caller
-from metadata_log.batch import NewBatch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
 from records.configs import ConfigRecord
 from replay.timeline import Timeline
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.generated import generated_mirror
 from benchmarks.harness import Result, milliseconds, time_in_turn
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from replay.snapshot.database import default_url

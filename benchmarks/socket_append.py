@@ -27,8 +27,8 @@ from benchmarks.peers.etcd import Etcd
 from benchmarks.peers.server_process import LOOPBACK, PeerMissing, free_port, listens, running
 from benchmarks.peers.zookeeper import ZooKeeper
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
 
 _CALLERS = 64
 _ROUNDS = 7

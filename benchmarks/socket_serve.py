@@ -22,7 +22,7 @@ from benchmarks.peers.server_process import PeerMissing
 from benchmarks.server_cost import Cost, cost_result
 from benchmarks.socket_append import PEERS, OverSocket
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.configs import ConfigRecord
 
 _CALLERS = 64

@@ -11,8 +11,8 @@ from pathlib import Path
 from api.socket.server import serve_socket
 from benchmarks.log_sessions import sessions_on
 from benchmarks.own_log import CLUSTER_ID
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 
 
 async def serve(directory: Path, port: int) -> None:

@@ -6,7 +6,7 @@ import fastavro
 
 from benchmarks.generated import generated_mirror
 from benchmarks.harness import Result, rate, time_in_turn
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.audit.committed_files import committed_files
 from replay.audit.log_frame import open_log
 from replay.audit.session import session

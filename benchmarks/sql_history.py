@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.generated_log import write_log
 from benchmarks.harness import Result, milliseconds, time_in_turn
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.loader import load_image
 from replay.sql_history.store import HistoryStore, default_url
 from replay.sql_sync import sync

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.harness import Contender, Result
-from metadata_log.fs import OsFs
+from metadata_log.files.fs import OsFs
 
 SYNC = "sync"
 # About what one record takes on disk.

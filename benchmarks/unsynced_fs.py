@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from metadata_log.fs import File, OsFile, OsFs
+from metadata_log.files.fs import File, OsFile, OsFs
 
 
 class _UnsyncedFile(OsFile):

@@ -19,7 +19,7 @@ from controller.decisions.context import Settings
 from controller.forks.changes import Changes
 from controller.forks.fork import Fork
 from controller.forks.recorded import settings_before
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.loader import load_image
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.store import SnapshotStore

@@ -43,9 +43,9 @@ from controller.results.decided_batch import DecidedBatch
 from controller.results.refusals import overloaded
 from controller.results.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction
-from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
-from metadata_log.request_window import has_id
+from metadata_log.writer.clock import Clock
+from metadata_log.writer.request_window import has_id
 from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError, UnavailableError

@@ -26,8 +26,8 @@ from controller.results.changed_versions import ObjectVersion, changed_versions
 from controller.results.decided_batch import CheckedBatch, DecidedBatch
 from controller.results.refusals import overloaded
 from controller.results.result import ControllerResult
-from metadata_log.clock import Clock
-from metadata_log.request_window import is_repeatable
+from metadata_log.writer.clock import Clock
+from metadata_log.writer.request_window import is_repeatable
 from records.base import Record
 from records.envelope import Asked, Origin
 from replay.image.metadata import MetadataImage

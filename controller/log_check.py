@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 
 from controller.invariants.history import InvariantWatch, Key, Violation, begun
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from replay.expressions.bisect import holds
 from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression

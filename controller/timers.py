@@ -28,7 +28,7 @@ from controller.decisions.elections import balance_leaders, elect_unclean_leader
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.partition_removal import advance_removals
 from controller.decisions.tokens import check_interval_ms, remove_expired_tokens
-from metadata_log.clock import Clock
+from metadata_log.writer.clock import Clock
 from records.envelope import Origin
 from records.errors import MetadataLogError
 

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.position import Position
+from metadata_log.format.batch import Batch
+from metadata_log.reader.position import Position
 from records.control import NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import (

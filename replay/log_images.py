@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, images, load_image

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from metadata_log.batch import Batch
-from metadata_log.manifest import Kind
-from metadata_log.needles import Needles
+from metadata_log.format.batch import Batch
+from metadata_log.format.manifest import Kind
+from metadata_log.format.needles import Needles
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,

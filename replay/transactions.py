@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from records.control import (
     AbortTransactionRecord,

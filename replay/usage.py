@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
-from metadata_log.log_reader import LogReader
-from metadata_log.names import file_kind
+from metadata_log.files.names import file_kind
+from metadata_log.reader.log_reader import LogReader
 from records.avro.codec import encode_rows, payload_size
 from records.base import Record, Uuid
 from records.configs import ConfigRecord

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from api.cli.audit_answers import rows_of
 from api.cli.main import run
 from api.cli.output import value_text
-from metadata_log.batch import Batch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.configs import ClientQuotaRecord, EntityData
 from records.envelope import Envelope, Origin

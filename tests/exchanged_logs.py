@@ -7,9 +7,9 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Uuid
 from records.topics import TopicRecord
 from tests.own_logs import SteadyClock

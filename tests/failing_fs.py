@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from metadata_log.fs import File, Fs, Lock, OsFs
+from metadata_log.files.fs import File, Fs, Lock, OsFs
 
 _T = TypeVar("_T")
 

@@ -9,7 +9,7 @@ import copy
 import random
 from collections.abc import Sequence
 
-from metadata_log.batch import Batch, offsets_covered
+from metadata_log.format.batch import Batch, offsets_covered
 from records import control
 from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from controller.decisions.features import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record
 from records.brokers import BrokerEndpoint
 from records.configs import ClientQuotaRecord, ConfigRecord, EntityData, FeatureLevelRecord

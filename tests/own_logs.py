@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.envelope import Origin
 from tests.histories import random_history
 

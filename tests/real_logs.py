@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from metadata_log.kraft.directory import open_directory
-from metadata_log.kraft.names import PARTITION_DIRECTORY
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY
 
 _SHARED = Path(__file__).parents[2] / "shared"
 REAL_LOGS = Path(os.environ.get("METALOG_REAL_LOGS", _SHARED / "kraft-logs"))

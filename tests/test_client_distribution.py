@@ -18,8 +18,8 @@ from socketserver import BaseRequestHandler, ThreadingTCPServer
 import pytest
 
 from api.http.options import HttpOptions
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.control import NoteRecord
 from tests.api.kafka.servers import server
 from tests.api.services import serving

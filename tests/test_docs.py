@@ -12,12 +12,12 @@ from _pytest.mark import ParameterSet
 from api.cli.admin.nouns import NOUNS, verbs
 from api.cli.app import complete_app
 from api.cli.main import load_commands
-from metadata_log.block import BlockEncoder
-from metadata_log.commit_mark import CommitMark
+from metadata_log.format.block import BlockEncoder
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.format.manifest import Kind, Manifest
+from metadata_log.format.offset_index import IndexEntry
+from metadata_log.format.segment import SegmentHeader, decode_header
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
-from metadata_log.manifest import Kind, Manifest
-from metadata_log.offset_index import IndexEntry
-from metadata_log.segment import SegmentHeader, decode_header
 from records.avro import codec
 from records.envelope import Envelope, Origin
 from records.registry import RECORD_TYPES

@@ -10,7 +10,7 @@ import pytest
 from api import LocalAdmin, ServeOptions, Service, serving
 from controller import AddNote, Caller
 from metadata_log import LogReader, MirrorBuilder, create_log
-from metadata_log.log import MetadataLog
+from metadata_log.writer.log import MetadataLog
 from records import RequestError
 
 CLUSTER = "a-cluster"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from tests.api.services import serving
 from tests.forked_commands import METALOG
 from tests.processes import descriptor_limit

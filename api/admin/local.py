@@ -25,12 +25,12 @@ from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.pipeline.pending_answers import Answer
 from controller.wire import to_wire
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind
-from metadata_log.request_batches import first_batch
-from metadata_log.request_window import EarlierHash, RequestWindow
-from metadata_log.settling import settle
+from metadata_log.format.manifest import Kind
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.cut_off_log import settle
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.request_batches import first_batch
+from metadata_log.writer.request_window import EarlierHash, RequestWindow
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage

@@ -1,7 +1,7 @@
 """A log that stores nothing, on which a controller decides exactly as on the real log."""
 
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.clock import Clock, SystemClock
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.writer.clock import Clock, SystemClock
 
 
 class RehearsalLog:

@@ -9,7 +9,7 @@ import msgspec
 
 from api.broker.batches import LOG_APPEND_TIME
 from api.broker.compression import decompressed
-from metadata_log.kraft.batch import HEADER_SIZE, parse_header
+from metadata_log.kraft_format.batch import HEADER_SIZE, parse_header
 from records.errors import CorruptLogError
 from records.varint import decode_long
 

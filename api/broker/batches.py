@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from metadata_log.kraft.batch import (
+from metadata_log.kraft_format.batch import (
     CRC_START,
     HEADER_SIZE,
     LENGTH_END,

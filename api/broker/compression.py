@@ -7,7 +7,7 @@ from typing import Any
 import cramjam
 import lz4.frame
 
-from metadata_log.zstd_frame import zstd
+from metadata_log.format.zstd_frame import zstd
 from records.errors import CorruptLogError
 
 _CHUNK_SIZE_BYTES = 4 * 1024

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from metadata_log.kraft.batch import NO_PRODUCER, BatchHeader
+from metadata_log.kraft_format.batch import NO_PRODUCER, BatchHeader
 from records.errors import RequestError
 
 BATCHES_KNOWN = 5

@@ -8,7 +8,7 @@ from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory, remove
 from api.broker.replica import Replica
 from api.broker.replica_registry import ReplicaRegistry
-from metadata_log.clock import SystemClock
+from metadata_log.writer.clock import SystemClock
 from records.base import ZERO_UUID, Uuid
 from records.text import uuid_text
 

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 
 
 class AppendTarget(Protocol):

@@ -11,7 +11,7 @@ from api.cli.append_target import AppendTarget
 from api.cli.file_request import FileRequest, last_known
 from api.requests.record_lines import LineBatch
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError
 

@@ -130,7 +130,7 @@ class Source(NamedTuple):
         from msgspec import UNSET
         from msgspec.structs import replace
 
-        from metadata_log.log_reader import LogReader
+        from metadata_log.reader.log_reader import LogReader
 
         if self.server is not None:
             from api.questions.descriptions import FEATURES
@@ -161,7 +161,7 @@ class Source(NamedTuple):
         from api.cli.reading import offset_of
         from api.cli.snapshot_database import named_timeline
         from api.questions.past import Past
-        from metadata_log.log_reader import LogReader
+        from metadata_log.reader.log_reader import LogReader
 
         assert self.log is not None, "a log is read"
         with LogReader.open(self.log) as reader:

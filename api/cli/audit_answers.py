@@ -36,8 +36,8 @@ def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
     from pyarrow.parquet import write_table
 
     from api.documents.audits import RowsWritten
-    from metadata_log.care.store import open_store
-    from metadata_log.names import MANIFEST
+    from metadata_log.files.names import MANIFEST
+    from metadata_log.stores.store import open_store
     from records.errors import RequestError
 
     store = open_store(to.removeprefix("file://"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from api.documents.audits import AuditRows, RowsWritten
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.audit.audit import Audit, Range
 
 _ROWS_MAX = 1_000

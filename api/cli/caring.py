@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from api.documents.logs import Known
     from metadata_log.care.findings import Finding, Inspection
     from metadata_log.care.repair import RepairResult
-    from metadata_log.fs import ByteStore
-    from metadata_log.log_reader import LogReader
+    from metadata_log.files.fs import ByteStore
+    from metadata_log.reader.log_reader import LogReader
     from replay.care.proof import Proof
 
 
@@ -56,12 +56,12 @@ def verify(log: LogPlace, json: Json = False) -> int:
     of it.
     """
     from metadata_log.care.inspection import bytes_to_inspect, inspect_log
-    from metadata_log.care.store import open_store
+    from metadata_log.stores.store import open_store
 
     store = open_store(log)
     fs, directory = store.pinned(), store.directory
     if not store.names():
-        from metadata_log.manifest import read_manifest
+        from metadata_log.format.manifest import read_manifest
 
         read_manifest(fs, directory)
     with bytes_progress("verifying", bytes_to_inspect(fs, directory)) as advance:
@@ -84,7 +84,7 @@ def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof |
     damage.
     """
     from metadata_log.care.findings import Finding
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from records.errors import CorruptLogError
     from replay.care.proof import prove
 
@@ -177,7 +177,7 @@ def repair(
     """
     from metadata_log.care.inspection import bytes_to_inspect
     from metadata_log.care.repair import repair as write_copy
-    from metadata_log.fs import OsFs
+    from metadata_log.files.fs import OsFs
     from records.errors import RequestError
     from replay.care.proof import prove
 

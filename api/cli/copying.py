@@ -12,9 +12,9 @@ from api.cli.progress_bar import progress
 
 if TYPE_CHECKING:
     from metadata_log.care.backup import CopyResult
-    from metadata_log.care.committed import CommittedSegment
     from metadata_log.care.restore import RestoreResult, Splice
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.committed import CommittedSegment
+    from metadata_log.reader.log_reader import LogReader
     from replay.care.proof import Proof
     from replay.care.retain import RetainResult
 
@@ -32,8 +32,8 @@ def backup(log: Log, dest: Dest, json: Json = False) -> None:
     """
     from api.cli.reading import open_reader
     from metadata_log.care.backup import back_up, bytes_to_copy
-    from metadata_log.care.store import open_store
-    from metadata_log.fs import OsFs
+    from metadata_log.files.fs import OsFs
+    from metadata_log.stores.store import open_store
 
     fs, store = OsFs(), open_store(dest)
     with open_reader(log) as reader:
@@ -52,8 +52,8 @@ def archive(log: Log, dest: Dest, json: Json = False) -> None:
     from api.documents.logs import NothingArchived
     from metadata_log.care.archive import archive as copy_sealed
     from metadata_log.care.backup import bytes_to_copy
-    from metadata_log.care.store import open_store
-    from metadata_log.fs import OsFs
+    from metadata_log.files.fs import OsFs
+    from metadata_log.stores.store import open_store
 
     fs, store = OsFs(), open_store(dest)
     with open_reader(log) as reader:
@@ -109,9 +109,9 @@ def restore(
     """Make a log from a backup or archive, up to a point, and check it by replay."""
     from metadata_log.care.restore import Splice
     from metadata_log.care.restore import restore as write_log
-    from metadata_log.care.store import open_store
-    from metadata_log.fs import OsFs
-    from metadata_log.log_reader import LogReader
+    from metadata_log.files.fs import OsFs
+    from metadata_log.reader.log_reader import LogReader
+    from metadata_log.stores.store import open_store
     from replay.care.proof import check_equal, prove
 
     store = open_store(backup)
@@ -207,7 +207,7 @@ def retain(
     from api.cli.reading import log_about, offset_of, open_reader
     from api.documents.care import Retained
     from metadata_log.care.archive import check_archived
-    from metadata_log.fs import OsFs
+    from metadata_log.files.fs import OsFs
     from replay.care.retain import retain as move_start
     from replay.time_travel.points import names_offset
 

@@ -9,9 +9,9 @@ from controller.asked.asked import asked_settings
 from controller.demo.clock import SimulatedClock
 from controller.demo.options import DemoOptions
 from controller.demo.simulation import demo_controller, demo_settings, run_demo
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline

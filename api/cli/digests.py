@@ -18,7 +18,7 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
     """
     from api.cli.reading import offset_of
     from api.questions.past import Past
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.sql_history.store import HistoryStore, default_url
     from replay.sql_sync import check_confirmed, check_same_log
 
@@ -37,7 +37,7 @@ def by_spark(log: Path | str, at: str) -> Computed:
     from api.cli.reading import offset_of
     from api.cli.spark import spark_and_files
     from api.questions.past import Past
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
 
     with LogReader.open(log) as reader:
         past = Past(reader, resolve=offset_of)

@@ -11,7 +11,7 @@ from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.image.metadata import MetadataImage
 
 exporting = App(
@@ -65,7 +65,7 @@ def kraft(
     for Kafka's tools creates a state, or changes one state into another: `--since end --at P`
     undoes all changes after P.
     """
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
 
     if as_ not in _FORMS:
         raise bad_parameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")

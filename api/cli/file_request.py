@@ -16,7 +16,7 @@ import msgspec
 from api.cli.append_target import AppendTarget
 from api.cli.arguments import OFFSET_MAX
 from api.requests.record_lines import LINE_SIZE_BYTES_MAX, batch_count_max
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.control import NoOpRecord
 from records.envelope import Origin
 from records.errors import RequestError

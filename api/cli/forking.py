@@ -25,7 +25,7 @@ def fork(
     read.
     """
     from api.cli.reading import log_about, offset_of
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.care.fork import fork_log
 
     with LogReader.open(source) as reader:

@@ -11,7 +11,7 @@ from api.cli.output import print_json, print_line
 from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.progress_bar import progress
 from api.cli.typer_app import App
-from metadata_log.names import MANIFEST
+from metadata_log.files.names import MANIFEST
 
 if TYPE_CHECKING:
     from metadata_log.kraft.importer import ImportResult
@@ -69,10 +69,10 @@ def kraft(
     these records have no effect on the image.
     """
     from api.cli.reading import log_about, replayed
+    from metadata_log.format.kraft_tables import keep_tables, read_table_files
     from metadata_log.kraft.directory import open_directory
     from metadata_log.kraft.importer import import_directory
     from metadata_log.kraft.recorder import Recorder
-    from metadata_log.kraft.tables import keep_tables, read_table_files
 
     if noop not in ("collapse", "keep"):
         raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")

@@ -36,7 +36,7 @@ def init(log: Log, json: Json = False) -> None:
 
     from api.cli.reading import log_about
     from api.documents.logs import Made
-    from metadata_log.creation import create_log
+    from metadata_log.writer.creation import create_log
     from records.text import uuid_text
 
     cluster_id = uuid_text(secrets.token_bytes(16))

@@ -9,9 +9,9 @@ from api.security.callers import process_caller
 from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.log_reader import LogReader
-from metadata_log.settling import settle
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.cut_off_log import settle
 
 
 class _LocalTarget:

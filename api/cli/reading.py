@@ -11,7 +11,7 @@ from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
     from api.documents.logs import Place
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.about import About
     from replay.image.metadata import MetadataImage
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @contextmanager
 def open_reader(log: Path | str) -> "Iterator[LogReader]":
     """Open a log for reading, without a lock: a directory, or the URL of an archive."""
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
 
     with LogReader.open(log) as reader:
         yield reader

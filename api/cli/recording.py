@@ -12,9 +12,9 @@ import msgspec
 
 from api.cli.output import print_json_line, print_line, print_status
 from api.documents.recording import RecordedLine
-from metadata_log.kraft.following import follow_source
 from metadata_log.kraft.importer import Replaced
 from metadata_log.kraft.recorder import Recorder
+from metadata_log.kraft.source_follower import follow_source
 from metadata_log.limits import RECORD_GATHER_MS
 
 _LINE_INTERVAL_S = 10

@@ -9,7 +9,7 @@ from api.clients.connecting import connect
 from api.socket.appends import rows_request
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 
 
 class _KafkaTarget:

@@ -217,7 +217,7 @@ def serve(
     from api.upkeep.upkeep import UpkeepOptions
     from controller.decisions.context import Settings
     from controller.decisions.tokens import SECRET_KEY
-    from metadata_log.settling import seen_end
+    from metadata_log.writer.cut_off_log import seen_end
     from replay.time_travel.points import age_in
 
     if http_tokens is not None and http is None:

@@ -14,7 +14,7 @@ from api.cli.progress_bar import progress
 if TYPE_CHECKING:
     from api.documents.shrunk import ShrunkLog
     from api.questions.past import Past
-    from metadata_log.batch import Batch
+    from metadata_log.format.batch import Batch
     from replay.expressions.expression import Expression
     from replay.expressions.shrink import Atom, Shrunk
 
@@ -63,7 +63,7 @@ def shrink(
     from api.cli.shrunk_folder import LOG, TEST, new_folder, save_shrunk
     from api.documents.shrunk import NothingShrunk, ShrunkLog
     from api.questions.past import Past
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.expressions.expression import Expression
 
     parsed = Expression(expression)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
 from replay.care.saved_rows import save_new
 from replay.expressions.bisect import Flip

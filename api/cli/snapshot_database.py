@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.image.metadata import MetadataImage
     from replay.snapshot.info import SnapshotInfo
     from replay.snapshot.store import SnapshotStore

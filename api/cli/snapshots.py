@@ -22,7 +22,7 @@ from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.snapshot.store import SnapshotStore
 
 snapshots = App(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.cli.output import bytes_size_text, note
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.audit.session import copies_folder, is_small, session
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from api.documents.logs import HistorySynced, Place
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.image.metadata import MetadataImage
     from replay.sql_history.store import HistoryStore
     from replay.sql_sync import Synced
@@ -83,8 +83,8 @@ async def _follow(
     import asyncio
 
     from api.cli.reading import open_reader
-    from metadata_log.names import COMMIT_MARK
-    from metadata_log.wakeup import watch
+    from metadata_log.files.names import COMMIT_MARK
+    from metadata_log.reader.wakeup import watch
     from records.errors import UnavailableError
 
     said = ""

@@ -11,8 +11,8 @@ from api.cli.reading import offset_of
 from api.clients.connecting import connect
 from api.questions.past import Past
 from api.questions.rows import FollowRows, Row, first_followed, row_json
-from metadata_log.follow import follow
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.follow import follow
+from metadata_log.reader.log_reader import LogReader
 from records.errors import UnavailableError
 
 _WAIT_MS = 10_000

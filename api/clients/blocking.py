@@ -9,7 +9,7 @@ from api.clients.reconnecting import PATIENCE_S, ReconnectingClient
 from api.requests.wire_requests import AnswerPage
 from controller.decisions.request import Request
 from controller.pipeline.pending_answers import Answer
-from metadata_log.batch import AppendResult, Batch, NewBatch
+from metadata_log.format.batch import AppendResult, Batch, NewBatch
 
 A = TypeVar("A")
 T = TypeVar("T")

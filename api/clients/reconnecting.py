@@ -14,8 +14,8 @@ from api.clients.connecting import check_url, connect
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.request_window import is_repeatable
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.writer.request_window import is_repeatable
 from records.errors import FencedError, Outcome, RequestError, UnavailableError
 
 T = TypeVar("T")

@@ -28,7 +28,7 @@ from controller.asked.repeated_requests import check_request_id, identified
 from controller.decisions.outcome import Refusal
 from controller.pipeline.pending_answers import Answer as Done
 from controller.wire import to_wire
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.command_names import LOGGED_NAMES
 from records.errors import RequestError

@@ -29,7 +29,7 @@ from api.service.service import Service
 from api.upkeep.jobs import JobRuns
 from controller.descriptions.progress import applied_offsets
 from controller.descriptions.view import View
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.incidents.health import Health, health_of
 

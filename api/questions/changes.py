@@ -14,7 +14,7 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import holds_secrets, redact_field, redact_label
 from api.questions.rows import origin_json
-from metadata_log.manifest import Kind
+from metadata_log.format.manifest import Kind
 from records.envelope import Envelope
 from records.errors import RequestError
 from replay.name_patterns import is_pattern, name_matcher

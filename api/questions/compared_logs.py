@@ -10,13 +10,13 @@ from typing import TypeVar
 import msgspec
 
 from api.questions.compared_nodes import ComparedNode, Divergence, NodesCompared, NotOnAll
+from metadata_log.files.names import MANIFEST
 from metadata_log.kraft.batch_index import BatchIndex, index_directory, index_log
 from metadata_log.kraft.comparison import Comparison
 from metadata_log.kraft.importer import UNKNOWN_CLUSTER_ID
 from metadata_log.kraft.meta_properties import MetaProperties
 from metadata_log.kraft.node_directory import read_node_directory
-from metadata_log.log_reader import LogReader
-from metadata_log.names import MANIFEST
+from metadata_log.reader.log_reader import LogReader
 from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.about import About
 from replay.incidents.directory_events import DirectoryLog

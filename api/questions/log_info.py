@@ -51,8 +51,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
     """Return the summary of a log; damage in records that the summary does not need is ignored."""
-    from metadata_log.clock import SystemClock
-    from metadata_log.lock import writer_process
+    from metadata_log.files.lock import writer_process
+    from metadata_log.writer.clock import SystemClock
 
     reader = past.reader
     mark, directory = reader.mark, reader.local_directory

@@ -14,7 +14,7 @@ import msgspec
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_kraft_json, redact_label
-from metadata_log.manifest import Kind as LogKind
+from metadata_log.format.manifest import Kind as LogKind
 from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage

@@ -18,7 +18,7 @@ from api.questions.past import Past
 from api.questions.question import Computed
 from controller.wire import from_wire, to_wire
 from metadata_log.limits import MIB
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.about import About
 from replay.report.kept_reports import KeptReports
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind
+from metadata_log.format.manifest import Kind
+from metadata_log.reader.log_reader import LogReader
 from records.errors import ContradictionError, CorruptLogError, RequestError, UnknownHistoryError
 from replay.about import About, about_provenance, not_counted
 from replay.image.metadata import MetadataImage

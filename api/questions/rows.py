@@ -11,7 +11,7 @@ from api.questions.asked_json import asked_json
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from metadata_log.limits import MIB
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records import registry
 from records.control import UnknownRecord
 from records.envelope import Asked, Envelope, Origin

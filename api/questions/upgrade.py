@@ -9,8 +9,8 @@ from api.questions.question import Computed, Question
 from controller.upgrade.findings import Finding, state_findings, voters_of
 from controller.upgrade.releases import Target, parse_target
 from controller.upgrade.unreadable import unreadable_records
-from metadata_log.batch import Batch
-from metadata_log.needles import Needles
+from metadata_log.format.batch import Batch
+from metadata_log.format.needles import Needles
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.metadata import MetadataImage

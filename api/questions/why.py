@@ -8,7 +8,7 @@ import msgspec
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field
-from metadata_log.manifest import Kind
+from metadata_log.format.manifest import Kind
 from records.envelope import Envelope
 from replay.incidents.why import Chain
 from replay.time_travel.object_events import Event

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from api.questions.rows import FollowRows, Row, RowsFollowed
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.envelope import Envelope, Extra, Origin
 from records.errors import RequestError, UnknownHistoryError
 from records.json import from_json, struct_from_json

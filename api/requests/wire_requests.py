@@ -13,7 +13,7 @@ from controller.decisions.request import Request as TypedRequest
 from controller.pipeline.pending_answers import Answer
 from controller.results.changed_versions import ObjectVersion
 from controller.wire import from_wire, to_wire
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 from replay.about import About
 

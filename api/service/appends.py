@@ -12,8 +12,8 @@ from controller.controller import Controller
 from controller.decisions.versions import ExpectedVersion
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended, AppendRecords, AppendRows
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.request_window import Committed, is_repeatable
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.writer.request_window import Committed, is_repeatable
 from records.envelope import Origin
 from records.errors import RequestError
 

@@ -13,7 +13,7 @@ import msgspec
 
 from api.questions.rows import row_json
 from controller.wire import to_wire
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.envelope import Envelope
 
 ROWS_MAX = 10_000

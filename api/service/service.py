@@ -38,12 +38,12 @@ from controller.results.decided_batch import DecidedBatch
 from controller.rights.object_rights import seen_versions
 from controller.timers import Timers
 from controller.wire import to_wire
-from metadata_log.batch import Batch
-from metadata_log.clock import MachineClocks
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.manifest import read_manifest
-from metadata_log.request_window import Committed, is_repeatable
+from metadata_log.files.fs import OsFs
+from metadata_log.format.batch import Batch
+from metadata_log.format.manifest import read_manifest
+from metadata_log.writer.clock import MachineClocks
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.request_window import Committed, is_repeatable
 from records.envelope import Origin
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline

@@ -13,7 +13,7 @@ from controller.decisions.versions import ExpectedVersion
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended
 from controller.wire import from_wire, to_wire
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 
 
 class Session(CommandClient):

@@ -17,7 +17,7 @@ from api.socket.refusals import CONNECTION
 from api.socket.schemas import check_known
 from controller.decisions.versions import ExpectedVersion
 from controller.raw_appends.raw_append import AppendRows
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.avro.layout import AS_APPENDED, Layout, fingerprint, first_appended, oldest_for
 from records.avro.plain_rows import decode_records, encode_records
 from records.base import Record

@@ -17,7 +17,7 @@ from api.socket.runs import Run, encode_run
 from api.socket.schemas import first_schema, layouts
 from api.transport.unix_sockets import UNIX
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.errors import RequestError
 
 

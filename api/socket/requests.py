@@ -11,8 +11,8 @@ from api.socket.runs import Ran, Run, decode_run, encode_ran
 from api.transport.shutdown import unless_set
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.request_window import is_repeatable
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.writer.request_window import is_repeatable
 from records.avro.layout import Layout
 from records.errors import UnavailableError
 

@@ -22,7 +22,7 @@ from controller.raw_appends.raw_append import AppendRecords, AppendRows
 from controller.results.changed_versions import ObjectVersion
 from controller.results.result import ControllerResult
 from controller.wire import from_log, plain_of
-from metadata_log.request_window import is_repeatable
+from metadata_log.writer.request_window import is_repeatable
 from records.base import Record
 from records.envelope import Asked, Origin, SecretReference
 from records.errors import RequestError

@@ -7,7 +7,7 @@ A request with an id is executed only once. When it arrives, it is one of these:
     neither             decide it
 
 A log knows the ids of its last REQUEST_WINDOW_OFFSETS offsets, whichever process wrote them
-(`metadata_log.request_window`).
+(`metadata_log.writer.request_window`).
 """
 
 import asyncio
@@ -27,8 +27,14 @@ from controller.decisions.tokens import TokenCreated
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.wire import from_log, to_wire
-from metadata_log.batch import Batch
-from metadata_log.request_window import Committed, RequestKey, has_id, is_repeatable, request_key
+from metadata_log.format.batch import Batch
+from metadata_log.writer.request_window import (
+    Committed,
+    RequestKey,
+    has_id,
+    is_repeatable,
+    request_key,
+)
 from records.envelope import Origin
 from records.errors import (
     MetadataLogError,

@@ -15,7 +15,7 @@ from controller.decisions.partition_states import PARTITIONS, partition_state
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import NON_EXISTENT, REPLICAS, replica_state
 from controller.descriptions.affected import Affected
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition

@@ -29,7 +29,7 @@ from controller.forks.trigger import Decided, Named, Step, Trigger
 from controller.invariants.checks import Violation, check_affected
 from controller.pipeline.latest import State
 from controller.wire import from_wire
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.command_names import logged_name
 from records.control import NoOpRecord
 from records.envelope import Asked, Envelope

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from controller.asked.asked import ACTIVATE, settings_of
 from controller.decisions.context import Settings
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.control import BeginTransactionRecord
 from records.envelope import Envelope, Origin

@@ -15,8 +15,8 @@ from controller.forks.recorded import recorded_decisions
 from controller.forks.requests import bound_again, past_context
 from controller.pipeline.latest import Latest, State
 from controller.results.result import ControllerResult
-from metadata_log.batch import Batch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.envelope import Asked, Envelope
 from records.errors import MetadataLogError, RequestError

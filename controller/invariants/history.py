@@ -18,7 +18,7 @@ from controller.invariants.of_images import (
     namespaces_have_parents,
 )
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record, Uuid
 from records.text import uuid_text
 from replay.expressions.values import Token

@@ -11,8 +11,8 @@ import msgspec
 from controller.decisions.context import Context
 from controller.decisions.levels import record_versions
 from controller.results.decided_batch import DecidedBatch
-from metadata_log.batch import EncodedRows
-from metadata_log.block import encode_ahead
+from metadata_log.format.batch import EncodedRows
+from metadata_log.format.block import encode_ahead
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record
 from records.envelope import Asked

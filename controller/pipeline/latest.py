@@ -8,7 +8,7 @@ from controller.decisions.cluster_index import ClusterIndex
 from controller.pipeline.index_changes import IndexChanges
 from controller.pipeline.prepared_batch import image_after
 from controller.results.decided_batch import DecidedBatch
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer

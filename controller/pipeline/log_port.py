@@ -1,13 +1,13 @@
-"""Interface of the log for the controller; `metadata_log.log.MetadataLog` implements it."""
+"""Interface of the log for the controller; `metadata_log.writer.log.MetadataLog` implements it."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
-from metadata_log.batch import AppendResult, Batch, NewBatch
-from metadata_log.clock import Clock
-from metadata_log.log_reader import LogReader
-from metadata_log.request_window import Committed, EarlierHash
+from metadata_log.format.batch import AppendResult, Batch, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.clock import Clock
+from metadata_log.writer.request_window import Committed, EarlierHash
 from records.envelope import Origin
 
 

@@ -21,7 +21,7 @@ from controller.pipeline.prepared_batch import encode
 from controller.pipeline.sent_batches import SentBatch, SentBatches
 from controller.results.changed_versions import ObjectVersion
 from controller.results.decided_batch import CheckedBatch, DecidedBatch
-from metadata_log.batch import EncodedRows
+from metadata_log.format.batch import EncodedRows
 from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record
 from records.control import (

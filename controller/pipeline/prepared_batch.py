@@ -8,8 +8,8 @@ import functools
 
 from controller.pipeline.batch_check import SURELY_FITS_BYTES
 from controller.results.decided_batch import DecidedBatch
-from metadata_log.batch import EncodedRows
-from metadata_log.block import encode_ahead
+from metadata_log.format.batch import EncodedRows
+from metadata_log.format.block import encode_ahead
 from records.avro.codec import encoder_of, payload_size
 from records.avro.plain_rows import Place, encode_records
 from records.envelope import Origin

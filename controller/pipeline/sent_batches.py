@@ -9,7 +9,7 @@ import msgspec
 
 from controller.pipeline.latest import State
 from controller.results.decided_batch import DecidedBatch
-from metadata_log.batch import AppendResult
+from metadata_log.format.batch import AppendResult
 from records.errors import RequestError
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from metadata_log.batch import Batch, EncodedRows, NewBatch
+from metadata_log.format.batch import Batch, EncodedRows, NewBatch
 from records.base import Record
 from records.envelope import Asked, Envelope, Origin
 from replay.image.metadata import MetadataImage

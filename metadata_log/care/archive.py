@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.care.backup import CopyResult, copy_until, writing
-from metadata_log.care.committed import CommittedSegment, committed_segments
-from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
-from metadata_log.care.store import DirectoryStore, Store, open_store
-from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import Fs
-from metadata_log.json_file import read_json
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, MANIFEST
+from metadata_log.files.fs import Fs
+from metadata_log.files.json_file import read_json
+from metadata_log.files.names import COMMIT_MARK, MANIFEST
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.reader.committed import CommittedSegment, committed_segments
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import CheckedRead, Progress, file_size, no_progress
+from metadata_log.stores.store import DirectoryStore, Store, open_store
 from records.errors import CorruptLogError, RequestError
 
 ARCHIVE_LIST = "archive.json"

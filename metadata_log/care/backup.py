@@ -12,20 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.care.committed import (
-    CommittedSegment,
-    committed_segments,
-    highest_epoch,
-)
-from metadata_log.care.copying import Progress, file_size, no_progress
 from metadata_log.care.same_history import check_same_history
-from metadata_log.care.store import Store, put_checked
-from metadata_log.commit_mark import MARK_SIZE, CommitMark
-from metadata_log.fs import Fs, read_start
-from metadata_log.json_file import read_json
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind
-from metadata_log.names import (
+from metadata_log.files.fs import Fs, read_start
+from metadata_log.files.json_file import read_json
+from metadata_log.files.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
     KRAFT_TABLES,
@@ -37,6 +27,16 @@ from metadata_log.names import (
     segment_name,
     segment_offsets,
 )
+from metadata_log.format.commit_mark import MARK_SIZE, CommitMark
+from metadata_log.format.manifest import Kind
+from metadata_log.reader.committed import (
+    CommittedSegment,
+    committed_segments,
+    highest_epoch,
+)
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import Progress, file_size, no_progress
+from metadata_log.stores.store import Store, put_checked
 from records.errors import RequestError, UnavailableError
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from metadata_log.block import SYNC_SIZE
-from metadata_log.read_block import ReadBlock
-from metadata_log.segment_file import ScanStart, SegmentFile
+from metadata_log.format.block import SYNC_SIZE
+from metadata_log.format.read_block import ReadBlock
+from metadata_log.format.segment_file import ScanStart, SegmentFile
 from records.errors import CorruptLogError
 
 _SEARCH_SIZE = 1024 * 1024

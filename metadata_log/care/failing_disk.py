@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import ByteStore, ReadableFile
+from metadata_log.files.fs import ByteStore, ReadableFile
 
 SECTOR_SIZE = 4096
 # Bad sector, file system checksum, file system structure; the last exists on Linux only.

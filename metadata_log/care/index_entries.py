@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from metadata_log.care.copying import file_size
-from metadata_log.fs import ByteStore
+from metadata_log.files.fs import ByteStore
+from metadata_log.files.names import index_name
+from metadata_log.format.offset_index import ENTRY_SIZE, IndexEntry, OffsetIndex, read_index
+from metadata_log.format.read_block import ReadBlock
 from metadata_log.limits import INDEX_INTERVAL_BYTES
-from metadata_log.names import index_name
-from metadata_log.offset_index import ENTRY_SIZE, IndexEntry, OffsetIndex, read_index
-from metadata_log.read_block import ReadBlock
+from metadata_log.stores.checked_read import file_size
 
 _OFFSET_MAX = (1 << 63) - 1
 

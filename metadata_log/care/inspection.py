@@ -7,25 +7,13 @@ found.
 from itertools import zip_longest
 from pathlib import Path
 
-from metadata_log.base import check_checkpoint
 from metadata_log.care.archive import ARCHIVE_LIST, ARCHIVES_NOTE
-from metadata_log.care.copying import Progress, no_progress
 from metadata_log.care.failing_disk import FailingDisk, Unreadable
 from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.retention import RETAIN_LOCK
 from metadata_log.care.segment_inspection import REPAIR, SegmentInspector
-from metadata_log.checkpoint import open_checkpoint
-from metadata_log.commit_mark import (
-    MARK_SIZE,
-    SLOT_SIZE,
-    SLOT_SPACING,
-    CommitMark,
-    decode_slot,
-    read_mark,
-)
-from metadata_log.fs import ByteStore, read_start
-from metadata_log.manifest import Kind, Manifest, read_manifest
-from metadata_log.names import (
+from metadata_log.files.fs import ByteStore, read_start
+from metadata_log.files.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
     KRAFT_TABLES,
@@ -38,8 +26,20 @@ from metadata_log.names import (
     segment_offset,
     segment_offsets,
 )
-from metadata_log.os_errors import missing_as_unavailable
-from metadata_log.proof import look_past
+from metadata_log.files.os_errors import missing_as_unavailable
+from metadata_log.format.base import check_checkpoint
+from metadata_log.format.checkpoint import open_checkpoint
+from metadata_log.format.commit_mark import (
+    MARK_SIZE,
+    SLOT_SIZE,
+    SLOT_SPACING,
+    CommitMark,
+    decode_slot,
+    read_mark,
+)
+from metadata_log.format.manifest import Kind, Manifest, read_manifest
+from metadata_log.recovery.proof import look_past
+from metadata_log.stores.checked_read import Progress, no_progress
 from records.errors import CorruptLogError
 
 _KNOWN = {

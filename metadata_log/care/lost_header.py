@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from metadata_log.block import SYNC_SIZE, parse_block
-from metadata_log.fs import ReadableFile
+from metadata_log.files.fs import ReadableFile
+from metadata_log.format.block import SYNC_SIZE, parse_block
+from metadata_log.format.segment import SegmentHeader
 from metadata_log.limits import BLOCK_STORED_BYTES_MAX
-from metadata_log.segment import SegmentHeader
 from records.errors import CorruptLogError
 
 

@@ -4,11 +4,8 @@ checkpoint.
 
 from pathlib import Path
 
-from metadata_log.base import check_checkpoint
-from metadata_log.checkpoint import Checkpoint, open_checkpoint
-from metadata_log.fs import ByteStore
-from metadata_log.manifest import Kind, Manifest, read_manifest
-from metadata_log.names import (
+from metadata_log.files.fs import ByteStore
+from metadata_log.files.names import (
     MANIFEST,
     checkpoint_id,
     checkpoint_name,
@@ -16,7 +13,10 @@ from metadata_log.names import (
     segment_name,
     segment_offsets,
 )
-from metadata_log.segment_file import SegmentFile
+from metadata_log.format.base import check_checkpoint
+from metadata_log.format.checkpoint import Checkpoint, open_checkpoint
+from metadata_log.format.manifest import Kind, Manifest, read_manifest
+from metadata_log.format.segment_file import SegmentFile
 from records.errors import CorruptLogError, RequestError
 
 

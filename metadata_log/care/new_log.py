@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Self
 
 from metadata_log.care.backup import mark_file
-from metadata_log.care.copying import CheckedRead, file_size
-from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import ByteStore, Fs, write_whole
-from metadata_log.lock import lock_directory
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind, Manifest, write_manifest
-from metadata_log.names import COMMIT_MARK, KRAFT_TABLES, LOCK, claim_name
+from metadata_log.files.fs import ByteStore, Fs, write_whole
+from metadata_log.files.lock import lock_directory
+from metadata_log.files.names import COMMIT_MARK, KRAFT_TABLES, LOCK, claim_name
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.format.manifest import Kind, Manifest, write_manifest
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import CheckedRead, file_size
 from records.errors import RequestError
 
 

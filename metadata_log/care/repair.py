@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.care.copying import Progress, no_progress
 from metadata_log.care.failing_disk import FailingDisk, Unreadable
 from metadata_log.care.intact import Lost
 from metadata_log.care.new_log import NewLog
 from metadata_log.care.salvage import Salvage
-from metadata_log.fs import Fs
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import Fs
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import Progress, no_progress
 
 
 class RepairResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,20 +13,20 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.care.committed import (
+from metadata_log.care.new_log import NewLog
+from metadata_log.care.same_history import check_same_history
+from metadata_log.files.fs import ByteStore, Fs, OsFs
+from metadata_log.files.names import index_name, segment_name
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.format.manifest import Kind, Manifest
+from metadata_log.reader.committed import (
     CommittedSegment,
     committed_segments,
     highest_epoch,
 )
-from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
-from metadata_log.care.cut import Cut, CutEnd, cut_at, encode_cut_end
-from metadata_log.care.new_log import NewLog
-from metadata_log.care.same_history import check_same_history
-from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import ByteStore, Fs, OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind, Manifest
-from metadata_log.names import index_name, segment_name
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import CheckedRead, Progress, file_size, no_progress
+from metadata_log.writer.cut import Cut, CutEnd, cut_at, encode_cut_end
 from records.errors import RequestError, UnknownHistoryError
 
 RESTORED_EPOCH_GAP = 1_000

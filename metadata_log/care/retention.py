@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from metadata_log.fs import Fs
-from metadata_log.names import checkpoint_id, index_name, segment_name, segment_offsets
+from metadata_log.files.fs import Fs
+from metadata_log.files.names import checkpoint_id, index_name, segment_name, segment_offsets
 from records.errors import UnavailableError
 
 RETAIN_LOCK = ".retain.lock"

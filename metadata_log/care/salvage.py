@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.care.block_walk import BadBytes, BlockWalk
-from metadata_log.care.copying import CheckedRead, Progress
 from metadata_log.care.findings import Inspection
 from metadata_log.care.index_entries import IndexEntries
 from metadata_log.care.inspection import read_slots
@@ -14,19 +13,20 @@ from metadata_log.care.intact import IntactEnd, Lost
 from metadata_log.care.lost_header import rebuild_header
 from metadata_log.care.lost_identity import claims, find_base, find_manifest
 from metadata_log.care.new_log import NewLog
-from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import ByteStore, ReadableFile
-from metadata_log.kraft.tables import kept_tables
-from metadata_log.manifest import Kind
-from metadata_log.names import (
+from metadata_log.files.fs import ByteStore, ReadableFile
+from metadata_log.files.names import (
     KRAFT_TABLES,
     index_name,
     segment_name,
     segment_offsets,
 )
-from metadata_log.read_block import ReadBlock
-from metadata_log.segment import SegmentHeader
-from metadata_log.segment_file import ScanStart, SegmentFile, read_segment_header
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.format.kraft_tables import kept_tables
+from metadata_log.format.manifest import Kind
+from metadata_log.format.read_block import ReadBlock
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.format.segment_file import ScanStart, SegmentFile, read_segment_header
+from metadata_log.stores.checked_read import CheckedRead, Progress
 from records.errors import CorruptLogError, RequestError
 
 

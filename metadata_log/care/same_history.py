@@ -1,10 +1,10 @@
 """Check that a copy contains the beginning of a log, so that the copy can be continued."""
 
-from metadata_log.care.committed import CommittedSegment
-from metadata_log.care.copying import CheckedRead
-from metadata_log.fs import ByteStore
-from metadata_log.log_reader import LogReader
-from metadata_log.names import segment_name
+from metadata_log.files.fs import ByteStore
+from metadata_log.files.names import segment_name
+from metadata_log.reader.committed import CommittedSegment
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import CheckedRead
 from records.errors import RequestError
 
 

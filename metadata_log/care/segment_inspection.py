@@ -4,18 +4,18 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.block import SYNC_SIZE
 from metadata_log.care.block_walk import BadBytes, BlockWalk
-from metadata_log.care.copying import Progress
 from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.index_entries import IndexCheck
-from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import ByteStore, ReadableFile
-from metadata_log.manifest import Kind
-from metadata_log.names import index_name, segment_name
-from metadata_log.read_block import ReadBlock
-from metadata_log.segment import SegmentHeader
-from metadata_log.segment_file import SegmentFile, read_segment_header
+from metadata_log.files.fs import ByteStore, ReadableFile
+from metadata_log.files.names import index_name, segment_name
+from metadata_log.format.block import SYNC_SIZE
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.format.manifest import Kind
+from metadata_log.format.read_block import ReadBlock
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.format.segment_file import SegmentFile, read_segment_header
+from metadata_log.stores.checked_read import Progress
 from records.errors import CorruptLogError
 
 REPAIR = "restore the file from a backup, or keep what is intact with `metalog repair LOG COPY`"

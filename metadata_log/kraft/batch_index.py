@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import google_crc32c
 import msgspec
 
-from metadata_log.kraft.batch import parse_header
-from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.directory import KraftDirectory
 from metadata_log.kraft.noop_runs import is_noop
-from metadata_log.log_reader import LogReader
+from metadata_log.kraft_format.batch import parse_header
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.reader.log_reader import LogReader
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError

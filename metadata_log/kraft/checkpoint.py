@@ -11,10 +11,10 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from metadata_log.kraft.batch import BatchHeader, KraftBatch
-from metadata_log.kraft.batch_codec import decode_batch
 from metadata_log.kraft.file_scan import FileScan
-from metadata_log.kraft.names import checkpoint_id
+from metadata_log.kraft_format.batch import BatchHeader, KraftBatch
+from metadata_log.kraft_format.batch_codec import decode_batch
+from metadata_log.kraft_format.names import checkpoint_id
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError

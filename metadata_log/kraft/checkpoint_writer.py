@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.synced_file import write_synced
+from metadata_log.kraft_format.batch_codec import encode_batch
 from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope

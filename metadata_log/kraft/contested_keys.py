@@ -10,9 +10,9 @@ from typing import Self
 
 import msgspec
 
-from metadata_log.kraft.batch import KraftBatch
-from metadata_log.log_reader import LogReader
-from metadata_log.needles import Needles
+from metadata_log.format.needles import Needles
+from metadata_log.kraft_format.batch import KraftBatch
+from metadata_log.reader.log_reader import LogReader
 from records.brokers import UnregisterControllerRecord
 from records.configs import FeatureLevelRecord
 from records.control import UnknownRecord

@@ -22,14 +22,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from metadata_log.kraft.batch import HEADER_SIZE, KraftBatch, LogPosition, PlacedHeader
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.damage import corrupt, vanished
 from metadata_log.kraft.epochs import EpochGuard
 from metadata_log.kraft.file_scan import FileScan
 from metadata_log.kraft.log_scan import KraftSegment, LogScan
 from metadata_log.kraft.meta_properties import read_meta_properties
-from metadata_log.kraft.names import (
+from metadata_log.kraft_format.batch import HEADER_SIZE, KraftBatch, LogPosition, PlacedHeader
+from metadata_log.kraft_format.names import (
     META_PROPERTIES,
     PARTITION_DIRECTORY,
     checkpoint_id,

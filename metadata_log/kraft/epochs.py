@@ -25,10 +25,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from metadata_log.kraft.batch import KraftBatch, LogPosition
 from metadata_log.kraft.damage import corrupt
 from metadata_log.kraft.epoch_starts import EpochStarts
-from metadata_log.kraft.names import LEADER_EPOCHS, segment_name
+from metadata_log.kraft_format.batch import KraftBatch, LogPosition
+from metadata_log.kraft_format.names import LEADER_EPOCHS, segment_name
 from records.control import LeaderChangeMessage, UnknownRecord
 from records.errors import CorruptLogError
 

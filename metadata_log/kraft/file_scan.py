@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
-from metadata_log.kraft.batch import (
+from metadata_log.kraft.damage import corrupt, vanished
+from metadata_log.kraft.torn_tail import damage_in_tail
+from metadata_log.kraft_format.batch import (
     HEADER_SIZE,
     LENGTH_MAX,
     LENGTH_MIN,
@@ -13,9 +15,7 @@ from metadata_log.kraft.batch import (
     crc_of,
     parse_header,
 )
-from metadata_log.kraft.damage import corrupt, vanished
-from metadata_log.kraft.names import segment_base_offset
-from metadata_log.kraft.torn_tail import damage_in_tail
+from metadata_log.kraft_format.names import segment_base_offset
 from records.errors import CorruptLogError
 
 # Far larger than most batches, small enough not to matter for memory.

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.checkpoint import CheckpointRecord
-from metadata_log.fs import Fs
+from metadata_log.files.fs import Fs
+from metadata_log.format.checkpoint import CheckpointRecord
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory
-from metadata_log.kraft.gathering import Gathering
+from metadata_log.kraft.gathered_batches import Gathering
 from metadata_log.kraft.sole_voter import SoleVoter
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.writer.mirror import MirrorBuilder
 from records.base import Record
 from records.control import UnknownRecord
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.kraft.batch import HEADER_SIZE, KraftBatch, LogPosition, parse_header
-from metadata_log.kraft.batch_codec import decode_batch
 from metadata_log.kraft.damage import corrupt, vanished
 from metadata_log.kraft.epochs import EpochGuard
 from metadata_log.kraft.file_scan import FileScan
-from metadata_log.kraft.names import segment_name
+from metadata_log.kraft_format.batch import HEADER_SIZE, KraftBatch, LogPosition, parse_header
+from metadata_log.kraft_format.batch_codec import decode_batch
+from metadata_log.kraft_format.names import segment_name
 from records.errors import CorruptLogError, UnavailableError
 
 

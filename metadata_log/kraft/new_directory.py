@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from metadata_log.kraft.importer import UNKNOWN_CLUSTER_ID
-from metadata_log.kraft.names import META_PROPERTIES, PARTITION_DIRECTORY
 from metadata_log.kraft.synced_file import sync_directory, write_synced
+from metadata_log.kraft_format.names import META_PROPERTIES, PARTITION_DIRECTORY
 from records.errors import RequestError
 
 

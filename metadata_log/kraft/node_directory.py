@@ -9,8 +9,8 @@ import msgspec
 
 from metadata_log.kraft.directory import KraftDirectory, find_log, no_log
 from metadata_log.kraft.meta_properties import MetaProperties, read_meta_properties
-from metadata_log.kraft.names import META_PROPERTIES, PARTITION_DIRECTORY, QUORUM_STATE
 from metadata_log.kraft.quorum_state import QuorumState, read_quorum_state
+from metadata_log.kraft_format.names import META_PROPERTIES, PARTITION_DIRECTORY, QUORUM_STATE
 from records.errors import CorruptLogError
 
 

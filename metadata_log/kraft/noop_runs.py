@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from metadata_log.kraft.batch import KraftBatch
+from metadata_log.kraft_format.batch import KraftBatch
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.kraft.batch import BatchHeader, LogPosition, PlacedHeader
+from metadata_log.format.batch import Batch
 from metadata_log.kraft.damage import corrupt
 from metadata_log.kraft.directory import KraftDirectory
-from metadata_log.log_reader import LogReader
-from metadata_log.position import source_crc
+from metadata_log.kraft_format.batch import BatchHeader, LogPosition, PlacedHeader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.position import source_crc
 from records.control import NoOpRunRecord
 from records.errors import RequestError
 from records.text import time_text

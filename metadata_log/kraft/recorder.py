@@ -3,7 +3,7 @@
 Each step reads the batches after the last batch read, if the source still has that batch. If not,
 because Kafka truncated or cleaned its log, the two logs are compared (reconcile.py). The source is
 only read, and nothing is locked there. New batches are gathered before they are written
-(gathering.py); a crash may lose them, but the source still has them.
+(gathered_batches.py); a crash may lose them, but the source still has them.
 """
 
 import time
@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from metadata_log.fs import Fs, OsFs
-from metadata_log.kraft.batch import LogPosition
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.names import BACKUP_NOTE
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory, open_directory
-from metadata_log.kraft.gathering import Gathering
+from metadata_log.kraft.gathered_batches import Gathering
 from metadata_log.kraft.importer import (
     UNKNOWN_CLUSTER_ID,
     ImportResult,
@@ -26,9 +26,9 @@ from metadata_log.kraft.importer import (
 )
 from metadata_log.kraft.reconcile import confirmed_by, reconcile
 from metadata_log.kraft.sole_voter import SoleVoter
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror_writer import MirrorWriter
-from metadata_log.names import BACKUP_NOTE
+from metadata_log.kraft_format.batch import LogPosition
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror_writer import MirrorWriter
 from records.base import Record
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope

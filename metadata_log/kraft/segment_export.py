@@ -13,14 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.kraft.batch_codec import encode_batch
+from metadata_log.format.manifest import Kind
 from metadata_log.kraft.checkpoint_writer import write_checkpoint
-from metadata_log.kraft.names import LEADER_EPOCHS, checkpoint_name, segment_name
 from metadata_log.kraft.new_directory import new_directory
 from metadata_log.kraft.synced_file import write_synced
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.kraft_format.names import LEADER_EPOCHS, checkpoint_name, segment_name
 from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.control import NoOpRunRecord
 from records.envelope import Envelope

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Self
 
-from metadata_log.log_reader import LogReader
-from metadata_log.needles import Needles
+from metadata_log.format.needles import Needles
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.control import LeaderChangeMessage, VotersRecord
 from records.envelope import Envelope

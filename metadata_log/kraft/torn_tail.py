@@ -14,7 +14,7 @@ Any other damage in an incomplete batch cannot be distinguished from bytes that 
 none of the batch is read.
 """
 
-from metadata_log.kraft.batch import (
+from metadata_log.kraft_format.batch import (
     HEADER_SIZE,
     LENGTH_END,
     LENGTH_MAX,

@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from metadata_log.care.committed import committed_segments
-from metadata_log.care.copying import CheckedRead, file_size
-from metadata_log.fs import ByteStore
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import ByteStore
+from metadata_log.reader.committed import committed_segments
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import CheckedRead, file_size
 from records.errors import CorruptLogError
 from replay.audit.log_frame import LogFiles
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from metadata_log.fs import Fs
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import Fs
+from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.export_targets import Watermark, open_target
 from replay.audit.stream_position import check_same_history, stream_position

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
-from metadata_log.care.store import DirectoryStore, Store, open_store
-from metadata_log.fs import ByteStore, Fs, OsFs
-from metadata_log.json_file import read_json
-from metadata_log.names import MANIFEST
-from metadata_log.position import Position
+from metadata_log.files.fs import ByteStore, Fs, OsFs
+from metadata_log.files.json_file import read_json
+from metadata_log.files.names import MANIFEST
+from metadata_log.reader.position import Position
+from metadata_log.stores.store import DirectoryStore, Store, open_store
 from records.errors import RequestError
 from replay.audit.session import is_cluster
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from metadata_log.care.findings import Finding
 from metadata_log.care.inspection import inspect_log
-from metadata_log.fs import ByteStore, OsFs
+from metadata_log.files.fs import ByteStore, OsFs
 from records.errors import CorruptLogError, UnavailableError
 
 

@@ -28,9 +28,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from metadata_log.commit_mark import CommitMark
-from metadata_log.log_reader import LogReader
-from metadata_log.position import Position
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.position import Position
 from records.envelope import Envelope
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.record_rows import SCHEMA, arrow_batches, gap_batch

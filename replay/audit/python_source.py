@@ -17,8 +17,8 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from metadata_log.care.store import open_store
-from metadata_log.fs import ReadableFile
+from metadata_log.files.fs import ReadableFile
+from metadata_log.stores.store import open_store
 from records import registry
 from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type, with_aliases
 

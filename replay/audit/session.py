@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metadata_log.care.copying import file_size
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.checked_read import file_size
 from records.errors import UnavailableError
 from replay.audit import java
 from replay.audit.class_archive import ClassArchive, class_archive

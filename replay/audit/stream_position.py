@@ -1,11 +1,11 @@
 """Positions of a stream in a log: how far it may read, and whether the log is still the same.
 
-A position includes a proof (metadata_log/position.py). The proof reveals, before any row is read,
-that a log was restored or replaced, or that its unconfirmed end was rewritten.
+A position includes a proof (metadata_log/reader/position.py). The proof reveals, before any row is
+read, that a log was restored or replaced, or that its unconfirmed end was rewritten.
 """
 
-from metadata_log.log_reader import LogReader
-from metadata_log.position import Position
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.position import Position
 from records.errors import RequestError
 
 

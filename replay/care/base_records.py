@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from metadata_log.checkpoint import CheckpointRecord
+from metadata_log.format.checkpoint import CheckpointRecord
 from records.control import UnknownRecord
 from records.envelope import Envelope, Kept
 from records.kafka import codec

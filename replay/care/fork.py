@@ -5,16 +5,16 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.care.committed import highest_epoch
 from metadata_log.care.new_log import NewLog
 from metadata_log.care.restore import RESTORED_EPOCH_GAP
-from metadata_log.checkpoint import write_checkpoint
-from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import Fs, OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind, Manifest
-from metadata_log.names import segment_name
-from metadata_log.segment import SegmentHeader
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.names import segment_name
+from metadata_log.format.checkpoint import write_checkpoint
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.format.manifest import Kind, Manifest
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.reader.committed import highest_epoch
+from metadata_log.reader.log_reader import LogReader
 from records.errors import CorruptLogError, RequestError
 from replay.care.base_records import base_records
 from replay.image.digest import image_digest

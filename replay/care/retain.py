@@ -5,15 +5,15 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.care.committed import CommittedSegment, committed_segments
 from metadata_log.care.retention import drop_below, retaining
-from metadata_log.checkpoint import Checkpoint, write_checkpoint
-from metadata_log.fs import Fs, OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.names import checkpoint_name
-from metadata_log.position import Position
-from metadata_log.segment import SegmentHeader
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.names import checkpoint_name
+from metadata_log.format.batch import Batch
+from metadata_log.format.checkpoint import Checkpoint, write_checkpoint
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.reader.committed import CommittedSegment, committed_segments
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.position import Position
 from records.errors import CorruptLogError
 from replay.care.base_records import base_records
 from replay.image.digest import image_digest

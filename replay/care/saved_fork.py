@@ -9,8 +9,8 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.control import NoOpRunRecord, NoteRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
-from metadata_log.log import MetadataLog
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.envelope import Envelope, Origin
 

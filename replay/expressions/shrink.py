@@ -14,7 +14,7 @@ from itertools import groupby
 
 import msgspec
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.envelope import Envelope
 from records.errors import ContradictionError, RequestError
 from replay.expressions.bisect import holds

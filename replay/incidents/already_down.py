@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.needles import Needles
+from metadata_log.format.batch import Batch
+from metadata_log.format.needles import Needles
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord

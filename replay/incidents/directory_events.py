@@ -3,11 +3,11 @@
 import functools
 from collections.abc import Iterator
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import KraftDirectory
 from metadata_log.kraft.importer import UNKNOWN_CLUSTER_ID
-from metadata_log.position import Position
+from metadata_log.reader.position import Position
 from replay.incidents.event import TimelineEvent
 from replay.incidents.events import timeline_events
 from replay.loader import load_image

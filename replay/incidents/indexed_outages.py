@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.envelope import Envelope
 from records.errors import ContradictionError
 from replay.image.metadata import MetadataImage

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.control import LeaderChangeMessage
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from metadata_log.zstd_frame import decompress_frame, zstd
+from metadata_log.format.zstd_frame import decompress_frame, zstd
 
 V = TypeVar("V")
 

@@ -25,7 +25,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from metadata_log.fs import FILE_MODE
+from metadata_log.files.fs import FILE_MODE
 from records.errors import CorruptLogError, MetadataLogError, RequestError, UnavailableError
 from replay.snapshot.ports import SNAPSHOTS_NAME
 from replay.snapshot.postgresql import named_error, open_postgresql, writer

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import msgspec
 
-from metadata_log.position import Position
+from metadata_log.reader.position import Position
 from records.errors import CorruptLogError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood, Provenance

@@ -25,7 +25,7 @@ from sqlalchemy import (
     update,
 )
 
-from metadata_log.clock import Clock, SystemClock
+from metadata_log.writer.clock import Clock, SystemClock
 from records.errors import CorruptLogError, RequestError
 from replay.image.digest import digest_of_parts, image_digest
 from replay.image.metadata import MetadataImage

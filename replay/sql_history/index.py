@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 
-from metadata_log.log_reader import LogReader
-from metadata_log.position import Position
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.position import Position
 from records.base import Uuid
 from records.errors import CorruptLogError, RequestError, UnavailableError
 from replay.loader import BatchSource

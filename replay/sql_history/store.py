@@ -8,7 +8,7 @@ from typing import Any, Self
 import msgspec
 from sqlalchemy import URL, Connection, Engine, or_, select
 
-from metadata_log.position import Position
+from metadata_log.reader.position import Position
 from records.errors import RequestError, UnknownHistoryError
 from replay.image.digest import digest_of_parts, digest_of_rows, row_text
 from replay.snapshot.database import open_database, reading, shown_url

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from metadata_log.manifest import Kind
+from metadata_log.format.manifest import Kind
 from records.errors import (
     ContradictionError,
     CorruptLogError,

@@ -9,7 +9,7 @@ does not contain the name of its namespace.
 import re
 from collections.abc import Callable, Iterator
 
-from metadata_log.needles import Needles
+from metadata_log.format.needles import Needles
 from records.base import Uuid
 from records.control import BeginTransactionRecord
 from records.envelope import Envelope

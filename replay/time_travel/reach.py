@@ -6,7 +6,7 @@ Rows inside a transaction take effect only when it ends, so its begin record is 
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-from metadata_log.needles import Needles
+from metadata_log.format.needles import Needles
 from records.base import Uuid
 from records.brokers import RegisterBrokerRecord
 from records.configs import ConfigRecord

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records import brokers, configs, partitions, security, topics
 from records.base import Record, Uuid
 from records.text import uuid_text

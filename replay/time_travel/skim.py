@@ -12,8 +12,8 @@ snapshot.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
-from metadata_log.batch import Batch
-from metadata_log.needles import Needles
+from metadata_log.format.batch import Batch
+from metadata_log.format.needles import Needles
 from records.control import NoteRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError

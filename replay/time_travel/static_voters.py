@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.needles import Needles
+from metadata_log.format.batch import Batch
+from metadata_log.format.needles import Needles
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.loader import BatchSource

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from metadata_log.needles import Needles
+from metadata_log.format.needles import Needles
 from records.base import Uuid
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord

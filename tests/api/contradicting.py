@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.new_partition import new_partition
-from metadata_log.kraft.batch_codec import encode_batch
-from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY, segment_name
 from records.base import Record, Uuid
 from records.brokers import FenceBrokerRecord, RegisterBrokerRecord, UnfenceBrokerRecord
 from records.configs import ConfigRecord

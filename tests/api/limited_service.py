@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from records.text import uuid_text
 from tests import processes
 from tests.forked_commands import METALOG

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from api.cli.main import run
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ClientQuotaRecord, ConfigRecord, EntityData
 from records.control import NoteRecord
 from tests.api.conftest import Metalog

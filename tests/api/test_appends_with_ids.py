@@ -15,10 +15,10 @@ from api.socket.client import SocketClient
 from controller.authorization.caller import Caller
 from controller.decisions.namespaces import CreateNamespace
 from controller.raw_appends.raw_append import AppendRecords, append_records
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Uuid
 from records.control import NoteRecord
 from records.envelope import Origin

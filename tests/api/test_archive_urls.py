@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from metadata_log.batch import NewBatch
 from metadata_log.care.archive import archive
 from metadata_log.care.backup import back_up
-from metadata_log.care.store import open_store
-from metadata_log.creation import create_log
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import OsFs
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import open_store
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Uuid
 from records.control import NoteRecord
 from records.errors import RequestError, UnavailableError

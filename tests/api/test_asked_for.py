@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from api.cli.main import run
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.text import uuid_text
 from tests.api.isolation.worlds import CLUSTER_ID
 from tests.replay.asked_log import asked_log, who_asked

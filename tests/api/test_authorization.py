@@ -70,7 +70,7 @@ from controller.descriptions.quotas import DescribeQuotas, ExplainQuotas
 from controller.descriptions.tokens import DescribeTokens
 from controller.descriptions.users import DescribeUsers
 from controller.raw_appends.raw_append import AppendRows
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.base import Uuid
 from records.control import NoteRecord
 from records.errors import RequestError

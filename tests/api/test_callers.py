@@ -32,9 +32,9 @@ from controller.decisions.context import Settings
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.base import Uuid
 from records.control import NoteRecord
 from records.envelope import Origin

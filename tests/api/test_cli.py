@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from tests.api.conftest import Metalog
@@ -63,7 +63,7 @@ def test_a_slow_machine_writes_the_same_demo(
     options = ("--topics", 3, "--changes", 40)
     metalog("demo", tmp_path / "fast", *options)
     # As if a second passed after each append.
-    monkeypatch.setattr("metadata_log.log.MARK_SYNC_INTERVAL_MS", 0)
+    monkeypatch.setattr("metadata_log.writer.log.MARK_SYNC_INTERVAL_MS", 0)
     metalog("demo", tmp_path / "slow", *options)
     for path in (tmp_path / "fast").iterdir():
         assert (tmp_path / "slow" / path.name).read_bytes() == path.read_bytes(), path.name

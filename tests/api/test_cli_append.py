@@ -268,7 +268,7 @@ def test_what_the_log_has_forgotten_of_a_file_is_not_appended_again(
 
     The command must not append the start again.
     """
-    monkeypatch.setattr("metadata_log.request_window.REQUEST_WINDOW_OFFSETS", 20)
+    monkeypatch.setattr("metadata_log.writer.request_window.REQUEST_WINDOW_OFFSETS", 20)
     assert limits.REQUEST_WINDOW_OFFSETS > 20
     lines = [a_note(str(n)) for n in range(50)]
     where = ("--log", log)

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks.generate_kraft import generate
-from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.directory import open_directory
-from metadata_log.kraft.names import LEADER_EPOCHS, META_PROPERTIES
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.kraft_format.names import LEADER_EPOCHS, META_PROPERTIES
 from tests.api.conftest import Metalog
 from tests.metadata_log.kraft.logs import leader_change
 

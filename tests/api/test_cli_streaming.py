@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from api.requests import record_lines
-from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from tests.api.conftest import Answer, Metalog
 from tests.docs_console import ROOT

@@ -13,10 +13,10 @@ from controller.decisions.brokers import RegisterBroker, register_broker
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace, create_namespace
-from metadata_log.clock import SystemClock
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.clock import SystemClock
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.text import uuid_text
 from tests.api.conftest import Metalog
 from tests.controller.cluster import FEATURES, directory
@@ -61,7 +61,7 @@ async def test_times_of_a_service_go_on_when_the_clock_is_set_ahead_and_back(
         await _create(service, f"n{n}")
     await service.close()
     assert _times(log)[-4:] == [START_MS + n * MINUTE_MS for n in (1, 2, 3, 4)]
-    (record,) = [r for r in caplog.records if r.name == "metadata_log.log_clock"]
+    (record,) = [r for r in caplog.records if r.name == "metadata_log.writer.log_clock"]
     assert "the machine's clock was set to 2024-11-13T22:14:20.000Z" in record.getMessage()
 
 

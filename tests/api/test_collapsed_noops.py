@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from api.questions.table import QUESTIONS
-from metadata_log.checkpoint import CheckpointRecord
+from metadata_log.format.checkpoint import CheckpointRecord
 from metadata_log.kraft.directory import KraftDirectory, open_directory
-from metadata_log.kraft.gathering import Gathering
+from metadata_log.kraft.gathered_batches import Gathering
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror import MirrorBuilder
 from records.control import NoOpRecord, NoOpRunRecord
 from records.errors import UnknownHistoryError
 from records.text import time_text

@@ -19,7 +19,7 @@ from api.security.listeners import LOCAL
 from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.wire import to_wire
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.command_names import LOGGED_NAMES
 from records.errors import RequestError
 from tests.api.conftest import Metalog

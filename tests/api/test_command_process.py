@@ -12,9 +12,9 @@ import pytest
 from typer import core
 
 from api.printable import plain
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from tests.api.conftest import Metalog
 

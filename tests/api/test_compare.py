@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.generate_kraft import CLUSTER_ID, generate
-from metadata_log.kraft.batch import parse_header
-from metadata_log.kraft.names import META_PROPERTIES, QUORUM_STATE, segment_name
+from metadata_log.kraft_format.batch import parse_header
+from metadata_log.kraft_format.names import META_PROPERTIES, QUORUM_STATE, segment_name
 from records.base import Uuid
 from records.control import KRaftVersionRecord
 from records.topics import TopicRecord

@@ -7,8 +7,8 @@ import pytest
 
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror_writer import MirrorWriter
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror_writer import MirrorWriter
 from records.errors import ContradictionError
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog

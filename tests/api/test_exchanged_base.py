@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log import MetadataLog
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError
 from tests.api.conftest import Metalog
 from tests.exchanged_logs import forks, new_log

@@ -29,11 +29,11 @@ from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.results.result import ControllerResult
 from controller.wire import to_wire
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import NoOpRecord

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.api.conftest import Metalog
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.incidents.real import imported

@@ -15,7 +15,7 @@ from sqlalchemy import URL
 from api.questions.changes import ShowHistory
 from api.questions.pages import PagedLog
 from controller.wire import to_wire
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.time_travel.change_index import HISTORY_NAME
 from tests.api.conftest import Answer, Metalog
 from tests.api.test_snapshot_maker import LONG_S, running_on, serve

@@ -10,8 +10,8 @@ import pytest
 
 from api.cli.main import run
 from api.printable import plain
-from metadata_log.batch import NewBatch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
 from tests.api.conftest import Metalog
 from tests.api.terminal import on_terminal
 from tests.api.test_terminal import TABLES, TOPIC, USER

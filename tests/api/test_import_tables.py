@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from metadata_log.names import KRAFT_TABLES
+from metadata_log.files.names import KRAFT_TABLES
 from records.base import Uuid
 from records.brokers import RegisterBrokerRecord
 from records.control import UnknownRecord

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from api.json_logging import JsonFormatter
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from tests.api.kafka.servers import CLUSTER_ID
 from tests.api.services import serving
 from tests.forked_commands import METALOG

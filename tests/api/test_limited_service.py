@@ -10,7 +10,7 @@ from api.socket.client import SocketClient
 from api.socket.frames import FrameReader, Kind
 from api.socket.handshake import encode_hello, hello_of_client
 from api.socket.refusals import decode_refused
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.control import NoteRecord
 from records.errors import RequestError
 from tests.api.limited_service import closing_peers, half_frame, is_closed, served, start

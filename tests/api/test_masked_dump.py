@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ConfigRecord
 from records.security import AccessControlEntryRecord
 from tests.api.conftest import Metalog

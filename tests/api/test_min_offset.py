@@ -21,7 +21,7 @@ from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.notes import AddNote
 from controller.descriptions.queries import ListTopics
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from records.errors import Outcome, RequestError
 
 # One is answered by the controller, the other by a process that reads the log.

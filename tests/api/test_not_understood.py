@@ -5,13 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.kraft.batch_codec import encode_batch
+from metadata_log.format.batch import NewBatch
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
-from metadata_log.log import MetadataLog
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY, segment_name
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import FeatureLevelRecord
 from records.control import UnknownRecord
 from records.envelope import Envelope, Extra, UnknownTag

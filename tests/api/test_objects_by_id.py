@@ -15,7 +15,7 @@ import pytest
 
 from api.cli.main import run
 from api.http.asking import ROUTES
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.api.commands_walk import commands
 from tests.api.conftest import Metalog
 from tests.api.services import Served, serving

@@ -11,7 +11,7 @@ from api.cli.app import app
 from api.cli.authorizer_options import ALLOW_ALL_NAME, server_configs
 from api.cli.main import load_commands
 from api.cli.server_configs import SERVE
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import CLUSTER_ID
 from tests.api.services import serving

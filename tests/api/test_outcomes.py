@@ -21,11 +21,11 @@ from api.clients.client import MetadataClient
 from api.socket.client import SocketClient
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import NewBatch
-from metadata_log.claims import claim_epoch
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import OsFs
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.claims import claim_epoch
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.control import BeginTransactionRecord, NoteRecord
 from records.envelope import Origin

@@ -19,8 +19,8 @@ from api.socket import handshake
 from api.socket.appends import Appended, correlation_id_of, decode_append, encode_appended
 from api.socket.schemas import first_schema, layouts
 from controller.decisions.notes import AddNote
-from metadata_log.batch import AppendResult, Batch, NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import AppendResult, Batch, NewBatch
+from metadata_log.writer.creation import create_log
 from records.control import NoteRecord
 from records.envelope import Origin
 from records.errors import Outcome, RequestError, UnavailableError

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.docs_console import ROOT
 from tests.forked_commands import METALOG
 from tests.metadata_log.kraft.logs import topic

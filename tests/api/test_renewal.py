@@ -21,7 +21,7 @@ from api.security.certificates import decode_certificate
 from api.security.tls import TlsFiles
 from api.transport.renewal import PAUSE_S, Use, renewed_by_signal
 from controller.authorization.authorizer import Operation, ResourceType
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from tests.api.services import Served, serving
 from tests.certificates import Authority
 

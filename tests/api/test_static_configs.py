@@ -37,7 +37,7 @@ from controller.decisions.partition_removal import (
 from controller.decisions.tokens import SECRET_KEY, CreateToken, create_token
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.timers import TIMERS
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from replay.image.configs import GROUP, TOPIC
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import CLUSTER_ID

@@ -20,9 +20,9 @@ from api.socket.client import SocketClient
 from api.socket.limits import SERVER_REQUESTS_MAX
 from controller.authorization.caller import CONTROLLER, Caller
 from controller.decisions.notes import AddNote
-from metadata_log.batch import Batch, NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import Batch, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.base import Record
 from records.control import NoteRecord
 from records.errors import RequestError, UnavailableError, UnknownHistoryError

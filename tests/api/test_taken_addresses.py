@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.api.conftest import Metalog
 from tests.api.services import serving
 from tests.forked_commands import METALOG

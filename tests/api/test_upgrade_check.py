@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from metadata_log.kraft.batch_codec import encode_batch
+from metadata_log.kraft_format.batch_codec import encode_batch
 from records.base import Record, Uuid
 from records.brokers import (
     BrokerFeature,

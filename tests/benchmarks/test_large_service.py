@@ -7,9 +7,9 @@ from pathlib import Path
 from benchmarks import large_service
 from benchmarks.partitions_log import moves, write_partitions_log
 from controller.log_check import check_log
-from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 

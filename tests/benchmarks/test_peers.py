@@ -14,7 +14,7 @@ from benchmarks.peers.etcd import Etcd
 from benchmarks.peers.event_store import EventStore
 from benchmarks.peers.server_process import PeerMissing, running
 from benchmarks.peers.sqlite import RawSqlite
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.avro.codec import decode_rows
 from records.base import Record
 

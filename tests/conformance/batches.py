@@ -12,7 +12,7 @@ from controller.forks.branch import Applied
 from controller.forks.inference import in_recorded_order
 from controller.forks.redeciding import different_record
 from controller.pipeline.latest import State
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.brokers import RegisterBrokerRecord
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope

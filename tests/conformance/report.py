@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.conformance.batches import Outcome, decided_batches
 from tests.real_logs import DataSet, data_sets
 from tests.replay.incidents.real import imported

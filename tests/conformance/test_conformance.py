@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from controller.decisions.context import Settings
 from controller.pipeline.latest import State
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records import brokers, configs, partitions
 from records.base import Record
 from replay.timeline import Timeline

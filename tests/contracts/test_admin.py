@@ -19,8 +19,8 @@ from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import Envelope

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from metadata_log.care.backup import back_up
-from metadata_log.care.store import open_store
-from metadata_log.fs import OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.files.fs import OsFs
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import open_store
+from metadata_log.writer.mirror import MirrorBuilder
 from records.errors import UnknownHistoryError
 from replay.image.digest import image_digest
 from replay.loader import BatchSource, images, load_image

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from metadata_log.care.store import Store, open_store
-from metadata_log.fs import ByteStore, write_whole
+from metadata_log.files.fs import ByteStore, write_whole
+from metadata_log.stores.store import Store, open_store
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 
 # Larger than what the bucket's reader keeps of the beginning of an object.

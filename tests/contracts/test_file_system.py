@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from metadata_log.fs import File, Fs, OsFs, create_synced, write_whole
+from metadata_log.files.fs import File, Fs, OsFs, create_synced, write_whole
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 
 

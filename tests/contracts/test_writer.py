@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from controller.pipeline.log_port import LogPort
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.fs import Fs, OsFs
-from metadata_log.log import MetadataLog
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from records.errors import Outcome, RequestError
 from tests.controller.memory_log import MemoryLog

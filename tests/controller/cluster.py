@@ -27,7 +27,7 @@ from controller.decisions.sessions import Sessions
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.users import ScramUpsertion
 from controller.pipeline.latest import Latest, State
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature
 from records.envelope import Envelope, Origin

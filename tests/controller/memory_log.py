@@ -2,8 +2,8 @@
 
 import asyncio
 
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.block import encode_ahead
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.format.block import encode_ahead
 from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 

@@ -7,7 +7,7 @@ from controller.descriptions.affected import Affected
 from controller.invariants.checks import Violation, check_step
 from controller.invariants.of_images import OF_IMAGES
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Uuid
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage

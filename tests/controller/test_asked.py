@@ -22,7 +22,7 @@ from controller.demo.events import COMMANDS as DEMO_COMMANDS
 from controller.placement.classic import ClassicPlacer
 from controller.results.result import ControllerResult
 from controller.wire import from_log
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.configs import ConfigRecord
 from records.control import NoteRecord
 from records.envelope import Asked, Origin, SecretReference

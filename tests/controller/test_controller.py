@@ -14,10 +14,10 @@ from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.results.result import ControllerResult
-from metadata_log.batch import Batch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record
 from records.configs import ConfigRecord, FeatureLevelRecord
 from records.control import AbortTransactionRecord, BeginTransactionRecord, NoOpRecord

@@ -15,9 +15,9 @@ from controller.decisions.versions import ExpectedVersion, version_of
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended, AppendRecords, AppendRows
 from controller.results.result import ControllerResult
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.avro.codec import encoders_of
 from records.avro.layout import NEWEST
 from records.base import Record

@@ -14,9 +14,9 @@ from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.result import ControllerResult
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ConfigRecord
 from records.control import NoOpRecord
 from records.envelope import Origin
@@ -213,7 +213,7 @@ async def test_what_the_log_has_no_room_for_is_refused_alone(
     with LogReader.open(tmp_path / "log") as reader:
         controller = Controller(log, load_image(reader), clock=Clock(), rng=Random(1))
     await controller.activate()
-    for module in ("controller.pipeline.pipeline", "metadata_log.append_queue"):
+    for module in ("controller.pipeline.pipeline", "metadata_log.writer.append_queue"):
         monkeypatch.setattr(f"{module}.PENDING_BATCHES_MAX", 6)
     # Three are left for a transaction that is to begin and end.
     asked = [

@@ -20,7 +20,7 @@ from controller.decisions.topics import (
     create_topics,
     delete_topics,
 )
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from tests.controller.office import Office
 
 

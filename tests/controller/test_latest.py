@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from controller.pipeline.latest import Latest, State
 from controller.pipeline.prepared_batch import encode
 from controller.results.decided_batch import DecidedBatch
-from metadata_log.batch import Batch
-from metadata_log.block import encode_ahead
+from metadata_log.format.batch import Batch
+from metadata_log.format.block import encode_ahead
 from records.control import NoOpRunRecord
 from replay.image.metadata import MetadataImage
 from tests.histories import random_history

@@ -7,7 +7,7 @@ import pytest
 
 from controller.invariants.history import InvariantWatch
 from controller.log_check import check_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.base import ZERO_UUID, Record, Uuid
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveTopicRecord, TopicRecord
 from replay.expressions.changed_tokens import touched

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.raw_appends.raw_append import AppendRecords, AppendRows, append_records, append_rows
-from metadata_log.block import encode_ahead
+from metadata_log.format.block import encode_ahead
 from records.avro.layout import first_appended
 from records.avro.plain_rows import encode_records
 from records.base import ZERO_UUID, Record, Uuid

@@ -15,9 +15,9 @@ from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.namespaces import CreateNamespace, NamespaceResult, create_namespace
 from controller.raw_appends.raw_append import AppendRecords
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord
 from records.envelope import Origin

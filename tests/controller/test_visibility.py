@@ -7,11 +7,11 @@ from random import Random
 
 from controller.controller import Controller
 from controller.decisions.namespaces import CreateNamespace, create_namespace
-from metadata_log.batch import AppendResult, Batch, NewBatch
-from metadata_log.clock import SystemClock
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import AppendResult, Batch, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.clock import SystemClock
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from replay.image.metadata import MetadataImage
 from replay.loader import images, load_image
 from tests.controller.memory_log import MemoryLog

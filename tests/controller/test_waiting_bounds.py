@@ -11,11 +11,11 @@ from controller.decisions.context import Context
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.result import ControllerResult
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.limits import PENDING_BATCHES_MAX
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import NoOpRecord
 from records.errors import UnavailableError
 from tests.controller.office import Office

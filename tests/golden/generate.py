@@ -19,14 +19,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from metadata_log import mirror
-from metadata_log.batch import Batch, NewBatch
-from metadata_log.checkpoint import CheckpointRecord
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.log_writer import LogWriter
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.format.batch import Batch, NewBatch
+from metadata_log.format.checkpoint import CheckpointRecord
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer import mirror
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.log_writer import LogWriter
+from metadata_log.writer.mirror import MirrorBuilder
 from records.avro.schema import documented_schema, envelope_schema_json
 from records.control import (
     AbortTransactionRecord,

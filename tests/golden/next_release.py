@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records import registry
 from records.json import to_json
 from replay.image.digest import digest_of_parts, part_digests

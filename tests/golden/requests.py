@@ -21,7 +21,7 @@ from api.socket.appends import Append, encode_append
 from api.socket.handshake import encode_hello, hello_of_client
 from controller.asked.asked import version_of
 from controller.wire import plain_of, to_wire
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.base import Uuid
 from records.control import NoteRecord
 from records.envelope import Origin

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
 from tests.docs_console import ROOT
 from tests.golden import release_directory

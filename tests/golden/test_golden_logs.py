@@ -13,15 +13,15 @@ from typing import Any
 import fastavro
 import pytest
 
-from metadata_log import segment
-from metadata_log.batch import NewBatch
-from metadata_log.block import decompress
 from metadata_log.care.inspection import inspect_log
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.segment import SegmentHeader
-from metadata_log.segment_file import ScanStart, SegmentFile
+from metadata_log.files.fs import OsFs
+from metadata_log.format import segment
+from metadata_log.format.batch import NewBatch
+from metadata_log.format.block import decompress
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.format.segment_file import ScanStart, SegmentFile
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.avro import codec, reference
 from records.avro.schema import envelope_schema_json
 from records.control import NoteRecord

@@ -19,9 +19,9 @@ from api.socket.server import serve_socket
 from benchmarks.log_sessions import sessions_on
 from controller.asked.asked import version_of
 from controller.wire import from_log, from_wire, plain_of, to_wire
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from tests.golden.requests import BATCH, DIRECTORY
 
 RELEASES = sorted(path.name for path in DIRECTORY.iterdir())

@@ -8,11 +8,11 @@ from typing import Any
 import fastavro
 import pytest
 
-from metadata_log import segment
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format import segment
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.avro import codec, reference
 from records.avro.schema import envelope_schema, envelope_schema_json
 from records.base import Record, Uuid

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Uuid
 from records.envelope import Origin
 from records.topics import TopicRecord

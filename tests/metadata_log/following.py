@@ -11,9 +11,9 @@ import sys
 from contextlib import aclosing
 from pathlib import Path
 
-from metadata_log.batch import Batch, NewBatch
-from metadata_log.follow import follow
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import Batch, NewBatch
+from metadata_log.reader.follow import follow
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from records.envelope import Envelope
 from tests.metadata_log.conftest import topics

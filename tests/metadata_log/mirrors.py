@@ -5,14 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import offsets_covered
-from metadata_log.file_publish import SoleOwner
-from metadata_log.fs import Fs, OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.log_writer import LogWriter, create_mark
-from metadata_log.manifest import Kind, Manifest, write_manifest
-from metadata_log.mirror import MirrorBuilder
-from metadata_log.tail import EMPTY_TAIL
+from metadata_log.files.file_publish import SoleOwner
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.format.batch import offsets_covered
+from metadata_log.format.manifest import Kind, Manifest, write_manifest
+from metadata_log.format.tail import EMPTY_TAIL
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log_writer import LogWriter, create_mark
+from metadata_log.writer.mirror import MirrorBuilder
 from records.base import Record
 from records.configs import FeatureLevelRecord
 from records.control import NoOpRunRecord

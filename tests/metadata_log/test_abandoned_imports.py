@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from metadata_log.fs import OsFs
-from metadata_log.lock import lock_directory
-from metadata_log.names import LOCK
+from metadata_log.files.fs import OsFs
+from metadata_log.files.lock import lock_directory
+from metadata_log.files.names import LOCK
 from tests.metadata_log.mirrors import level_row, new_mirror
 
 

@@ -3,7 +3,7 @@
 import google_crc32c
 import pytest
 
-from metadata_log.block import SYNC_SIZE, block_size, parse_block
+from metadata_log.format.block import SYNC_SIZE, block_size, parse_block
 from metadata_log.limits import BLOCK_STORED_BYTES_MAX
 from records.errors import CorruptLogError
 from records.varint import encode_long

@@ -6,10 +6,10 @@ from pathlib import Path
 import google_crc32c
 import pytest
 
-from metadata_log import segment
 from metadata_log.care.inspection import inspect_log
-from metadata_log.fs import OsFs
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import OsFs
+from metadata_log.format import segment
+from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
 from records.varint import LONGS
 from replay.loader import load_image

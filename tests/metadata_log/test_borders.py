@@ -13,13 +13,13 @@ import msgspec
 import pytest
 
 from metadata_log.care.inspection import inspect_log
-from metadata_log.commit_mark import SLOT_SPACING, read_mark
-from metadata_log.creation import create_log
-from metadata_log.cursor import LogCursor
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.names import COMMIT_MARK
-from metadata_log.segment import decode_header
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import COMMIT_MARK
+from metadata_log.format.commit_mark import SLOT_SPACING, read_mark
+from metadata_log.format.segment import decode_header
+from metadata_log.reader.cursor import LogCursor
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError
 from tests.metadata_log.conftest import StepClock, topics
 from tests.metadata_log.test_damage import flip, read_all

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.claims import claim_epoch
-from metadata_log.creation import create_log
-from metadata_log.fs import File, OsFs
-from metadata_log.names import claim_name
+from metadata_log.files.fs import File, OsFs
+from metadata_log.files.names import claim_name
+from metadata_log.writer.claims import claim_epoch
+from metadata_log.writer.creation import create_log
 from records.errors import FencedError, UnavailableError
 from tests.simulated_disk.disk import SimulatedDisk
 from tests.simulated_disk.history import History

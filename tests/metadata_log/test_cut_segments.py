@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import Batch
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.needles import Needles, type_needle
-from metadata_log.segment_file import SegmentFile
+from metadata_log.files.fs import OsFs
+from metadata_log.format.batch import Batch
+from metadata_log.format.needles import Needles, type_needle
+from metadata_log.format.segment_file import SegmentFile
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError
 from records.topics import TopicRecord
 from tests.metadata_log.conftest import StepClock, topics

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.commit_mark import SLOT_SPACING, read_mark
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.offset_index import IndexEntry, read_index
+from metadata_log.files.fs import OsFs
+from metadata_log.format.commit_mark import SLOT_SPACING, read_mark
+from metadata_log.format.offset_index import IndexEntry, read_index
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError
 from tests.metadata_log.conftest import topics
 

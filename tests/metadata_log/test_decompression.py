@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from backports import zstd
 
-from metadata_log.block import decompress, parse_block
-from metadata_log.commit_mark import read_mark
-from metadata_log.fs import OsFs
+from metadata_log.files.fs import OsFs
+from metadata_log.format.block import decompress, parse_block
+from metadata_log.format.commit_mark import read_mark
+from metadata_log.format.segment import decode_header
+from metadata_log.format.zstd_frame import decompress_frame
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_RECORDS_MAX
-from metadata_log.segment import decode_header
-from metadata_log.zstd_frame import decompress_frame
 from records.errors import CorruptLogError
 from records.varint import encode_long
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
-from metadata_log.creation import create_log
-from metadata_log.fs import Fs, create_synced, read_start, write_whole
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK
+from metadata_log.files.fs import Fs, create_synced, read_start, write_whole
+from metadata_log.files.names import COMMIT_MARK
+from metadata_log.format.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.topics import TopicRecord
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 from tests.simulated_disk.history import Answer, History

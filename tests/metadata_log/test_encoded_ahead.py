@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from metadata_log.batch import EncodedRows, NewBatch
-from metadata_log.block import encode_ahead
-from metadata_log.creation import create_log
+from metadata_log.format.batch import EncodedRows, NewBatch
+from metadata_log.format.block import encode_ahead
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record
 from records.control import NoteRecord
 from records.envelope import Asked, Envelope, Origin

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.fs import File, Lock, OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK
+from metadata_log.files.fs import File, Lock, OsFs
+from metadata_log.files.names import COMMIT_MARK
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.errors import FencedError, MetadataLogError, Outcome, UnavailableError
 from records.topics import TopicRecord
 from tests.metadata_log.conftest import StepClock, topics
@@ -175,7 +175,7 @@ async def test_failed_sync_is_never_retried_and_believed(directory: Path, fs: Fa
 async def test_what_waited_while_a_sync_failed_was_never_written(
     directory: Path, fs: FailingFs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metadata_log.log.GROUP_BATCHES_MAX", 2)
+    monkeypatch.setattr("metadata_log.writer.log.GROUP_BATCHES_MAX", 2)
     log = await MetadataLog.open(directory, fs=fs)
     fs.failing_syncs = 1
     appends = [log.append(topics(n, 1)) for n in range(4)]

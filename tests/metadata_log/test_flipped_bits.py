@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.segment import decode_header
-from metadata_log.segment_scan import read_header
+from metadata_log.format.segment import decode_header
+from metadata_log.format.segment_scan import read_header
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError
 from tests.metadata_log.conftest import StepClock, topics
 from tests.samples import cases, sampled

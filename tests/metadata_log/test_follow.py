@@ -17,17 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metadata_log import wakeup
-from metadata_log.batch import Batch
-from metadata_log.commit_mark import read_mark
-from metadata_log.creation import create_log
-from metadata_log.cursor import LogCursor
-from metadata_log.follow import follow
-from metadata_log.fs import File, OsFs
+from metadata_log.files.fs import File, OsFs
+from metadata_log.files.names import COMMIT_MARK, segment_name
+from metadata_log.format.batch import Batch
+from metadata_log.format.commit_mark import read_mark
 from metadata_log.limits import FOLLOW_READ_RECORDS, FOLLOW_RECHECK_INTERVAL_MS
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, segment_name
+from metadata_log.reader import wakeup
+from metadata_log.reader.cursor import LogCursor
+from metadata_log.reader.follow import follow
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.errors import (
     CorruptLogError,
     RequestError,

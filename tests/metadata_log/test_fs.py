@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.fs import OsFile, OsFs
+from metadata_log.files.fs import OsFile, OsFs
 
 OPEN = Path("/proc/self/fd")
 needs_proc = pytest.mark.skipif(not OPEN.exists(), reason="open files are listed in /proc")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from metadata_log.batch import NewBatch
-from metadata_log.fs import File, OsFs
+from metadata_log.files.fs import File, OsFs
+from metadata_log.format.batch import NewBatch
 from metadata_log.limits import (
     BATCH_RECORDS_MAX,
     GROUP_BATCHES_MAX,
@@ -16,7 +16,7 @@ from metadata_log.limits import (
     QUICK_SYNC_S_MAX,
     QUICK_SYNCS_MIN,
 )
-from metadata_log.log import MetadataLog
+from metadata_log.writer.log import MetadataLog
 from records.control import NoOpRecord, NoteRecord
 from records.errors import RequestError
 from tests.metadata_log.conftest import topics
@@ -121,7 +121,7 @@ async def test_lone_batch_is_synced_in_the_loop_after_enough_quick_syncs(
     assert QUICK_SYNC_S_MAX <= 0.002
     watch = Stopwatch()
     monkeypatch.setattr(
-        "metadata_log.log_writer.time", SimpleNamespace(perf_counter=watch.perf_counter)
+        "metadata_log.writer.log_writer.time", SimpleNamespace(perf_counter=watch.perf_counter)
     )
     here = threading.current_thread().name
     watch.seconds = QUICK_SYNC_S_MAX

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from backports import zstd
 
-from metadata_log.commit_mark import read_mark
-from metadata_log.fs import OsFs
+from metadata_log.files.fs import OsFs
+from metadata_log.format.commit_mark import read_mark
+from metadata_log.format.segment import decode_header
 from metadata_log.kraft.epoch_starts import EpochStarts
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.segment import decode_header
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.avro.schema import envelope_schema
 from records.avro.stored_schema import parse_stored_schema
 from records.errors import CorruptLogError

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.claims import claim_epoch
-from metadata_log.creation import create_log
-from metadata_log.fs import OsFs
+from metadata_log.files.fs import OsFs
+from metadata_log.files.lock import lock_directory, writer_process
+from metadata_log.files.names import LOCK
 from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
-from metadata_log.lock import lock_directory, writer_process
-from metadata_log.names import LOCK
-from metadata_log.opening import own_log
+from metadata_log.writer.claims import claim_epoch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.opening import own_log
 from records.errors import UnavailableError
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 

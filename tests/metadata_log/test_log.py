@@ -11,15 +11,15 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from metadata_log import log_writer
-from metadata_log.batch import NewBatch
-from metadata_log.commit_mark import MARK_SIZE
-from metadata_log.creation import create_log
-from metadata_log.fs import File, OsFs
+from metadata_log.files.fs import File, OsFs
+from metadata_log.files.lock import writer_process
+from metadata_log.format.batch import NewBatch
+from metadata_log.format.commit_mark import MARK_SIZE
 from metadata_log.limits import BATCH_RECORDS_MAX, GROUP_BATCHES_MAX, GROUP_SIZE_BYTES_MAX
-from metadata_log.lock import writer_process
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer import log_writer
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.control import LeaderChangeMessage, NoOpRunRecord, NoteRecord
 from records.envelope import Envelope, Origin
@@ -165,7 +165,7 @@ async def test_readers_that_take_all_common_threads_hold_no_append_up(directory:
 async def test_mark_is_synced_also_while_there_is_always_something_to_write(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metadata_log.log.MARK_SYNC_INTERVAL_MS", 10)
+    monkeypatch.setattr("metadata_log.writer.log.MARK_SYNC_INTERVAL_MS", 10)
     log = await MetadataLog.open(directory)
     syncs = 0
     sync = log_writer.LogWriter.sync_mark

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.checkpoint import CheckpointRecord
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.format.checkpoint import CheckpointRecord
+from metadata_log.format.manifest import Kind
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.mirror import MirrorBuilder
 from records.base import Record
 from records.configs import FeatureLevelRecord
 from records.control import NoOpRecord, NoOpRunRecord

@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from metadata_log import committed_end
 from metadata_log.care.inspection import inspect_log
-from metadata_log.claims import claim_epoch
-from metadata_log.commit_mark import CommitMark
-from metadata_log.creation import create_log
-from metadata_log.cursor import LogCursor
-from metadata_log.fs import Fs, OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror_writer import MirrorWriter
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.format.commit_mark import CommitMark
+from metadata_log.reader.cursor import LogCursor
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.recovery import committed_end
+from metadata_log.writer.claims import claim_epoch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.mirror_writer import MirrorWriter
 from records.envelope import Envelope
 from records.errors import FencedError, RequestError, UnavailableError
 from tests.metadata_log.mirrors import level_row, mirror_of_blocks, new_mirror, rows_of, run_row

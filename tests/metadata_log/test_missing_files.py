@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from metadata_log.care.retention import drop_below
-from metadata_log.checkpoint import CheckpointRecord, write_checkpoint
-from metadata_log.cursor import LogCursor
-from metadata_log.fs import File, Lock, OsFs
+from metadata_log.files.fs import File, Lock, OsFs
+from metadata_log.format.checkpoint import CheckpointRecord, write_checkpoint
 from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.opening import own_log
+from metadata_log.reader.cursor import LogCursor
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.opening import own_log
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 from tests.metadata_log.conftest import topics
 

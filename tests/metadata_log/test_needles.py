@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from metadata_log.needles import Needles
+from metadata_log.format.needles import Needles
 from records.avro.codec import encode_rows
 from records.base import Record
 from records.brokers import FenceBrokerRecord, RegisterBrokerRecord

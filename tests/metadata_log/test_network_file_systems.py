@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from metadata_log.log import MetadataLog
-from metadata_log.network_file_systems import ALLOW, file_system_type
+from metadata_log.files.network_file_systems import ALLOW, file_system_type
+from metadata_log.writer.log import MetadataLog
 from records.errors import RequestError
 
 Mount = namedtuple("Mount", "mountpoint fstype")

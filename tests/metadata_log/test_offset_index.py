@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.fs import OsFs
-from metadata_log.limits import INDEX_INTERVAL_BYTES
-from metadata_log.names import index_name
-from metadata_log.offset_index import (
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import index_name
+from metadata_log.format.offset_index import (
     ENTRY_SIZE,
     IndexEntry,
     IndexWriter,
     OffsetIndex,
     read_index,
 )
+from metadata_log.limits import INDEX_INTERVAL_BYTES
 
 ENTRIES = [
     IndexEntry(10, 100, None),

@@ -7,15 +7,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from metadata_log.commit_mark import CommitMark, read_mark
-from metadata_log.creation import create_log
-from metadata_log.file_publish import SoleOwner
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, segment_name
-from metadata_log.recovery import recover
-from metadata_log.recovery_rules import Action, Marked, Next, Rest, as_markdown, decide, rule_for
+from metadata_log.files.file_publish import SoleOwner
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import COMMIT_MARK, segment_name
+from metadata_log.format.commit_mark import CommitMark, read_mark
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.recovery.recovery import recover
+from metadata_log.recovery.recovery_rules import (
+    Action,
+    Marked,
+    Next,
+    Rest,
+    as_markdown,
+    decide,
+    rule_for,
+)
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError
 from tests.metadata_log.conftest import StepClock, topics
 

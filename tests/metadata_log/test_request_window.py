@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log import request_window
-from metadata_log.batch import AppendResult
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import segment_name
-from metadata_log.request_window import KnownRequests
-from metadata_log.segment_file import BlockPlace, read_batch
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import segment_name
+from metadata_log.format.batch import AppendResult
+from metadata_log.format.segment_file import BlockPlace, read_batch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer import request_window
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.request_window import KnownRequests
 from records.envelope import Origin
 from records.errors import CorruptLogError, FencedError, Outcome, RequestError
 from tests.metadata_log.conftest import topics

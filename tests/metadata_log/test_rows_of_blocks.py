@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log_reader import LogReader
-from metadata_log.segment import decode_header
+from metadata_log.format.segment import decode_header
+from metadata_log.reader.log_reader import LogReader
 from records.control import NoOpRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError

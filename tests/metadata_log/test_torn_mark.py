@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import NewBatch
-from metadata_log.commit_mark import SLOT_SIZE, read_mark
-from metadata_log.creation import create_log
-from metadata_log.cursor import LogCursor
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK
-from metadata_log.settling import settle
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import COMMIT_MARK
+from metadata_log.format.batch import NewBatch
+from metadata_log.format.commit_mark import SLOT_SIZE, read_mark
+from metadata_log.reader.cursor import LogCursor
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.cut_off_log import settle
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from tests.failing_fs import FailingFs
 

@@ -10,6 +10,11 @@ from tests.mutants.sites import Site, find_sites
 
 PACKAGES = (
     "metadata_log",
+    "metadata_log/files",
+    "metadata_log/format",
+    "metadata_log/reader",
+    "metadata_log/recovery",
+    "metadata_log/writer",
     "records/avro",
     "replay/image",
     "replay/loader",

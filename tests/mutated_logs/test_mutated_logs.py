@@ -23,8 +23,8 @@ import pytest
 
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
-from metadata_log.log_reader import LogReader
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY, segment_name
+from metadata_log.reader.log_reader import LogReader
 from records.errors import ContradictionError, CorruptLogError
 from replay.image.kraft_json import kraft_json
 from replay.image.metadata import MetadataImage

@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from tests.forked_commands import METALOG

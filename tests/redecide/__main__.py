@@ -16,7 +16,7 @@ from api.cli.demo_run import write_demo
 from api.requests.recorded_commands import RECORDED
 from controller.demo.options import DemoOptions
 from controller.forks.redeciding import redecide
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.redecide.report import Report
 from tests.redecide.scenario_logs import SCENARIOS, write_scenario, write_schedule
 from tests.redecide.service_log import write_service_log

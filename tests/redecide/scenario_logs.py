@@ -19,8 +19,8 @@ from controller.decisions.levels import NEW_CLUSTER_LEVELS
 from controller.pipeline.pending_answers import Answer
 from controller.results.result import ControllerResult
 from controller.timers import TIMERS
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record
 from records.envelope import Origin
 from replay.image.metadata import MetadataImage

@@ -32,7 +32,7 @@ from controller.decisions.users import AlterUsers, Expected, ScramDeletion
 from controller.descriptions.brokers import BrokerDescription
 from controller.raw_appends.raw_append import AppendRows
 from controller.results.quota_charges import MUTATION_RATE
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.base import Record
 from records.configs import ClientQuotaRecord, EntityData
 from records.control import NoteRecord

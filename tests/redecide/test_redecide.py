@@ -22,8 +22,8 @@ from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
 from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.forks.redeciding import redecide
-from metadata_log.batch import Batch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
 from records.base import Uuid
 from records.envelope import Asked
 from records.errors import RequestError

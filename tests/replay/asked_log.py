@@ -2,7 +2,7 @@
 
 import msgspec
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from records.control import AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord
 from records.envelope import Origin

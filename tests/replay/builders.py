@@ -9,8 +9,8 @@ import google_crc32c
 import msgspec
 
 from benchmarks.new_partition import new_partition
-from metadata_log.batch import Batch, offsets_covered
-from metadata_log.position import Position
+from metadata_log.format.batch import Batch, offsets_covered
+from metadata_log.reader.position import Position
 from records.base import Record, Uuid
 from records.brokers import BrokerEndpoint, RegisterBrokerRecord
 from records.envelope import Envelope, Kept

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.envelope import Envelope
 from records.json import from_json
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import Batch
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror import MirrorBuilder
 from records.errors import UnknownHistoryError
 from replay.care.base_records import base_records
 from replay.image.metadata import MetadataImage

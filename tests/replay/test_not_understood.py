@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from records.control import (
     AbortTransactionRecord,

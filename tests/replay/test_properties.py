@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records import configs, partitions, topics
 from records.envelope import Envelope
 from replay.image.delta import MetadataDelta

@@ -7,7 +7,7 @@ from typing import Any
 
 import fastavro
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 from replay.usage import UNKNOWN, Usage, usage

@@ -4,7 +4,7 @@ import errno
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from metadata_log.fs import File, Lock
+from metadata_log.files.fs import File, Lock
 from tests.simulated_disk.faults import READS, Call, Fault, Faults, failure
 from tests.simulated_disk.inode import Inode, Kept
 from tests.simulated_disk.names import NameChange, Names

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable
 from random import Random
 
-from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_RECORDS_MAX, BATCH_SIZE_BYTES_MAX
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.errors import FencedError, UnavailableError
 from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import DiskState, PowerLoss, SimulatedDisk

@@ -9,7 +9,7 @@
 
 from collections.abc import Sequence
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.control import LeaderChangeMessage, NoteRecord
 from tests.simulated_disk.history import Answer, Entry, Known, Submission
 

@@ -8,7 +8,7 @@ import enum
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from metadata_log.batch import AppendResult
+from metadata_log.format.batch import AppendResult
 from records.control import NoteRecord
 from records.envelope import Origin
 

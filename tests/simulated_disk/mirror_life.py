@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror_writer import MirrorWriter
-from metadata_log.segment import SegmentHeader
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror_writer import MirrorWriter
 from records.control import NoOpRunRecord
 from records.envelope import Envelope
 from tests.metadata_log.mirrors import level_row, mirror_of_blocks, rows_of, run_row

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import AppendResult, Batch, NewBatch
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import AppendResult, Batch, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.avro.schema import envelope_schema_json
 from records.errors import FencedError, Outcome, RequestError, UnavailableError
 from tests.simulated_disk.disk import ROOT, SimulatedDisk

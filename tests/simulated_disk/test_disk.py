@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.fs import File
+from metadata_log.files.fs import File
 from tests.simulated_disk.crash import KEPT_ALL, LOST_ALL, PowerLosses, uncertain_changes
 from tests.simulated_disk.disk import ROOT, PowerLoss, SimulatedDisk
 from tests.simulated_disk.faults import Fault, Faults

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from tests.simulated_disk.driver import Driver
 from tests.simulated_disk.expectations import Violation, check_log, entry_of
 from tests.simulated_disk.history import Answer

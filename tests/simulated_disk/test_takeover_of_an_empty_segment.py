@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from records.errors import UnavailableError
 from tests.simulated_disk.disk import SimulatedDisk
 from tests.simulated_disk.faults import Fault, Faults

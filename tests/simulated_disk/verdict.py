@@ -1,8 +1,8 @@
 """The check of one crash state: start a writer on it, and read the log."""
 
-from metadata_log.commit_mark import read_mark
-from metadata_log.file_publish import SoleOwner
-from metadata_log.recovery import recover
+from metadata_log.files.file_publish import SoleOwner
+from metadata_log.format.commit_mark import read_mark
+from metadata_log.recovery.recovery import recover
 from records.errors import RequestError
 from tests.simulated_disk.disk import DiskState, SimulatedDisk
 from tests.simulated_disk.expectations import Violation, check_log, check_view, entry_of

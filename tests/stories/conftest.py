@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from api.requests.recorded_commands import RECORDED
 from controller.forks.redeciding import redecide
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.redecide.report import Report
 from tests.stories.processes import World
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from api.clients.client import MetadataClient
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image

@@ -6,7 +6,7 @@ from api.kafka.errors import name_of
 from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.text import uuid_text
 from tests.stories.partition_client import partitions
 from tests.stories.processes import World, soon

@@ -16,7 +16,7 @@ from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.scram import ScramMechanism
 from controller.decisions.users import AlterUsers
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.api.kafka.test_sasl import credential
 from tests.certificates import Authority
 from tests.stories.processes import Process, World

@@ -18,7 +18,7 @@ from api.kafka.connection import Connection
 from api.kafka.errors import check
 from api.kafka.listener import Listener
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from tests.api.broker.forwarding import through

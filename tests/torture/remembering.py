@@ -8,7 +8,7 @@ again for each state, and so does all encoding.
 from functools import lru_cache
 from types import ModuleType
 
-from metadata_log import segment_scan
+from metadata_log.format import segment_scan
 from records.avro import codec
 
 # Each takes immutable bytes, and returns what is immutable but for the list of rows, of which its

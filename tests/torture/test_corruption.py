@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from metadata_log.names import COMMIT_MARK
+from metadata_log.files.names import COMMIT_MARK
 from tests.torture.campaign import Place
 from tests.torture.campaigns import corruption
 from tests.torture.damage import changes, exchanges, specimens
@@ -82,7 +82,7 @@ def test_base_of_a_fork_that_is_believed_is_noticed() -> None:
     files = {**log.files, name: fork.files[name]}
     damage = Damage(what="a fork's base", files=files, names=(name,))
     assert judged(log, damage) == "nothing is wrong"
-    with patch("metadata_log.base._check", lambda *_: True):
+    with patch("metadata_log.format.base._check", lambda *_: True):
         assert "other rows in the base checkpoint" in judged(log, damage)
 
 

@@ -1,6 +1,6 @@
 """A few kills of a real process, and tests that broken promises are noticed."""
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.envelope import Envelope
 from tests.torture.campaigns import kills
 from tests.torture.killed.answers import broken_promises, parse

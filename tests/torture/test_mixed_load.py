@@ -231,7 +231,7 @@ BUGS = (
     Bug(
         name="repeated requests are forgotten",
         what="A request that is repeated after a kill is carried out again.",
-        file="metadata_log/request_window.py",
+        file="metadata_log/writer/request_window.py",
         old="        found = None if key is None else self._committed.get(key)\n",
         new="        found = None\n",
         campaign=mixed_load.NAME,

@@ -59,7 +59,7 @@ def test_tests_that_look_for_a_bug_pass_without_it() -> None:
 def test_change_that_breaks_the_program_is_not_taken_for_a_bug_noticed() -> None:
     broken = msgspec.structs.replace(
         named("mark too far"),
-        file="metadata_log/clock.py",
+        file="metadata_log/writer/clock.py",
         old="import time\n",
         new="import no_such_module\n",
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import read_header
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.format.segment_scan import read_header
 from records.errors import CorruptLogError
 from tests.simulated_disk.disk import SimulatedDisk
 from tests.simulated_disk.session import LOG

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from api.documents.logs import Known
     from controller.decisions.outcome import Refusal
     from controller.results.changed_versions import ObjectVersion
-    from metadata_log.log_reader import LogReader
+    from metadata_log.reader.log_reader import LogReader
     from replay.about import About
     from replay.image.metadata import MetadataImage
 

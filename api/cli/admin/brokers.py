@@ -233,8 +233,8 @@ def _end_point(text: str) -> "BrokerEndpoint":
 
 
 def _cluster_id(ask: AdminClient) -> str:
-    from metadata_log.fs import OsFs
-    from metadata_log.manifest import read_manifest
+    from metadata_log.files.fs import OsFs
+    from metadata_log.format.manifest import read_manifest
 
     assert ask.log is not None, "a broker is registered in a log"
     return read_manifest(OsFs(), ask.log).cluster_id

@@ -9,7 +9,7 @@ from api.cli.reading import offset_of
 from api.cli.snapshot_database import named_timeline
 from api.questions.objects import IMAGE, PARTS, ShowImage, joined, named_objects, object_json
 from api.questions.past import Past
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.about import About
 from replay.image.metadata import MetadataImage
 

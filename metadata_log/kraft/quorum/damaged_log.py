@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import msgspec
 
-from metadata_log.kraft.batch import HEADER_SIZE, BatchHeader, KraftBatch, parse_header
-from metadata_log.kraft.batch_codec import decode_batch
 from metadata_log.kraft.file_scan import FileScan
 from metadata_log.kraft.log_scan import KraftSegment
 from metadata_log.kraft.torn_tail import is_whole_batch, whole_batch_behind
+from metadata_log.kraft_format.batch import HEADER_SIZE, BatchHeader, KraftBatch, parse_header
+from metadata_log.kraft_format.batch_codec import decode_batch
 from records.errors import CorruptLogError
 
 _SECTOR_BYTES = 512

@@ -3,7 +3,7 @@
 import msgspec
 
 from metadata_log.kraft.batch_index import BatchIndex
-from metadata_log.kraft.names import checkpoint_id
+from metadata_log.kraft_format.names import checkpoint_id
 
 NO_BATCHES = BatchIndex(0)
 

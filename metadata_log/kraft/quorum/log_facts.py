@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Self
 
-from metadata_log.kraft.batch import BatchHeader, KraftBatch, parse_header
 from metadata_log.kraft.batch_index import BatchIndex
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import KraftDirectory
@@ -18,6 +17,7 @@ from metadata_log.kraft.quorum.damaged_log import (
     was_unwritten,
 )
 from metadata_log.kraft.quorum.facts import CheckpointId, Damage, LogEnd, Voter, VoterSet
+from metadata_log.kraft_format.batch import BatchHeader, KraftBatch, parse_header
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,

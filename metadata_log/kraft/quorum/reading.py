@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 from metadata_log.kraft.lock_holder import is_locked
-from metadata_log.kraft.names import LOCK
 from metadata_log.kraft.node_directory import read_node_directory
 from metadata_log.kraft.quorum.facts import Election, NodeFacts
 from metadata_log.kraft.quorum.log_facts import LogFacts
+from metadata_log.kraft_format.names import LOCK
 from records.errors import UnavailableError
 
 

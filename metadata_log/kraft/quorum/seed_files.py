@@ -10,18 +10,18 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from metadata_log.kraft.batch import HEADER_SIZE, parse_header
 from metadata_log.kraft.batch_index import BatchIndex
 from metadata_log.kraft.directory import KraftDirectory
-from metadata_log.kraft.names import (
+from metadata_log.kraft.quorum.facts import NodeFacts
+from metadata_log.kraft.synced_file import write_synced
+from metadata_log.kraft.torn_tail import is_whole_batch
+from metadata_log.kraft_format.batch import HEADER_SIZE, parse_header
+from metadata_log.kraft_format.names import (
     LEADER_EPOCHS,
     QUORUM_STATE,
     checkpoint_id,
     segment_name,
 )
-from metadata_log.kraft.quorum.facts import NodeFacts
-from metadata_log.kraft.synced_file import write_synced
-from metadata_log.kraft.torn_tail import is_whole_batch
 from records.errors import UnavailableError
 
 PARTITION_METADATA = "partition.metadata"

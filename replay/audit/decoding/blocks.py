@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import zstandard
 
-from metadata_log.care.store import open_store
-from metadata_log.fs import ReadableFile
+from metadata_log.files.fs import ReadableFile
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_RECORDS_MAX
+from metadata_log.stores.store import open_store
 from records.errors import CorruptLogError
 
 _MAGIC = b"Obj\x01"

@@ -109,8 +109,8 @@ def test_mirror_takes_no_changes_and_names_fork(
 
 
 def test_second_writer_is_asked_to_try_again(metalog: Metalog, log: Path) -> None:
-    from metadata_log.fs import OsFs
-    from metadata_log.lock import lock_directory
+    from metadata_log.files.fs import OsFs
+    from metadata_log.files.lock import lock_directory
 
     lock = lock_directory(OsFs(), log)
     try:

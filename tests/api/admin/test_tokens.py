@@ -16,7 +16,7 @@ from api.service.session import Session
 from controller.authorization.caller import Authentication, Caller
 from controller.decisions.context import Settings
 from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
 from replay.timeline import Timeline
 from tests.api.admin.test_users import _octets

@@ -15,7 +15,7 @@ from controller.decisions.brokers import UnregisterBroker
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace
 from controller.decisions.versions import ExpectedVersion, version_of
 from controller.results.changed_versions import ObjectVersion
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.control import NoteRecord
 from tests.api.conftest import Metalog
 from tests.api.guarded import guarded

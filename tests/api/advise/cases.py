@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.kraft.names import PARTITION_DIRECTORY, QUORUM_STATE
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY, QUORUM_STATE
 from records.control import EndTransactionRecord, KRaftVersionRecord
 from tests.api.advise.clusters import Cluster, History, directory_id, flipped, voters_record
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from metadata_log.kraft.names import LOCK, META_PROPERTIES, QUORUM_STATE
+from metadata_log.kraft_format.names import LOCK, META_PROPERTIES, QUORUM_STATE
 from records.base import Record, Uuid
 from records.configs import FeatureLevelRecord
 from records.control import (

@@ -3,7 +3,14 @@
 import struct
 from collections.abc import Callable
 
-from metadata_log.kraft.batch import CRC_START, HEADER, HEADER_SIZE, MAGIC, crc_of, parse_header
+from metadata_log.kraft_format.batch import (
+    CRC_START,
+    HEADER,
+    HEADER_SIZE,
+    MAGIC,
+    crc_of,
+    parse_header,
+)
 from records.varint import decode_long, encode_long
 
 

@@ -35,7 +35,7 @@ from controller.authorization.caller import Authentication, Caller
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 from tests.api.broker.forwarding import through

@@ -8,7 +8,7 @@ from api.broker.batch_times import greatest
 from api.broker.batches import RawBatch, produced_batches
 from api.broker.record_rules import RecordRules, RecordsRefusedError
 from api.kafka.messages.replicas import BrokerConfig
-from metadata_log.kraft.batch import crc_of
+from metadata_log.kraft_format.batch import crc_of
 from records.errors import RequestError
 from tests.api.broker.records import batch, timed_batch
 

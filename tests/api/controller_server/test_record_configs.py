@@ -6,7 +6,7 @@ from pathlib import Path
 from api.kafka.messages.replicas import UpdateMetadataRequest
 from api.service.session import Session
 from controller.authorization.caller import Caller
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.topics import TopicRecord

@@ -7,7 +7,7 @@ from api.kafka.messages.replicas import UpdateMetadataRequest
 from api.service.session import Session
 from controller.authorization.authorizer import ALLOW_ALL, Operation
 from controller.authorization.caller import Caller
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.base import Record, Uuid
 from records.configs import FeatureLevelRecord
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord

@@ -17,8 +17,8 @@ from api.http import options, protocol
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from api.transport.connections import Connections
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from records.control import NoteRecord
 from records.errors import RequestError, UnavailableError
 from tests.api.conftest import Metalog

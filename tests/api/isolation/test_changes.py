@@ -53,7 +53,7 @@ from controller.descriptions.queries import (
 from controller.descriptions.tokens import DescribeTokens
 from controller.raw_appends.raw_append import AppendRows
 from controller.wire import to_wire
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.command_names import LOGGED_NAMES
 from records.control import NoteRecord
 from replay.image.configs import GROUP, NAMESPACE, TOPIC

@@ -49,9 +49,9 @@ from controller.descriptions.queries import (
     ListTopics,
 )
 from controller.wire import to_wire
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.envelope import Origin

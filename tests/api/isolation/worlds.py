@@ -18,9 +18,9 @@ from controller.decisions.context import Settings
 from controller.decisions.features import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
 from controller.decisions.tokens import SECRET_KEY
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.configs import ClientQuotaRecord, ConfigRecord, EntityData
 from records.control import NoteRecord

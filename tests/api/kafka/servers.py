@@ -23,7 +23,7 @@ from api.security.listeners import SecurityProtocol
 from api.socket.client import SocketClient
 from controller.decisions.context import Settings
 from controller.decisions.levels import SUPPORTED_LEVELS
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from records.base import Uuid
 from records.text import uuid_text
 from tests.api.services import http_url

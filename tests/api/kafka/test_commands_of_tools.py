@@ -16,7 +16,7 @@ from api.kafka.messages.quotas import (
 )
 from benchmarks.generate_kraft import generate
 from metadata_log.kraft.directory import open_directory
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import part_digests
 from replay.image.metadata import MetadataImage
 from replay.incidents.directory_events import DirectoryLog

@@ -39,9 +39,9 @@ from controller.decisions.partition_removal import (
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.raw_appends.raw_append import AppendRecords, append_records
 from controller.results.quota_charges import MUTATION_RATE
-from metadata_log.clock import Clock, SystemClock
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.writer.clock import Clock, SystemClock
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ClientQuotaRecord, EntityData
 from records.errors import RequestError, UnavailableError
 from replay.image.configs import NAMESPACE

@@ -37,7 +37,7 @@ from controller.decisions.notes import AddNote
 from controller.decisions.scram import ScramMechanism, keys_of, salted_password
 from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken
 from controller.decisions.users import AlterUsers, ScramUpsertion
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from records.errors import RequestError, UnavailableError
 from tests.api.kafka.servers import CLUSTER_ID
 from tests.certificates import Authority

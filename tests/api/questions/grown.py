@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.kraft.batch_codec import encode_batch
-from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY, segment_name
 from records.base import Record
 from records.envelope import Envelope
 from records.registry import newest_version

@@ -15,7 +15,7 @@ from api.questions.pages import Cursor, PagedLog
 from api.questions.rows import FollowRows, ShowRows
 from controller.decisions.topics import CreateTopics, NewTopic
 from controller.wire import to_wire
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.errors import UnavailableError
 from tests.api.kafka.servers import server
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from tests.api.conftest import Metalog
 from tests.real_logs import DataSet, each_data_set_where
 from tests.redecide.scenario_logs import SCENARIOS, write_scenario

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.new_partition import new_partition
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord, UnregisterBrokerRecord
 from records.configs import ConfigRecord

@@ -17,7 +17,7 @@ from api.cli.main import run
 from api.questions.host_masking import HostMask
 from api.questions.past import Past
 from api.questions.report import ShowReport, report_shown
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
 from tests.replay.report.test_rebuilding import redacted

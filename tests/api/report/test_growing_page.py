@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 from api.questions.redaction import redact_field, redact_label
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from replay.report.kept_reports import KeptReports
 from replay.report.narrowing import fitting_report
 from replay.report.report import Redaction

@@ -11,12 +11,12 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from api.http.options import HttpOptions
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import NewBatch
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.incidents.health import health_of

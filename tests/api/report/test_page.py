@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from api.cli.main import run
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
 from tests.api.report.conftest import PICTURES, Opened

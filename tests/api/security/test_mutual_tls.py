@@ -23,7 +23,7 @@ from api.security.client import ConnectionSecurity
 from api.security.tls import TlsFiles, client_context
 from api.socket.client import SocketClient
 from controller.decisions.notes import AddNote
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from records.errors import MetadataLogError
 from tests.api.services import Served, serving
 from tests.certificates import Authority

@@ -12,10 +12,10 @@ from api.socket.frames import FrameReader
 from api.socket.handshake import encode_hello, hello_of_client
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from benchmarks.log_sessions import sessions_on
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.envelope import Envelope
 
 CLUSTER_ID = "test-cluster"

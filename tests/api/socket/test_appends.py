@@ -9,9 +9,9 @@ from api.socket import limits
 from api.socket.client import SocketClient
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from benchmarks.log_sessions import sessions_on
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.fs import File, OsFs
-from metadata_log.log import MetadataLog
+from metadata_log.files.fs import File, OsFs
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from records.envelope import Origin
 from records.errors import FencedError, RequestError, UnavailableError

@@ -31,8 +31,8 @@ from api.socket.server import serve_socket
 from benchmarks.log_sessions import sessions_on
 from controller.decisions.notes import AddNote
 from controller.decisions.tokens import SECRET_KEY, CreateToken
-from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from records.errors import RequestError, UnavailableError
 from tests.api.conftest import Metalog

@@ -24,7 +24,7 @@ from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.descriptions.queries import ListNamespaces, ListTopics
 from controller.raw_appends.raw_append import AppendRows
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.control import NoteRecord
 from records.errors import Outcome, RequestError
 from records.topics import NamespaceRecord

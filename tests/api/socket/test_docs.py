@@ -5,7 +5,7 @@ import re
 from api.socket import limits
 from api.socket.appends import Append, Appended, encode_append, encode_appended
 from api.socket.frames import Kind
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.control import NoteRecord
 from tests.docs_console import ROOT
 

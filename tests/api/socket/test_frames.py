@@ -30,7 +30,7 @@ from api.socket.handshake import (
 )
 from api.socket.limits import FRAME_SIZE_BYTES_MAX
 from api.socket.refusals import Refused, decode_refused, encode_refused
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import NoteRecord

@@ -25,8 +25,8 @@ from api.socket.refusals import CONNECTION, decode_refused
 from api.socket.schemas import layouts, newest_schema
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from benchmarks.log_sessions import sessions_on
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import AppendResult, NewBatch
+from metadata_log.writer.log import MetadataLog
 from records.errors import RequestError, UnavailableError
 from tests.api.socket.conftest import CLUSTER_ID, OpenRaw, SlowLog, rows, size_prefixed
 from tests.metadata_log.conftest import topics

@@ -15,8 +15,8 @@ from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from api.transport import limits
 from api.transport.connections import Connections
 from benchmarks.log_sessions import sessions_on
-from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from records.errors import UnavailableError
 from tests.api.socket.conftest import CLUSTER_ID, OpenRaw, SlowLog, rows, size_prefixed

@@ -15,9 +15,9 @@ from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
 from controller.decisions.namespaces import CreateNamespace
-from metadata_log.batch import AppendResult, NewBatch
-from metadata_log.creation import create_log
+from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
+from metadata_log.writer.creation import create_log
 from records.base import Record, Uuid
 from records.control import BeginTransactionRecord, NoteRecord
 from records.envelope import Origin

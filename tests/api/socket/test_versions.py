@@ -24,7 +24,7 @@ from api.socket.client import SocketClient
 from api.socket.server import SocketServer
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.batch import NewBatch
+from metadata_log.format.batch import NewBatch
 from records.avro.layout import fingerprint, layout_of
 from records.avro.schema import stored_schema
 from records.base import Record, Uuid

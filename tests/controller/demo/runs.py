@@ -7,7 +7,7 @@ import msgspec
 from controller.demo.clock import SimulatedClock
 from controller.demo.options import DemoOptions, DemoSummary, Progress
 from controller.demo.simulation import demo_controller, demo_settings, run_demo
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.format.batch import Batch, NewBatch
 from records.envelope import Envelope
 from replay.image.metadata import MetadataImage
 from tests.controller.memory_log import MemoryLog

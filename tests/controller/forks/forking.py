@@ -9,7 +9,7 @@ from controller.decisions.context import Settings
 from controller.forks.changes import Changes
 from controller.forks.fork import Fork
 from controller.forks.recorded import settings_before
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.envelope import Envelope
 from replay.timeline import Timeline

@@ -9,8 +9,8 @@ import pytest
 
 from metadata_log.care.findings import Inspection
 from metadata_log.care.inspection import inspect_log
-from metadata_log.care.store import Store, open_store
-from metadata_log.fs import OsFs
+from metadata_log.files.fs import OsFs
+from metadata_log.stores.store import Store, open_store
 from tests.own_logs import write_history
 
 

@@ -7,13 +7,13 @@ import pytest
 
 from metadata_log.care.archive import archive, archive_places, check_archived, read_archive_list
 from metadata_log.care.backup import CopyResult
-from metadata_log.care.committed import CommittedSegment, committed_segments
 from metadata_log.care.inspection import inspect_log
-from metadata_log.care.store import Store, open_store
-from metadata_log.creation import create_log
-from metadata_log.fs import OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, MANIFEST
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import COMMIT_MARK, MANIFEST
+from metadata_log.reader.committed import CommittedSegment, committed_segments
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import Store, open_store
+from metadata_log.writer.creation import create_log
 from records.errors import CorruptLogError, RequestError
 from tests.metadata_log.care.conftest import flip
 from tests.own_logs import write_history

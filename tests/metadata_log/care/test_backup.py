@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import Batch
 from metadata_log.care.backup import CopyResult, back_up
 from metadata_log.care.inspection import inspect_log
-from metadata_log.care.store import DirectoryStore, Store
-from metadata_log.commit_mark import read_mark
-from metadata_log.creation import create_log
-from metadata_log.fs import File, Lock, OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import MANIFEST, claimed_epoch, segment_name
+from metadata_log.files.fs import File, Lock, OsFs
+from metadata_log.files.names import MANIFEST, claimed_epoch, segment_name
+from metadata_log.format.batch import Batch
+from metadata_log.format.commit_mark import read_mark
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import DirectoryStore, Store
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError, RequestError, UnavailableError
 from replay.care.retain import retain as move_start
 from tests.metadata_log.care.conftest import flip, inspect

@@ -10,10 +10,10 @@ import pytest
 from metadata_log.care.archive import archive, read_archive_list
 from metadata_log.care.backup import back_up
 from metadata_log.care.inspection import inspect_log
-from metadata_log.care.store import Store, open_store
-from metadata_log.fs import OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, MANIFEST, segment_name
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import COMMIT_MARK, MANIFEST, segment_name
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import Store, open_store
 from records.errors import UnavailableError
 from tests.own_logs import write_history
 

@@ -9,9 +9,9 @@ import pytest
 from metadata_log.care.failing_disk import SECTOR_SIZE, FailingDisk, Unreadable
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.repair import RepairResult, repair
-from metadata_log.fs import File, Fs, OsFile, OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, MANIFEST
+from metadata_log.files.fs import File, Fs, OsFile, OsFs
+from metadata_log.files.names import COMMIT_MARK, MANIFEST
+from metadata_log.reader.log_reader import LogReader
 
 WHY = os.strerror(errno.EIO)
 

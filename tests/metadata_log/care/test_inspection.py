@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from metadata_log.care.findings import Finding
-from metadata_log.checkpoint import CheckpointRecord
-from metadata_log.commit_mark import SLOT_SPACING
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.format.checkpoint import CheckpointRecord
+from metadata_log.format.commit_mark import SLOT_SPACING
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.mirror import MirrorBuilder
 from records.configs import FeatureLevelRecord
 from records.errors import RequestError
 from tests.metadata_log.care.conftest import flip, inspect

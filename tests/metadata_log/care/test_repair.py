@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import Batch
 from metadata_log.care.repair import RepairResult, repair
-from metadata_log.commit_mark import read_mark
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import OsFs
+from metadata_log.format.batch import Batch
+from metadata_log.format.commit_mark import read_mark
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError, RequestError
 from tests.metadata_log.care.conftest import flip, inspect
 from tests.metadata_log.conftest import topics

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from metadata_log.kraft.batch_codec import encode_batch
-from metadata_log.kraft.names import (
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.kraft_format.names import (
     LEADER_EPOCHS,
     PARTITION_DIRECTORY,
     checkpoint_name,

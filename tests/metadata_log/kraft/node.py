@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from metadata_log.kraft.names import META_PROPERTIES, segment_name
+from metadata_log.kraft_format.names import META_PROPERTIES, segment_name
 from records.base import Record
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metadata_log.kraft.batch import HEADER_SIZE, KraftBatch, parse_header
-from metadata_log.kraft.batch_codec import decode_batch, encode_batch
+from metadata_log.kraft_format.batch import HEADER_SIZE, KraftBatch, parse_header
+from metadata_log.kraft_format.batch_codec import decode_batch, encode_batch
 from records.base import Record
 from records.control import LeaderChangeMessage, NoOpRecord, NoOpRunRecord, UnknownRecord
 from records.envelope import Envelope, Extra, UnknownTag

@@ -10,7 +10,7 @@ from metadata_log.kraft.common_part import CommonPart, common_part
 from metadata_log.kraft.comparison import Branch, Comparison
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.control import NoOpRecord
 from tests.metadata_log.kraft.logs import (
     LogFiles,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.kraft.batch import KraftBatch
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft_format.batch import KraftBatch
 from records.control import NoOpRecord
 from records.errors import CorruptLogError
 from tests.metadata_log.kraft.logs import (

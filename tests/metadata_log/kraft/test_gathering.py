@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from metadata_log.kraft.directory import open_directory
-from metadata_log.kraft.gathering import Gathering
+from metadata_log.kraft.gathered_batches import Gathering
 from metadata_log.limits import RECORD_GATHER_MS
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror import MirrorBuilder
 from tests.metadata_log.mirrors import rows_of
 from tests.real_logs import DataSet, each_data_set_where
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.generate_kraft import CLUSTER_ID, generate
-from metadata_log.batch import Batch
-from metadata_log.kraft.batch_codec import encode_batch
+from metadata_log.format.batch import Batch
 from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft_format.batch_codec import encode_batch
 from replay.loader import Replayer
 
 

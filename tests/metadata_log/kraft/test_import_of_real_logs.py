@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
+from metadata_log.format.manifest import Kind
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import ImportResult, import_directory
-from metadata_log.log_reader import LogReader
-from metadata_log.manifest import Kind
+from metadata_log.reader.log_reader import LogReader
 from records.control import LeaderChangeMessage, NoOpRecord, NoOpRunRecord, VotersRecord
 from records.envelope import Envelope
 from records.errors import UnknownHistoryError

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft_format.batch_codec import encode_batch
 from records.control import AbortTransactionRecord, LeaderChangeMessage
 from records.errors import CorruptLogError
 from records.topics import RemoveTopicRecord, TopicRecord

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
 from metadata_log.kraft.recorder import Recorder
 from metadata_log.kraft.segment_export import export_segments
-from metadata_log.log_reader import LogReader
+from metadata_log.kraft_format.batch_codec import encode_batch
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record, Uuid
 from records.brokers import (
     BrokerRegistrationChangeRecord,

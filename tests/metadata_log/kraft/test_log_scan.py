@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from metadata_log.kraft.batch import LogPosition, crc_of, parse_header
-from metadata_log.kraft.batch_codec import decode_batch, encode_batch
 from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft_format.batch import LogPosition, crc_of, parse_header
+from metadata_log.kraft_format.batch_codec import decode_batch, encode_batch
 from records.control import NoOpRecord, UnknownRecord
 from records.errors import CorruptLogError, UnavailableError
 from tests.metadata_log.kraft.logs import (

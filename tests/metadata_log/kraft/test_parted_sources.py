@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from metadata_log.care.inspection import inspect_log
-from metadata_log.fs import OsFs
+from metadata_log.files.fs import OsFs
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import ImportResult, import_directory
-from metadata_log.kraft.names import segment_name
 from metadata_log.kraft.recorder import Recorder
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror_writer import MirrorWriter
+from metadata_log.kraft_format.names import segment_name
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror_writer import MirrorWriter
 from records.base import Uuid
 from records.control import KRaftVersionFeature, QuorumVoter, VotersRecord
 from records.envelope import Envelope

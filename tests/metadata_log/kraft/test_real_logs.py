@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from metadata_log.kraft.batch import KraftBatch
-from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.directory import KraftDirectory, open_directory
+from metadata_log.kraft_format.batch import KraftBatch
+from metadata_log.kraft_format.batch_codec import encode_batch
 from records.base import Record
 from records.kafka.layout import ArrayOf, FieldType, Layout, layout
 from records.text import uuid_text

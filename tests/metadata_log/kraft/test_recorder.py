@@ -6,17 +6,17 @@ from random import Random
 
 import pytest
 
-from metadata_log import mirror_writer
 from metadata_log.care.backup import back_up
 from metadata_log.care.inspection import inspect_log
-from metadata_log.care.store import open_store
-from metadata_log.fs import OsFs
+from metadata_log.files.fs import OsFs
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import Replaced, import_directory
-from metadata_log.kraft.names import LEADER_EPOCHS
 from metadata_log.kraft.recorder import Recorder
 from metadata_log.kraft.segment_export import export_segments
-from metadata_log.log_reader import LogReader
+from metadata_log.kraft_format.names import LEADER_EPOCHS
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import open_store
+from metadata_log.writer import mirror_writer
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError, UnavailableError
 from tests.metadata_log.kraft.logs import partition_change, topic

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from api.cli.main import run
-from metadata_log.segment import decode_header
+from metadata_log.format.segment import decode_header
 
 
 def damaged_log(log: Path) -> Path:

@@ -7,8 +7,8 @@ from pathlib import Path
 import backports.zstd
 import fastavro
 
-from metadata_log.batch import Batch
-from metadata_log.names import checkpoint_name, segment_name
+from metadata_log.files.names import checkpoint_name, segment_name
+from metadata_log.format.batch import Batch
 from records.avro.codec import encode_rows
 from records.avro.schema import envelope_schema
 from records.base import Record

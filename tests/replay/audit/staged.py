@@ -9,8 +9,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from metadata_log.fs import Fs
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import Fs
+from metadata_log.reader.log_reader import LogReader
 from replay.audit import export
 from replay.audit.export import Exported, export_changes
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metadata_log.batch import Batch
-from metadata_log.checkpoint import CheckpointRecord
+from metadata_log.format.batch import Batch
+from metadata_log.format.checkpoint import CheckpointRecord
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror import MirrorBuilder
 from records.configs import ClientQuotaRecord, EntityData
 from records.control import (
     AbortTransactionRecord,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.avro.schema import projected_schema
 from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
 from replay.audit.python_source import SegmentSource

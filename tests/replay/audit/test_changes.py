@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord, BeginTransactionRecord

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from metadata_log.care.backup import back_up
-from metadata_log.care.store import open_store
-from metadata_log.fs import OsFs
-from metadata_log.log_reader import LogReader
+from metadata_log.files.fs import OsFs
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import open_store
 from replay.audit.views import VIEWS
 from replay.image.digest import FIRST_PARTS, part_digests
 from replay.time_travel.changes import Change

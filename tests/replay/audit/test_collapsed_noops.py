@@ -7,7 +7,7 @@ import pytest
 
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.audit.audit import Audit, Range
 from replay.audit.committed_files import committed_files
 from replay.audit.queries import QUERIES

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
-from metadata_log.log_reader import LogReader
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY, segment_name
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record, Uuid
 from records.brokers import FenceBrokerRecord, UnfenceBrokerRecord, UnregisterBrokerRecord
 from records.configs import ProducerIdsRecord

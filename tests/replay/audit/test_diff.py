@@ -13,7 +13,7 @@ import pytest
 
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.configs import FeatureLevelRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.text import uuid_text

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from api.cli.main import run
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.mirror import MirrorBuilder
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord

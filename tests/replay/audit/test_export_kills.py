@@ -19,9 +19,9 @@ from pathlib import Path
 import pyarrow.dataset
 import pytest
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ConfigRecord
 from tests.replay.audit.test_export_to_bucket import bucket
 from tests.s3 import counted, environment

@@ -8,11 +8,11 @@ import pyarrow.dataset
 import pyarrow.fs
 import pytest
 
-from metadata_log.batch import NewBatch
-from metadata_log.care.store import Store, open_store
-from metadata_log.creation import create_log
-from metadata_log.fs import ByteStore, Fs, Lock
-from metadata_log.log import MetadataLog
+from metadata_log.files.fs import ByteStore, Fs, Lock
+from metadata_log.format.batch import NewBatch
+from metadata_log.stores.store import Store, open_store
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.configs import ConfigRecord
 from records.errors import RequestError, UnavailableError
 from replay.audit import export_targets

@@ -17,7 +17,7 @@ from controller.authorization.acls import PatternType, PermissionType
 from controller.authorization.authorizer import Operation, ResourceType
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.envelope import Envelope
 from records.errors import RequestError
 from records.secrets import PUBLIC_CONFIGS, REDACTED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from api.cli.main import run
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnavailableError
 from replay.audit.audit import Audit, Range
 from replay.audit.client_parser import client_parser

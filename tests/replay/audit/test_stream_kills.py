@@ -12,8 +12,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from metadata_log.creation import create_log
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
 from tests.own_logs import write_history
 from tests.torture.campaigns import streams
 from tests.torture.killed import stream

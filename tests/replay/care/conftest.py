@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from tests.own_logs import write_history

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from metadata_log.log_reader import LogReader
-from metadata_log.log_writer import LogWriter
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log_writer import LogWriter
+from metadata_log.writer.mirror import MirrorBuilder
 from records.configs import FeatureLevelRecord
 from records.control import UnknownRecord
 from records.envelope import Envelope, Extra, UnknownTag
@@ -37,7 +37,7 @@ def row_at(offset: int) -> Envelope:
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A mirror of 60 batches in several segments."""
     small = partial(LogWriter, segment_size_bytes_max=15_000)
-    monkeypatch.setattr("metadata_log.mirror.LogWriter", small)
+    monkeypatch.setattr("metadata_log.writer.mirror.LogWriter", small)
     with MirrorBuilder(tmp_path / "log", "kafka-cluster") as builder:
         for offset in range(60):
             builder.append([row_at(offset)], offset + 1)

@@ -14,15 +14,15 @@ import pytest
 
 from metadata_log.care.archive import ARCHIVES_NOTE, archive, check_archived
 from metadata_log.care.backup import back_up
-from metadata_log.care.committed import committed_segments
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.repair import repair
 from metadata_log.care.restore import Splice, restore
-from metadata_log.care.store import DirectoryStore
-from metadata_log.fs import Fs, OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import MANIFEST
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.names import MANIFEST
+from metadata_log.reader.committed import committed_segments
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import DirectoryStore
+from metadata_log.writer.log import MetadataLog
 from records.errors import MetadataLogError
 from replay.care.proof import check_equal, prove
 from replay.care.retain import retain

@@ -11,9 +11,9 @@ from controller.decisions.levels import record_version
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.importer import import_directory
-from metadata_log.kraft.names import LEADER_EPOCHS, PARTITION_DIRECTORY
 from metadata_log.kraft.segment_export import SegmentsExport, export_segments
-from metadata_log.log_reader import LogReader
+from metadata_log.kraft_format.names import LEADER_EPOCHS, PARTITION_DIRECTORY
+from metadata_log.reader.log_reader import LogReader
 from records.base import Uuid
 from records.configs import ProducerIdsRecord
 from records.control import (

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from metadata_log.care.retention import RETAIN_LOCK, drop_below
-from metadata_log.fs import OsFs
-from metadata_log.log_reader import LogReader
-from metadata_log.names import checkpoint_id, index_name, segment_name, segment_offsets
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import checkpoint_id, index_name, segment_name, segment_offsets
+from metadata_log.reader.log_reader import LogReader
 from replay.care.retain import retain
 from tests.own_logs import write_history
 from tests.replay.care.conftest import digests

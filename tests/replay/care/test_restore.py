@@ -10,13 +10,13 @@ from metadata_log.care.archive import archive
 from metadata_log.care.backup import back_up
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.restore import RESTORED_EPOCH_GAP, RestoreResult, Splice, restore
-from metadata_log.care.store import DirectoryStore, open_store
-from metadata_log.commit_mark import read_mark
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
-from metadata_log.names import segment_name
+from metadata_log.files.fs import OsFs
+from metadata_log.files.names import segment_name
+from metadata_log.format.commit_mark import read_mark
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.stores.store import DirectoryStore, open_store
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.mirror import MirrorBuilder
 from records.errors import CorruptLogError, RequestError, UnknownHistoryError
 from replay.care.proof import Proof, check_equal, prove
 from replay.care.retain import retain

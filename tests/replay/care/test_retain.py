@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.batch import NewBatch
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.retention import RETAIN_LOCK
-from metadata_log.creation import create_log
-from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.log_writer import LogWriter
-from metadata_log.mirror import MirrorBuilder
+from metadata_log.files.fs import OsFs
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.log_writer import LogWriter
+from metadata_log.writer.mirror import MirrorBuilder
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -125,7 +125,7 @@ def test_mirror_keeps_what_kafka_may_still_replace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = partial(LogWriter, segment_size_bytes_max=13_000)
-    monkeypatch.setattr("metadata_log.mirror.LogWriter", small)
+    monkeypatch.setattr("metadata_log.writer.mirror.LogWriter", small)
     with MirrorBuilder(tmp_path / "log", "kafka-cluster") as builder:
         for n in range(60):
             builder.append([row(n, n, level(n))], n + 1)

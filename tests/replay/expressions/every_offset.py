@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.loader import BatchSource, images, load_image
 from tests.histories import random_history
 from tests.real_logs import data_sets

@@ -5,7 +5,7 @@ import random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from records.brokers import FenceBrokerRecord
 from records.errors import ContradictionError

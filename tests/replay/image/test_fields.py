@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records import control, registry
 from records.base import Record
 from records.envelope import Envelope

@@ -4,7 +4,7 @@ number.
 
 import hashlib
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.image.rules import RULES_VERSION
 from replay.loader import load_image

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from immutables import Map
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records import configs, partitions, topics
 from records.base import Record, Uuid
 from records.control import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.control import NoteRecord
 from records.envelope import Origin
 from records.errors import ContradictionError, RecordPlace

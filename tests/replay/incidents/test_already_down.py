@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.brokers import FenceBrokerRecord, UnregisterBrokerRecord
 from replay.image.metadata import MetadataImage

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from records.brokers import (
     BrokerRegistrationChangeRecord,

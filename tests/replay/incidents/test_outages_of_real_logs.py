@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.text import uuid_text
 from replay.incidents.outage import Outage
 from replay.incidents.outages import find_outages

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.brokers import (
     BrokerRegistrationChangeRecord,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.questions.redaction import redact_field, redact_label
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from replay.report import kept_reports
 from replay.report import report as report_module
 from replay.report.columns import Columns, RowPlace

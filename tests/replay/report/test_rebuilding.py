@@ -10,7 +10,7 @@ import pytest
 
 from api.cli.main import run
 from api.questions.redaction import redact_field, redact_label
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.topics import MoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.report.report import GrowingReport, Redaction

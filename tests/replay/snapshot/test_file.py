@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL, text
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from replay.loader import load_image
 from replay.snapshot.database import default_url, open_database, writing
 from replay.snapshot.file import SnapshotFile
@@ -165,7 +165,7 @@ async def test_a_log_finds_its_own_snapshots_without_sqlalchemy(tmp_path: Path) 
         create_snapshot(reader, store, 3)
     script = (
         "import sys; from pathlib import Path\n"
-        "from metadata_log.log_reader import LogReader\n"
+        "from metadata_log.reader.log_reader import LogReader\n"
         "from replay.timeline import Timeline\n"
         "with LogReader.open(Path(sys.argv[1])) as reader:\n"
         "    replayed = []\n"

@@ -9,10 +9,10 @@ import pytest
 from alembic import command
 from sqlalchemy import Engine, text
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Record
 from records.control import UnknownRecord
 from replay.image.digest import image_digest

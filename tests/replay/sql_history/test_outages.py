@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from sqlalchemy import URL
 
-from metadata_log.batch import Batch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.brokers import BrokerRegistrationChangeRecord
 from records.configs import ConfigRecord

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from sqlalchemy import URL, text
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from records.configs import ClientQuotaRecord, ConfigRecord, EntityData
 from records.control import (

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import (

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metadata_log.batch import Batch
-from metadata_log.log_reader import LogReader
-from metadata_log.needles import Needles
+from metadata_log.format.batch import Batch
+from metadata_log.format.needles import Needles
+from metadata_log.reader.log_reader import LogReader
 from records.avro import codec
 from records.base import Record
 from records.brokers import FenceBrokerRecord

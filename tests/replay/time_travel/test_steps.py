@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.errors import RequestError
 from replay.loader import BatchSource, images
 from replay.time_travel.history import change_after, change_before, history

@@ -16,8 +16,8 @@ from api.clients.client import MetadataClient
 from api.socket.client import SocketClient
 from api.socket.handshake import encode_hello, hello_of_client
 from api.transport.descriptors import raise_descriptor_limit
-from metadata_log.batch import NewBatch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
 from records.control import NoteRecord
 from records.errors import MetadataLogError
 from tests.api.limited_service import Peers, Served, closing_peers, half_frame, served

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from api.clients.reconnecting import ReconnectingClient
-from metadata_log.creation import create_log
+from metadata_log.writer.creation import create_log
 from tests.torture.campaign import Failure, Outcome, Place
 from tests.torture.mixed_load.history import Result
 from tests.torture.mixed_load.promises import broken_promises

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import NewBatch
-from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK
+from metadata_log.files.names import COMMIT_MARK
+from metadata_log.format.batch import NewBatch
+from metadata_log.format.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.base import Uuid
 from records.errors import MetadataLogError
 from records.topics import TopicRecord

@@ -19,10 +19,10 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet
 
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
 from records.envelope import Envelope
 from records.json import to_json

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, permutations
 
-from metadata_log.commit_mark import MARK_SIZE, SLOT_SIZE, SLOT_SPACING, decode_slot
-from metadata_log.names import COMMIT_MARK, segment_name
+from metadata_log.files.names import COMMIT_MARK, segment_name
+from metadata_log.format.commit_mark import MARK_SIZE, SLOT_SIZE, SLOT_SPACING, decode_slot
 from tests.torture.damage.specimens import Specimen
 from tests.torture.damage.verdict import Damage
 

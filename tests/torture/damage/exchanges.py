@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 
-from metadata_log.names import COMMIT_MARK, claim_name
+from metadata_log.files.names import COMMIT_MARK, claim_name
 from tests.torture.damage.changes import Damages
 from tests.torture.damage.specimens import Specimen
 from tests.torture.damage.verdict import Damage

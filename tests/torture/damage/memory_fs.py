@@ -6,7 +6,7 @@ It keeps every write: the simulated disk, not this one, tests what a crash may l
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from metadata_log.fs import File, Lock
+from metadata_log.files.fs import File, Lock
 
 DIRECTORY = Path("/log")
 

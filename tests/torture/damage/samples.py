@@ -8,7 +8,7 @@ import random
 from bisect import bisect_right
 from itertools import islice, takewhile
 
-from metadata_log.log_reader import LogReader
+from metadata_log.reader.log_reader import LogReader
 from records.errors import CorruptLogError
 from tests.torture.damage.changes import flip, matters_to_nobody, overwritten, rewritten, truncated
 from tests.torture.damage.memory_fs import DIRECTORY, MemoryFs

@@ -15,17 +15,17 @@ from unittest.mock import patch
 
 import msgspec
 
-from metadata_log import checkpoint, offset_index
-from metadata_log.batch import Batch, NewBatch
-from metadata_log.block import block_size
-from metadata_log.checkpoint import CheckpointRecord
-from metadata_log.commit_mark import SLOT_SPACING, decode_slot
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
-from metadata_log.names import COMMIT_MARK
-from metadata_log.segment import decode_header
+from metadata_log.files.names import COMMIT_MARK
+from metadata_log.format import checkpoint, offset_index
+from metadata_log.format.batch import Batch, NewBatch
+from metadata_log.format.block import block_size
+from metadata_log.format.checkpoint import CheckpointRecord
+from metadata_log.format.commit_mark import SLOT_SPACING, decode_slot
+from metadata_log.format.segment import decode_header
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.mirror import MirrorBuilder
 from records.avro.schema import envelope_schema_json
 from records.base import Record, Uuid
 from records.configs import ConfigRecord, FeatureLevelRecord

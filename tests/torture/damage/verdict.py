@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Mapping
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, claimed_epoch, segment_offset
+from metadata_log.files.names import COMMIT_MARK, claimed_epoch, segment_offset
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.log import MetadataLog
 from records.control import LeaderChangeMessage
 from records.errors import CorruptLogError, RequestError, UnavailableError
 from tests.metadata_log.conftest import StepClock

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from metadata_log.batch import Batch
+from metadata_log.format.batch import Batch
 from records.control import LeaderChangeMessage
 from records.topics import TopicRecord
 

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from metadata_log.batch import Batch
-from metadata_log.log_reader import LogReader
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
 
 _PAUSE_EVERY = 200
 _PAUSE_SECONDS = 0.02

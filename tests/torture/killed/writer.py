@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.log import MetadataLog
 from records.base import Uuid
 from records.topics import TopicRecord
 

@@ -20,7 +20,7 @@ from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceCha
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.queries import DescribeConfigs
 from controller.pipeline.pending_answers import Answer
-from metadata_log.batch import AppendResult, NewBatch
+from metadata_log.format.batch import AppendResult, NewBatch
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import NoteRecord

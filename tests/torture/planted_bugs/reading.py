@@ -2,8 +2,8 @@
 
 from tests.torture.planted_bugs.bug import Bug
 
-_SCAN = "metadata_log/segment_scan.py"
-_READER = "metadata_log/log_reader.py"
+_SCAN = "metadata_log/format/segment_scan.py"
+_READER = "metadata_log/reader/log_reader.py"
 
 _UNREADABLE = """                block = self._decode(stored, body)
             except CorruptLogError as error:
@@ -24,7 +24,7 @@ BUGS = (
     Bug(
         name="torn mark accepted",
         what="The CRC of a mark is not looked at.",
-        file="metadata_log/commit_mark.py",
+        file="metadata_log/format/commit_mark.py",
         old="    if google_crc32c.value(body) != crc:\n",
         new="    if google_crc32c.value(body) == -crc:\n",
         campaign="corruption",
@@ -34,7 +34,7 @@ BUGS = (
     Bug(
         name="header CRC not checked",
         what="A damaged header is believed.",
-        file="metadata_log/segment.py",
+        file="metadata_log/format/segment.py",
         old="        if found != expected:\n",
         new="        if found == b'':\n",
         campaign="corruption",
@@ -87,7 +87,7 @@ BUGS = (
     Bug(
         name="index entry believed",
         what="An index entry that does not fit the segment is read from all the same.",
-        file="metadata_log/block_search.py",
+        file="metadata_log/reader/block_search.py",
         old="            return entry if fits else start\n",
         new="            return entry\n",
         campaign="tests/metadata_log/test_damage.py",
@@ -97,7 +97,7 @@ BUGS = (
     Bug(
         name="index believed without its CRC",
         what="A damaged index entry sends a reader to the wrong place.",
-        file="metadata_log/offset_index.py",
+        file="metadata_log/format/offset_index.py",
         old="        if google_crc32c.value(body) != crc:\n",
         new="        if google_crc32c.value(body) == -crc:\n",
         campaign="corruption",
@@ -107,7 +107,7 @@ BUGS = (
     Bug(
         name="checkpoint without its footer",
         what="A checkpoint that was cut at a block's end is taken for whole.",
-        file="metadata_log/checkpoint.py",
+        file="metadata_log/format/checkpoint.py",
         old="    if not isinstance(rows[-1].payload, SnapshotFooterRecord):\n",
         new="    if not rows:\n",
         campaign="corruption",
@@ -137,7 +137,7 @@ BUGS = (
     Bug(
         name="manifest's text not checked",
         what="A manifest that is no UTF-8 ends the program instead of naming the file.",
-        file="metadata_log/json_file.py",
+        file="metadata_log/files/json_file.py",
         old="    except (msgspec.DecodeError, UnicodeDecodeError) as error:\n",
         new="    except msgspec.DecodeError as error:\n",
         campaign="corruption",

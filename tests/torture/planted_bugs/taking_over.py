@@ -2,9 +2,9 @@
 
 from tests.torture.planted_bugs.bug import Bug
 
-_LOG = "metadata_log/log.py"
-_CLAIMS = "metadata_log/claims.py"
-_RECOVERY = "metadata_log/recovery.py"
+_LOG = "metadata_log/writer/log.py"
+_CLAIMS = "metadata_log/writer/claims.py"
+_RECOVERY = "metadata_log/recovery/recovery.py"
 
 BUGS = (
     Bug(
@@ -32,7 +32,7 @@ BUGS = (
     Bug(
         name="higher claim looked for before the sync",
         what="Who takes over between the check and the end of the sync does not see the batch.",
-        file="metadata_log/log_writer.py",
+        file="metadata_log/writer/log_writer.py",
         old="        self._sync()\n        self._owner.check()\n",
         new="        self._owner.check()\n        self._sync()\n",
         campaign="crashes",
@@ -42,7 +42,7 @@ BUGS = (
     Bug(
         name="lock not taken",
         what="A second writer opens a log that has one.",
-        file="metadata_log/lock.py",
+        file="metadata_log/files/lock.py",
         old='        return fs.lock(directory / LOCK, f"{os.getpid()}\\n")\n',
         new='        return fs.lock(directory / f"{LOCK}-{len(fs.list(directory))}", "")\n',
         campaign="tests/metadata_log/test_log.py",
@@ -82,7 +82,7 @@ BUGS = (
     Bug(
         name="slow takers-over are let be",
         what="Who claimed earlier puts its file under a name that its successor uses by now.",
-        file="metadata_log/file_publish.py",
+        file="metadata_log/files/file_publish.py",
         old="int(part[1]) < owner.leader_epoch:\n",
         new="int(part[1]) > owner.leader_epoch:\n",
         campaign="tests/metadata_log/test_faults.py",

@@ -2,8 +2,8 @@
 
 from tests.torture.planted_bugs.bug import Bug
 
-_LOG = "metadata_log/log.py"
-_WRITER = "metadata_log/log_writer.py"
+_LOG = "metadata_log/writer/log.py"
+_WRITER = "metadata_log/writer/log_writer.py"
 
 _SYNC = """            self._flush()
             self._file.sync()
@@ -43,7 +43,7 @@ BUGS = (
     Bug(
         name="skip directory sync after rename",
         what="A new segment's name is not on stable storage when records in it are answered.",
-        file="metadata_log/file_publish.py",
+        file="metadata_log/files/file_publish.py",
         old="        fs.sync_directory(path.parent)\n",
         new="",
         campaign="crashes",
@@ -53,7 +53,7 @@ BUGS = (
     Bug(
         name="segment named before it is synced",
         what="A segment gets its name before its header is on stable storage.",
-        file="metadata_log/fs.py",
+        file="metadata_log/files/fs.py",
         old="""        write(file)
         file.sync()
 """,

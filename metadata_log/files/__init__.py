@@ -1,0 +1,1 @@
+"""Files of a log's directory: the file system, locks, names, publishing."""

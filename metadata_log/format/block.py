@@ -1,0 +1,191 @@
+"""One block of an Avro Object Container File: exactly one batch.
+
+    count (zigzag long) | size (zigzag long) | size octets of zstandard | 16 octets of sync marker
+
+Source: Avro 1.12 specification, "Object Container Files".
+"""
+
+from collections.abc import Sequence
+
+import google_crc32c
+import msgspec
+
+from metadata_log.format.batch import EncodedRows
+from metadata_log.format.zstd_frame import decompress_frame, zstd
+from metadata_log.limits import (
+    BATCH_SIZE_BYTES_MAX,
+    BLOCK_DECODED_BYTES_MAX,
+    BLOCK_RECORDS_MAX,
+    BLOCK_STORED_BYTES_MAX,
+)
+from records.avro import codec
+from records.avro.plain_rows import Place, encode_records
+from records.envelope import Envelope
+from records.errors import CorruptLogError, RequestError
+from records.varint import LONGS, decode_long
+
+SYNC_SIZE = 16
+
+_OPTIONS = {
+    zstd.CompressionParameter.compression_level: 1,
+    # Detects changed content. Damage that leaves the content equal is caught by the chain of CRCs.
+    zstd.CompressionParameter.checksum_flag: 1,
+}
+
+
+_ENCODING_ERRORS = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+
+
+class StoredBlock(msgspec.Struct, frozen=True, gc=False):
+    """A block as it lies on disk, not yet decompressed."""
+
+    position: int
+    end_position: int
+    count: int
+    compressed: bytes
+    crc32c: int
+
+
+class BlockEncoder:
+    """Encodes batches of up to `size_bytes_max`. Reuses one compressor, which is costly to create.
+
+    Attributes:
+        encoded_bytes: Size of all batches so far, refused ones included, before compression.
+    """
+
+    def __init__(self, size_bytes_max: int) -> None:
+        self._size_bytes_max = size_bytes_max
+        self.encoded_bytes = 0
+        self._compressor = zstd.ZstdCompressor(options=_OPTIONS)
+
+    def encode(
+        self, rows: Sequence[Envelope], sync_marker: bytes, rest: EncodedRows | None = None
+    ) -> bytes:
+        """Return the stored bytes of a block with one batch.
+
+        Args:
+            rows: The batch's rows, or only those before `rest`.
+            rest: Rows after `rows`, already encoded.
+
+        Raises:
+            RequestError: the batch is too large, or a value does not fit its field's type.
+        """
+        try:
+            plain, count = codec.encode_rows(rows), len(rows)
+        except _ENCODING_ERRORS as error:
+            raise _cannot_be_encoded(error) from error
+        if rest is not None:
+            plain, count = plain + rest.rows, count + rest.count
+        self.encoded_bytes += len(plain)
+        _check_size(len(plain), self._size_bytes_max)
+        body = self._compressor.compress(plain, mode=zstd.ZstdCompressor.FLUSH_FRAME)
+        return b"".join((LONGS[count], LONGS[len(body)], body, sync_marker))
+
+
+def encode_ahead(rows: Sequence[Envelope], payloads: Sequence[bytes] = ()) -> EncodedRows:
+    """Encode a batch before it is appended, and check that the log will accept it.
+
+    Args:
+        rows: Consecutive rows; all but the first have only their record and the batch's origin.
+        payloads: The encoded records as `decode_records` returned them; may be empty.
+
+    Raises:
+        RequestError: POLICY_VIOLATION, the batch is too large; or INVALID_RECORD, a value does not
+            fit its field's type.
+    """
+    first, *others = rows
+    try:
+        size_bytes = len(codec.encode_rows((first,)))
+        rest = _encoded_rest(first, others, payloads[1:]) if others else b""
+    except _ENCODING_ERRORS as error:
+        raise _cannot_be_encoded(error) from error
+    _check_size(size_bytes + len(rest), BATCH_SIZE_BYTES_MAX)
+    return EncodedRows(
+        base_offset=first.offset,
+        leader_epoch=first.leader_epoch,
+        timestamp=first.timestamp,
+        count=len(others),
+        rows=rest,
+    )
+
+
+def _encoded_rest(first: Envelope, others: Sequence[Envelope], payloads: Sequence[bytes]) -> bytes:
+    place = Place(first.offset + 1, first.leader_epoch, first.timestamp, first.batch_offset)
+    return encode_records(
+        [row.payload for row in others],
+        [row.record_version for row in others],
+        place=place,
+        origin=first.origin,
+        payloads=payloads,
+    )
+
+
+def _cannot_be_encoded(error: Exception) -> RequestError:
+    return RequestError(
+        "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
+    )
+
+
+def _check_size(size_bytes: int, size_bytes_max: int) -> None:
+    if size_bytes > size_bytes_max:
+        raise RequestError(
+            "POLICY_VIOLATION",
+            f"a batch of {size_bytes} bytes; at most {size_bytes_max} are allowed",
+        )
+
+
+def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> StoredBlock | None:
+    """Parse the block that starts at `start`; return None if `data` ends inside it.
+
+    Args:
+        data: Bytes of the file.
+        start: Position in `data` at which the block begins.
+        position: The block's position in the file, for errors and for the result.
+
+    Raises:
+        CorruptLogError: the bytes are not a valid block; the message does not name the file yet.
+    """
+    try:
+        count, at = decode_long(data, start)
+        size, at = decode_long(data, at)
+    except IndexError:
+        return None
+    if not 0 < count <= BLOCK_RECORDS_MAX or not 0 < size <= BLOCK_STORED_BYTES_MAX:
+        raise CorruptLogError(f"a block of {count} rows and {size} bytes cannot be")
+    end = at + size + SYNC_SIZE
+    if end > len(data):
+        return None
+    if data[end - SYNC_SIZE : end] != sync_marker:
+        raise CorruptLogError(
+            f"sync marker is {data[end - SYNC_SIZE : end].hex()}, "
+            f"the header says {sync_marker.hex()}"
+        )
+    return StoredBlock(
+        position,
+        position + end - start,
+        count,
+        data[at : at + size],
+        google_crc32c.value(data[start:end]),
+    )
+
+
+def block_size(data: bytes, start: int) -> int | None:
+    """Return the size of the block at `start` in bytes; None if `data` has no readable size."""
+    try:
+        _, at = decode_long(data, start)
+        size, at = decode_long(data, at)
+    except (IndexError, CorruptLogError):
+        return None
+    return at - start + max(size, 0) + SYNC_SIZE
+
+
+def decompress(block: StoredBlock) -> bytes:
+    """Return the rows of a block in Avro.
+
+    Raises:
+        CorruptLogError: the frame is damaged, followed by other bytes, or larger than any batch.
+    """
+    try:
+        return decompress_frame(block.compressed, BLOCK_DECODED_BYTES_MAX)
+    except ValueError as error:
+        raise CorruptLogError(str(error)) from error

@@ -1,0 +1,83 @@
+"""`metalog.json`: the identity of a log directory. Written once, never changed."""
+
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.files.fs import ByteStore, Fs, UrlPath, write_whole
+from metadata_log.files.json_file import read_json
+from metadata_log.files.names import MANIFEST
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY, checkpoint_id, segment_base_offset
+from records.errors import CorruptLogError, RequestError
+
+FORMAT_VERSION = 1
+
+_REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md shows one"
+
+
+class Kind(StrEnum):
+    """Source of a log's offsets, epochs and times: the log itself (own) or a Kafka cluster
+    (mirror).
+    """
+
+    OWN = "own"
+    MIRROR = "mirror"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The identity of a log, as stored in `metalog.json`."""
+
+    format_version: int = FORMAT_VERSION
+    cluster_id: str
+    kind: Kind
+
+
+def write_manifest(fs: Fs, directory: Path, manifest: Manifest) -> None:
+    """Atomically write the manifest of a new log."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    write_whole(fs, directory / MANIFEST, text)
+
+
+def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
+    """Read the manifest of a log.
+
+    Raises:
+        RequestError: the directory is not a log, or was written by a newer release.
+        CorruptLogError: the manifest is damaged.
+    """
+    path = directory / MANIFEST
+    try:
+        manifest = read_json(fs, path, Manifest, _REMEDY)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise RequestError(
+            "LOG_NOT_FOUND",
+            f"{directory} is not a log: {_what_it_is(fs, directory)}",
+        ) from error
+    if manifest.format_version < 1:
+        raise CorruptLogError(
+            f"{path} byte 0: format_version {manifest.format_version} never was; restore the file "
+            "from a backup"
+        )
+    if manifest.format_version > FORMAT_VERSION:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"{path} names log format {manifest.format_version}, this release reads up to "
+            f"{FORMAT_VERSION}; use a newer release",
+        )
+    return manifest
+
+
+def _what_it_is(fs: ByteStore, directory: Path) -> str:
+    """Return a description of a directory without a manifest, with advice, for an error message."""
+    try:
+        names = fs.list(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        names = []
+    if PARTITION_DIRECTORY in names or any(
+        segment_base_offset(name) is not None or checkpoint_id(name) is not None for name in names
+    ):
+        return f"it is Kafka's; bring it in with `metalog import kraft {directory} LOG`"
+    if isinstance(directory, UrlPath):
+        return f"it has no {MANIFEST}; put one there with `metalog archive` or `backup`"
+    return f"it has no {MANIFEST}; make one with `metalog init`, `demo` or `import kraft`"

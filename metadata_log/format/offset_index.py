@@ -1,0 +1,167 @@
+"""A sparse index of one segment: finds the block of an offset or of a time.
+
+It only makes reading faster. A damaged entry, or one that no longer matches the segment, is
+ignored; without an index file the segment is read from its start.
+"""
+
+import bisect
+import logging
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import google_crc32c
+import msgspec
+
+from metadata_log.files.fs import ByteStore, File, Fs, read_start
+from metadata_log.files.names import index_name
+from metadata_log.limits import INDEX_INTERVAL_BYTES
+
+_LOG = logging.getLogger(__name__)
+_ENTRY = struct.Struct(">qqq")
+_CRC = struct.Struct(">I")
+ENTRY_SIZE = _ENTRY.size + _CRC.size
+_NO_TIMESTAMP = -(1 << 63)
+# Enough entries for a segment of about 150 GB; anything after them is found by reading.
+_READ_BYTES_MAX = 64 * 1024 * 1024
+
+
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
+    """The first offset and the byte position of a block.
+
+    `max_timestamp` is the highest append time of any record of the log before the block, None if
+    there is no record. It never decreases from entry to entry, even where times go backwards.
+    """
+
+    offset: int
+    position: int
+    max_timestamp: int | None
+
+    def encode(self) -> bytes:
+        """Return the entry in the encoding of the index file."""
+        latest = _NO_TIMESTAMP if self.max_timestamp is None else self.max_timestamp
+        body = _ENTRY.pack(self.offset, self.position, latest)
+        return body + _CRC.pack(google_crc32c.value(body))
+
+
+class OffsetIndex:
+    """The index entries of one segment, ascending."""
+
+    def __init__(self, entries: Sequence[IndexEntry]) -> None:
+        self._entries = entries
+        self._offsets = [entry.offset for entry in entries]
+        self._times = [
+            _NO_TIMESTAMP if entry.max_timestamp is None else entry.max_timestamp
+            for entry in entries
+        ]
+
+    def below(self, position: int) -> Sequence[IndexEntry]:
+        """Return the entries of the blocks that begin before a byte of the segment."""
+        return [entry for entry in self._entries if entry.position < position]
+
+    def at_offset(self, offset: int) -> IndexEntry | None:
+        """Return the last entry at or below an offset."""
+        found = bisect.bisect_right(self._offsets, offset)
+        return self._entries[found - 1] if found else None
+
+    def at_time(self, timestamp: int) -> IndexEntry | None:
+        """Return the last entry such that no record before its block is later than `timestamp`."""
+        found = bisect.bisect_right(self._times, timestamp)
+        return self._entries[found - 1] if found else None
+
+
+class IndexWriter:
+    """Appends entries to the index of the active segment.
+
+    Only committed blocks get an entry, so no entry points past a cut. The file is not synced. If it
+    cannot be written, no more entries are written; readers can do without them.
+    """
+
+    def __init__(
+        self, fs: Fs, directory: Path, base_offset: int, kept: Sequence[IndexEntry] = ()
+    ) -> None:
+        """Start the index of a segment.
+
+        Args:
+            kept: The first entries of the index. If a segment is continued, these are the entries
+                of its committed blocks; otherwise there are none.
+        """
+        self._fs = fs
+        self._path = directory / index_name(base_offset)
+        self._file: File | None = None
+        self._size = 0
+        self._last_position = kept[-1].position if kept else None
+        self._waiting = [entry.encode() for entry in kept]
+        self._given_up = False
+
+    def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
+        """Queue an entry for a block if it is at least one interval after the last entry."""
+        last = self._last_position
+        if last is not None and position - last < INDEX_INTERVAL_BYTES:
+            return
+        self._last_position = position
+        self._waiting.append(IndexEntry(offset, position, max_timestamp).encode())
+
+    def commit(self) -> None:
+        """Write the queued entries: their blocks are now committed."""
+        if not self._waiting or self._given_up:
+            return
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        try:
+            self._file = self._file or self._create()
+            self._file.pwrite(data, self._size)
+        except OSError as error:
+            _LOG.warning("%s: written no further (%s); reading will be slower", self._path, error)
+            self._given_up = True
+        self._size += len(data)
+
+    def forget(self) -> None:
+        """Drop the queued entries: their blocks were rolled back."""
+        if self._waiting:
+            self._waiting.clear()
+            self._last_position = None
+
+    def close(self) -> None:
+        """Close the index file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _create(self) -> File:
+        # Left by an empty segment of the same name, or by an earlier attempt.
+        if self._fs.exists(self._path):
+            self._fs.unlink(self._path)
+        return self._fs.open(self._path, create=True)
+
+
+def shorten_index(fs: Fs, directory: Path, base_offset: int, position: int) -> None:
+    """Remove the index entries of blocks that begin at or after a byte of the segment."""
+    kept = read_index(fs, directory, base_offset).below(position)
+    path = directory / index_name(base_offset)
+    if not kept and fs.exists(path):
+        fs.unlink(path)
+    index = IndexWriter(fs, directory, base_offset, kept)
+    index.commit()
+    index.close()
+
+
+def read_index(fs: ByteStore, directory: Path, base_offset: int) -> OffsetIndex:
+    """Read a segment's index; empty if there is none."""
+    try:
+        data = read_start(fs, directory / index_name(base_offset), _READ_BYTES_MAX)
+    except FileNotFoundError:
+        data = b""
+    return OffsetIndex(_entries(data))
+
+
+def _entries(data: bytes) -> list[IndexEntry]:
+    entries: list[IndexEntry] = []
+    for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
+        body = data[at : at + _ENTRY.size]
+        offset, position, max_timestamp = _ENTRY.unpack(body)
+        (crc,) = _CRC.unpack_from(data, at + _ENTRY.size)
+        if google_crc32c.value(body) != crc:
+            break
+        timestamp = None if max_timestamp == _NO_TIMESTAMP else max_timestamp
+        entries.append(IndexEntry(offset, position, timestamp))
+    return entries

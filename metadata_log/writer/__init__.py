@@ -1,0 +1,1 @@
+"""Writers of logs and mirrors: how a batch becomes durable."""

@@ -1,0 +1,45 @@
+"""Has a writer decide where a log ends, if the last writer was cut off."""
+
+import asyncio
+from pathlib import Path
+
+from metadata_log.files.fs import OsFs
+from metadata_log.files.lock import writer_process
+from metadata_log.files.os_errors import missing_as_unavailable
+from metadata_log.format.manifest import read_manifest
+from metadata_log.recovery.committed_end import ProvenEnd, find_end
+from metadata_log.writer.log import MetadataLog
+from records.envelope import Asked
+
+
+async def settle(directory: Path, *, asked: Asked | None = None) -> None:
+    """Open and close a log as its writer if complete blocks follow the end that readers see.
+
+    After a crash, acknowledged batches can be among these blocks. To be called before deciding on
+    what a reader shows, for example whether a topic exists. A log with a running writer is left
+    alone, because its commit mark is exact.
+
+    Args:
+        asked: Stored with the announcement, as in `MetadataLog.open`.
+
+    Raises:
+        MetadataLogError: the log cannot be read, or cannot be opened by a writer.
+    """
+    if await asyncio.to_thread(_awaits_writer, directory):
+        log = await MetadataLog.open(directory, asked=asked)
+        await log.close()
+
+
+def seen_end(directory: Path) -> ProvenEnd:
+    """Return the end that readers see, for the next writer: without a warning about what it mends.
+
+    Raises:
+        RequestError, CorruptLogError, UnavailableError: as `LogReader.open`.
+    """
+    fs, directory = OsFs(), directory.absolute()
+    with missing_as_unavailable(directory):
+        return find_end(fs, directory, read_manifest(fs, directory))
+
+
+def _awaits_writer(directory: Path) -> bool:
+    return seen_end(directory).has_more and writer_process(directory) is None

@@ -1,0 +1,383 @@
+"""A log that assigns each batch its offsets, epoch and time, and commits it; not a mirror.
+
+Group commit: batches that arrive while a sync runs are encoded and written together and share the
+next sync. One task does all the writing, so batches commit in the order of the calls, even if
+callers are cancelled.
+
+    append --> queue --> write, write, ... --> commit --> answers
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.format.batch import AppendResult, Batch, NewBatch
+from metadata_log.limits import (
+    GROUP_BATCHES_MAX,
+    GROUP_SIZE_BYTES_MAX,
+    MARK_SYNC_INTERVAL_MS,
+    QUICK_SYNC_S_MAX,
+    QUICK_SYNCS_MIN,
+    SEGMENT_SIZE_BYTES_MAX,
+)
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.append_queue import AppendQueue, QueuedBatch
+from metadata_log.writer.clock import Clock, MachineClocks
+from metadata_log.writer.log_clock import LogClock
+from metadata_log.writer.opening import OwnedLog, announcement, own_log
+from metadata_log.writer.request_batches import first_batch
+from metadata_log.writer.request_window import (
+    Committed,
+    EarlierHash,
+    KnownRequests,
+    RunBlocking,
+    is_repeatable,
+)
+from records.envelope import Asked, Origin
+from records.errors import FencedError, MetadataLogError, Outcome, RequestError, UnavailableError
+
+_LOG = logging.getLogger(__name__)
+
+
+class MetadataLog:
+    """The single writer of a log that is not a mirror.
+
+    It knows no state, so it stores any records that can be encoded, also those that contradict the
+    log. `Service` and `Controller` check them first.
+
+    Attributes:
+        cluster_id: Id of the cluster whose metadata this is.
+        leader_epoch: The epoch this writer claimed.
+        end_offset: First offset not yet written; exclusive, committed or not.
+        clock: Source of the batches' times; decisions read the time from it, too.
+    """
+
+    def __init__(
+        self,
+        fs: Fs,
+        directory: Path,
+        owned: OwnedLog,
+        clock: Clock,
+        run_blocking: RunBlocking,
+        *,
+        sync_mark_in_time: bool,
+    ) -> None:
+        self._fs = fs
+        self.directory = directory
+        self._writer = owned.writer
+        self._lock = owned.lock
+        self.clock = clock
+        self._run_blocking = run_blocking
+        self._last_timestamp = owned.writer.tail.max_timestamp or 0
+        self._committed_end = owned.writer.tail.end_offset
+        self._requests = KnownRequests(self.reader, run_blocking)
+        self._queue = AppendQueue()
+        self._wake = asyncio.Event()
+        self._sync_mark_in_time = sync_mark_in_time
+        self._mark_timer: asyncio.TimerHandle | None = None
+        self._mark_is_due = False
+        self._quick_syncs = 0
+        self.on_sync: Callable[[float], None] = lambda took_s: None
+        self.cluster_id = owned.cluster_id
+        self.leader_epoch = owned.claim.leader_epoch
+        self._task = asyncio.create_task(self._run(), name="metadata log writer")
+        self._ending: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path | str,
+        *,
+        node_id: int = 0,
+        clock: Clock | None = None,
+        machine: MachineClocks | None = None,
+        fs: Fs | None = None,
+        run_blocking: RunBlocking | None = None,
+        segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+        sync_mark_in_time: bool = True,
+        asked: Asked | None = None,
+    ) -> Self:
+        """Open a log as its writer: lock, claim a higher epoch, recover the tail, announce the
+        epoch.
+
+        Args:
+            node_id: Node id announced as the leader.
+            clock: Used unchanged, for simulations; None means a LogClock.
+            machine: The clocks that the LogClock follows; None means this machine's.
+            run_blocking: Runs blocking disk calls; by default in a thread of this writer.
+            segment_size_bytes_max: A new segment begins once this size is reached.
+            sync_mark_in_time: False syncs the commit mark only at the end of a segment and at
+                close, so that the bytes written do not depend on the machine's speed.
+            asked: The settings of the deciding controller; stored with the announcement.
+
+        Raises:
+            MetadataLogError: see `own_log`; the outcome is always NOTHING.
+        """
+        fs, directory = fs or OsFs(), Path(directory).absolute()
+        try:
+            owned = own_log(fs, directory, segment_size_bytes_max)
+        except FencedError as error:
+            raise error.with_outcome(Outcome.NOTHING) from error
+        last_timestamp = owned.writer.tail.max_timestamp or 0
+        clock = clock or LogClock(last_timestamp, name=str(directory), machine=machine)
+        runs = run_blocking or _in_own_thread()
+        log = cls(fs, directory, owned, clock, runs, sync_mark_in_time=sync_mark_in_time)
+        try:
+            await log.append(announcement(node_id, asked))
+        except FencedError as error:
+            await log.close()
+            # The announcement's outcome may be unknown, but no caller has appended anything yet.
+            raise (log._queue.failure or error).with_outcome(Outcome.NOTHING) from error
+        except BaseException:
+            await log.close()
+            raise
+        return log
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def end_offset(self) -> int:
+        """First offset not yet written; exclusive."""
+        return self._writer.tail.end_offset
+
+    def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> asyncio.Future[AppendResult]:
+        """Queue a batch, and return the future of its commit; batches commit in the order of calls.
+
+        All of the batch is committed, or nothing. The future is done once the bytes are on stable
+        storage. After cancellation the outcome is unknown. A batch whose origin has a request id is
+        committed once: if it is repeated within REQUEST_WINDOW_OFFSETS, the result is that of the
+        first append. Without a request hash in the origin, the records themselves are compared.
+
+        Raises:
+            RequestError: the batch is empty, too large or cannot be encoded; it has a record that
+                only an import writes; its request id was used for another request; or the log does
+                not end at `expected_end_offset` when it is this batch's turn. Nothing was written.
+            UnavailableError: too many batches wait, the disk is full, or the log is closed; nothing
+                was written.
+            FencedError: another writer took over, or a write failed; this writer cannot be used any
+                more. For batches in flight the outcome is unknown; of the others nothing was
+                written.
+            CorruptLogError: the end of the log, searched for repeated requests, is damaged; nothing
+                was written, and this writer cannot be used any more.
+        """
+        answer = self._queue.add(batch, expected_end_offset)
+        self._wake.set()
+        return answer
+
+    def reader(self) -> LogReader:
+        """Return a reader of the committed part of the log; blocks.
+
+        Raises:
+            CorruptLogError: the log is damaged in a part that is read on opening.
+        """
+        return LogReader.open(self.directory, fs=self._fs)
+
+    def first_batch(self, committed: Committed) -> Batch:
+        """Return the first batch of a request that `find_request` found; blocks.
+
+        Raises:
+            UnknownHistoryError: the log no longer has the batch.
+            CorruptLogError: the batch is damaged.
+        """
+        return first_batch(self._fs, self.directory, committed)
+
+    async def find_request(
+        self, origin: Origin, earlier_hash: EarlierHash | None = None
+    ) -> Committed | None:
+        """Return where a request was committed; None if it is new or still in flight.
+
+        For callers that decide before they append: a repeated request must not be decided again.
+
+        Args:
+            earlier_hash: As in `RequestWindow.find`.
+
+        Raises:
+            RequestError: the id was used for another request.
+        """
+        await self._requests.load()
+        found = self._requests.window.find(origin, earlier_hash)
+        is_committed = found is not None and found.result.end_offset <= self._committed_end
+        return found if is_committed else None
+
+    async def close(self) -> None:
+        """Commit the accepted batches and release the log; after a failed write, only release it.
+
+        The close runs once and completely, even if the caller is cancelled or calls this again.
+        """
+        if self._ending is None:
+            self._queue.is_closed = True
+            self._wake.set()
+            self._ending = asyncio.create_task(self._close(), name="metadata log ending")
+        await asyncio.shield(self._ending)
+
+    async def _close(self) -> None:
+        try:
+            await self._task
+            if self._mark_timer is not None:
+                self._mark_timer.cancel()
+            await self._run_blocking(self._end)
+        finally:
+            self._lock.release()
+
+    def _end(self) -> None:
+        if self._queue.failure is not None:
+            self._writer.abandon()
+        else:
+            self._writer.close()
+
+    async def _run(self) -> None:
+        try:
+            while self._queue.has_waiting or not self._queue.is_closed:
+                await self._wake.wait()
+                self._wake.clear()
+                # Between two groups, because under load the next one always follows.
+                while self._queue.has_waiting or self._mark_is_due:
+                    if self._mark_is_due:
+                        self._mark_is_due = False
+                        await self._run_blocking(self._writer.sync_mark)
+                    if self._queue.has_waiting:
+                        await self._commit_group()
+        except MetadataLogError as error:
+            self._queue.fail(error)
+        except OSError as error:
+            # It is unknown what reached the disk. A second sync may succeed and prove nothing.
+            self._queue.fail(
+                FencedError(f"writing {self.directory} failed: {error}; open it again")
+            )
+        except Exception as error:
+            _LOG.exception("%s: the writer ended by a mistake of its own", self.directory)
+            self._queue.fail(FencedError(f"the writer failed: {error!r}; open the log again"))
+
+    async def _commit_group(self) -> None:
+        """Write a group of the waiting batches, sync them together, and answer their callers."""
+        group = self._queue.in_flight
+        results: list[tuple[QueuedBatch, AppendResult]] = []
+        try:
+            if self._writer.needs_segment:
+                await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
+            # After every other await, so that requests that arrived meanwhile are included.
+            if not self._requests.is_loaded and any(
+                is_repeatable(batch.origin) for batch in self._queue.waiting()
+            ):
+                await self._requests.load()
+            self._write_group(results)
+            if self._writer.group_size_bytes:
+                await self._commit(alone=len(group) == 1)
+        except UnavailableError as error:
+            # The writer rolled back: the group is not in the log and never will be.
+            self._requests.window.drop_from(self.end_offset)
+            self._answer(results)
+            for queued in group:
+                queued.refuse(error)
+            if not group:
+                # There is no segment to write to, so no waiting batch can be written.
+                self._queue.refuse_waiting(error)
+        else:
+            self._committed_end = self.end_offset
+            self._answer(results)
+            if self._sync_mark_in_time and not self._queue.is_closed:
+                self._start_mark_timer()
+        group.clear()
+
+    def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
+        """Complete the futures of a group's batches.
+
+        If the group was refused, only the futures of batches that repeat a committed request are
+        completed.
+        """
+        for queued, result in results:
+            if result.end_offset <= self._committed_end:
+                queued.resolve(result)
+
+    def _write_group(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
+        """Write as many waiting batches as may share a sync; append their results to `results`."""
+        group = self._queue.in_flight
+        encoded_bytes_max = self._writer.encoded_bytes + GROUP_SIZE_BYTES_MAX
+        while (
+            self._queue.has_waiting
+            and not self._writer.needs_segment
+            and len(group) < GROUP_BATCHES_MAX
+            and self._writer.encoded_bytes < encoded_bytes_max
+        ):
+            queued = self._queue.next()
+            try:
+                results.append((queued, self._write(queued)))
+            except RequestError as error:
+                queued.refuse(error)
+
+    def _write(self, queued: QueuedBatch) -> AppendResult:
+        """Encode and write one batch, unless it repeats an earlier request."""
+        batch, base = queued.batch, self.end_offset
+        repeated = self._requests.window.find(batch.origin)
+        if repeated is not None:
+            return repeated.result
+        if queued.expected_end_offset not in (None, base):
+            message = f"the log ends at {base}, expected {queued.expected_end_offset}"
+            raise RequestError("INVALID_UPDATE_VERSION", message)
+        try:
+            decided = self.clock.now_ms() if batch.timestamp is None else batch.timestamp
+            timestamp = max(decided, self._last_timestamp)
+            rows, rest = batch.placed(base, self.leader_epoch, timestamp)
+        except (LookupError, TypeError, ValueError) as error:
+            raise RequestError(
+                "INVALID_RECORD", f"what was given is not a batch: {error!r}"
+            ) from error
+        place = self._writer.write(rows, base + len(batch.records), rest)
+        self._last_timestamp = timestamp
+        result = AppendResult(
+            base_offset=base,
+            end_offset=base + len(batch.records),
+            leader_epoch=self.leader_epoch,
+            timestamp=timestamp,
+        )
+        self._requests.window.add(batch.origin, result, place)
+        return result
+
+    async def _commit(self, *, alone: bool) -> None:
+        # If more batches wait, let the event loop run between two groups.
+        if alone and not self._queue.has_waiting and self._quick_syncs >= QUICK_SYNCS_MIN:
+            self._commit_written()
+        else:
+            await self._run_blocking(self._commit_written)
+
+    def _commit_written(self) -> None:
+        took_s = self._writer.commit()
+        self.on_sync(took_s)
+        is_quick = took_s < QUICK_SYNC_S_MAX
+        self._quick_syncs = self._quick_syncs + 1 if is_quick else 0
+
+    def _start_mark_timer(self) -> None:
+        """Let the commit mark be synced once an interval, not once an append."""
+        if self._mark_timer is None:
+            loop = asyncio.get_running_loop()
+            self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._let_mark_sync)
+
+    def _let_mark_sync(self) -> None:
+        self._mark_timer = None
+        self._mark_is_due = True
+        self._wake.set()
+
+
+def _in_own_thread() -> RunBlocking:
+    """Return a function that runs calls one after the other in a thread of the writer.
+
+    The event loop's default threads also serve readers; a few long reads would occupy all of them
+    and delay every sync. The thread ends when the function is no longer referenced.
+    """
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata log")
+
+    async def run(call: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(executor, call)
+
+    return run
