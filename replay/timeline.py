@@ -65,7 +65,7 @@ class Timeline(LogImages):
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
         """
-        from replay.time_travel.record_replay import effective_changes
+        from replay.time_travel.changes import effective_changes
 
         with explained(self.source):
             yield from effective_changes(self.source, from_offset, to_offset, self.image)

@@ -5,7 +5,7 @@ counts as two objects, each labelled with its id.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, cast
@@ -15,7 +15,8 @@ import msgspec
 from records.base import Uuid
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
-from replay.time_travel.effects import Effect, Touched
+from replay.loader import BatchSource, check_point
+from replay.time_travel.effects import Effect, Effects, Touched
 from replay.time_travel.kinds import Fields, Key, Kind
 from replay.time_travel.labels import partition_label, topic_key, topic_label
 from replay.time_travel.objects import ObjectName
@@ -54,6 +55,33 @@ class EffectiveChange(Change, frozen=True, kw_only=True):
     type: str
     origin: Origin | None
     in_effect: bool = True
+
+
+def effective_changes(
+    source: BatchSource,
+    from_offset: int,
+    to_offset: int,
+    start: Callable[[int], MetadataImage],
+) -> Iterator[EffectiveChange]:
+    """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
+
+    Changes in a transaction are yielded when it ends or is aborted; not at all if it is still open
+    at `to_offset`.
+
+    Args:
+        start: Returns the image as of an offset.
+
+    Raises:
+        UnknownHistoryError: `from_offset` lies before the kept history.
+        RequestError: OFFSET_OUT_OF_RANGE, `to_offset` lies past the end.
+        CorruptLogError: a record contradicts the state before it; names the offset.
+    """
+    check_point(source, from_offset - 1)
+    check_point(source, to_offset - 1)
+    # Of a transaction that is open at `from_offset`, what came before that is left out.
+    for effect in Effects(start(from_offset - 1)).until(source, to_offset, aborted=True):
+        if effect.row.offset >= from_offset:
+            yield from effective_changes_of(effect)
 
 
 def effective_changes_of(
