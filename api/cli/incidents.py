@@ -110,6 +110,8 @@ def _print_active(events: "Iterable[TimelineEvent]") -> None:
 
 
 def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
+    from api.cli.rows import askers_text
+
     for event in events:
         offsets = str(event.from_offset)
         if event.to_offset != event.from_offset:
@@ -120,8 +122,10 @@ def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
         # The text of a fencing already has its reason.
         is_new = event.reason is not None and event.reason not in event.text
         reason = f"{'' if by else ' '} ({event.reason})" if is_new else ""
+        asked = askers_text(event.asked or (), event.principal)
         print_hanging(
             f"{time_text(event.time)} {offsets:>13}  {_named(event)}{because}{by}{reason}"
+            f"{asked and f'  {asked}'}"
         )
         if verbose:
             client = () if event.client is None else (f"client {event.client}",)
@@ -214,6 +218,7 @@ def why(
     server: Server = None,
 ) -> None:
     """Show the records that led to a value, such as that of partition:T/0#leader."""
+    from api.cli.rows import askers_text
     from api.questions.why import WHY, AskWhy
 
     told = log.ask(WHY, AskWhy(object=object_, show_secrets=show_secrets), at=at)
@@ -229,7 +234,10 @@ def why(
         print_line()
     for link in found.chain:
         by = "" if link.principal is None else f"  by {link.principal}"
-        print_line(f"{link.offset:>8} {time_text(link.time)} {link.type}{by}")
+        asked = askers_text((link.asked,) if link.asked else (), link.principal)
+        print_line(
+            f"{link.offset:>8} {time_text(link.time)} {link.type}{by}{asked and f'  {asked}'}"
+        )
         print_line(f"{'':>10}{link.text}")
     print_remark(about)
 

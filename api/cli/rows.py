@@ -13,6 +13,10 @@ from records.json import default_fields
 if TYPE_CHECKING:
     from api.questions.changes import FieldSetter, ObjectEvent
     from api.questions.rows import Row, RowByTable
+    from replay.time_travel.asked_for import Asker
+
+_ASKERS_MAX = 3
+"""A line with more of those who asked only counts the others."""
 
 
 def check_types(names: list[str]) -> None:
@@ -44,6 +48,21 @@ def asked_text(done: "ObjectEvent | FieldSetter", *, verbose: bool = False) -> s
         return ""
     whom = f"by {origin_text(asked.origin, verbose=verbose)}" if asked.origin else "for"
     return f"asked {whom} at offset {asked.offset}"
+
+
+def askers_text(askers: "Iterable[Asker]", by: str | None) -> str:
+    """Return the records that asked for what others did, and who wrote them.
+
+    Args:
+        by: Who did it, as the caller has printed; is not repeated if the same one asked.
+    """
+    parts = [
+        f"{f'by {each.principal}' if each.principal else 'for'} at offset {each.offset}"
+        for each in askers
+        if by is None or each.principal != by
+    ]
+    more = f", and {len(parts) - _ASKERS_MAX:,} more" if len(parts) > _ASKERS_MAX else ""
+    return f"asked {', '.join(parts[:_ASKERS_MAX])}{more}" if parts else ""
 
 
 def print_unknown_origin(origins: Iterable[object | None]) -> None:

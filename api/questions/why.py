@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from api.questions.past import Past
 from api.questions.question import Computed, Question
@@ -11,6 +12,7 @@ from api.questions.redaction import redact_field
 from metadata_log.format.manifest import Kind
 from records.envelope import Envelope
 from replay.incidents.why import Chain
+from replay.time_travel.asked_for import AskedFor, Asker
 from replay.time_travel.object_events import Event
 from replay.time_travel.objects import ObjectName, parse_object
 
@@ -33,13 +35,17 @@ class AskWhy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WhyLink(msgspec.Struct, frozen=True, kw_only=True):
-    """One record of the chain; `time` is its append time, ms since 1970."""
+    """One record of the chain; `time` is its append time, ms since 1970.
+
+    `asked` is set if the record carried out what an earlier record asked for.
+    """
 
     offset: int
     time: int
     type: str
     text: str
     principal: str | None
+    asked: Asker | UnsetType = UNSET
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,11 +88,12 @@ def _incident(past: Past, at: int, name: ObjectName) -> Why:
     with past.progress("reading", at + 1) as advance:
         found = past.timeline.why(name, at, advance)
     assert name.field is not None, "the field is one that incidents change"
+    link_of = _Links(past, name)
     return Why(
         object=name.object,
         field=name.field,
         value=found.value,
-        chain=tuple([_link(link.row, link.text) for link in found.links]),
+        chain=tuple([link_of(each.row, each.text) for each in found.links]),
         unclean=found.unclean,
         notes=tuple(_notes(found, past.reader.history_start)),
     )
@@ -115,8 +122,9 @@ def _setters(past: Past, at: int, name: ObjectName, show_secrets: bool) -> Why:
         last = past.timeline.blame(name, at, advance)
     field = name.field or max(last, key=lambda each: last[each].offset or -1)
     chain: list[WhyLink] = []
+    link_of = _Links(past, name)
     for event in past.timeline.history(parse_object(name.object), at + 1):
-        chain += _changed(event, field, show_secrets)
+        chain += _changed(event, field, link_of, show_secrets)
         if event.removed:
             chain.clear()
     value = last[field].value
@@ -129,7 +137,7 @@ def _setters(past: Past, at: int, name: ObjectName, show_secrets: bool) -> Why:
     )
 
 
-def _changed(event: Event, field: str, show_secrets: bool) -> Iterator[WhyLink]:
+def _changed(event: Event, field: str, link_of: "_Links", show_secrets: bool) -> Iterator[WhyLink]:
     for change in event.changes:
         if change.field == field:
             kind = change.object.partition(":")[0]
@@ -138,8 +146,8 @@ def _changed(event: Event, field: str, show_secrets: bool) -> Iterator[WhyLink]:
                 before, after = (redact_field(kind, field, each) for each in (before, after))
             setter = event.setter(field)
             if setter is not None and setter is not event.row:
-                yield _link(setter, f"{field}: {_text(after)}")  # came along with a moved topic
-            yield _link(event.row, f"{field}: {_text(before)} -> {_text(after)}")
+                yield link_of(setter, f"{field}: {_text(after)}")  # came along with a moved topic
+            yield link_of(event.row, f"{field}: {_text(before)} -> {_text(after)}")
 
 
 def _text(value: Any) -> str:
@@ -148,16 +156,26 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _link(row: Envelope, text: str) -> WhyLink:
-    origin = row.origin
-    reason = origin.reason if origin is not None else None
-    return WhyLink(
-        offset=row.offset,
-        time=row.timestamp,
-        type=type(row.payload).__name__,
-        text=text if reason is None or reason in text else f"{text} ({reason})",
-        principal=None if origin is None else origin.principal,
-    )
+class _Links:
+    """Makes the links of the chain of an object."""
+
+    def __init__(self, past: Past, name: ObjectName) -> None:
+        self._asked_for: AskedFor = past.timeline.asked_for(by_name=past.by_name)
+        self._name = name
+
+    def __call__(self, row: Envelope, text: str) -> WhyLink:
+        """Return the link of a row."""
+        origin = row.origin
+        reason = origin.reason if origin is not None else None
+        asked = self._asked_for.of(row, self._name.kind.name, self._name.name)
+        return WhyLink(
+            offset=row.offset,
+            time=row.timestamp,
+            type=type(row.payload).__name__,
+            text=text if reason is None or reason in text else f"{text} ({reason})",
+            principal=None if origin is None else origin.principal,
+            asked=UNSET if asked is None else Asker.of(asked),
+        )
 
 
 WHY = Question(name="why", request=AskWhy, answer=Why, tell=why_told)

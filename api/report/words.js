@@ -83,6 +83,17 @@ function namedText(told) {
   return kind === "partitions" ? `${names}: ${text}` : `${text} (${names})`;
 }
 
+/** An event that more asked for only counts the others. */
+const ASKERS_MAX = 3;
+
+/** The records that asked for what an event's records did, and who wrote them. @param {import("report/events.js").Told} told */
+function askersText({ principal, asked }) {
+  const parts = asked.filter(([, by]) => principal === null || by !== principal)
+    .map(([offset, by]) => `${by ? `by ${by}` : "for"} at offset ${offset}`);
+  const more = parts.length > ASKERS_MAX ? `, and ${grouped(parts.length - ASKERS_MAX)} more` : "";
+  return parts.length ? `asked ${parts.slice(0, ASKERS_MAX).join(", ")}${more}` : "";
+}
+
 /** The parts of an event's line, as `metalog timeline` prints it. @param {import("report/events.js").Told} told */
 export function eventParts(told) {
   const outside = told.cause !== null && (told.cause < told.from || told.cause > told.to);
@@ -92,7 +103,7 @@ export function eventParts(told) {
     time: timeText(told.time),
     offsets: told.to === told.from ? `${told.from}` : `${told.from}-${told.to}`,
     text: plain(namedText(told) + (outside ? ` (because of ${told.cause})` : "")),
-    by: plain([told.principal && `by ${told.principal}`, reason && `(${reason})`].filter(Boolean).join(" ")),
+    by: plain([told.principal && `by ${told.principal}`, reason && `(${reason})`, askersText(told)].filter(Boolean).join(" ")),
   };
 }
 

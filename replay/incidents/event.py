@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from records.envelope import Envelope
 from replay.image.partitions import NO_LEADER, Partition
 from replay.incidents.why import is_unclean
+from replay.time_travel.asked_for import Asker
 
 CONTROLLERS = "controllers"
 BROKERS = "brokers"
@@ -37,6 +38,8 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             controller).
         principal, reason, client: Principal, reason, and client with its address, of the request
             that wrote the first record, as far as the log contains them.
+        asked: What asked for what the event's records did, where earlier records did; ordered by
+            offset.
         active_ms: For an event that begins a controller's term: how long that controller was
             active, up to the end of the range.
     """
@@ -51,6 +54,7 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     principal: str | None
     reason: str | None = None
     client: str | None = None
+    asked: tuple[Asker, ...] | UnsetType = UNSET
     active_ms: int | UnsetType = UNSET
 
 
@@ -65,7 +69,17 @@ class Group:
     """
 
     __slots__ = (
-        *("_cause", "_details", "active_ms", "counts", "first", "heading", "kind", "last"),
+        *(
+            "_asked",
+            "_cause",
+            "_details",
+            "active_ms",
+            "counts",
+            "first",
+            "heading",
+            "kind",
+            "last",
+        ),
         *("names", "number"),
     )
 
@@ -78,6 +92,7 @@ class Group:
         self.names: dict[str, None] = {}
         self.counts: dict[str, int] = {}
         self._cause = cause
+        self._asked: dict[int, Asker] = {}
         # The first few details of each effect.
         self._details: dict[str, list[str]] = {}
 
@@ -102,6 +117,11 @@ class Group:
             self._details.setdefault(effect, []).append(detail)
         self.counts[effect] = count + 1
 
+    def add_asked(self, rows: Iterable[Envelope]) -> None:
+        """Add rows that asked for what the group's records did."""
+        for row in rows:
+            self._asked.setdefault(row.offset, Asker.of(row))
+
     def event(self) -> TimelineEvent:
         """Return the event."""
         origin = self.first.origin
@@ -122,6 +142,7 @@ class Group:
             principal=None if origin is None else origin.principal,
             reason=None if origin is None else origin.reason,
             client=None if origin is None else origin.client,
+            asked=tuple([asker for _, asker in sorted(self._asked.items())]) or UNSET,
             active_ms=self.active_ms,
         )
 

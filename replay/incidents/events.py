@@ -32,6 +32,7 @@ from replay.incidents.live_state import LiveState
 from replay.incidents.live_topics import LiveDelta
 from replay.incidents.words import detail_of, effect_of
 from replay.loader import BatchSource, check_point, provenance_at
+from replay.time_travel.asked_for import PLANNING, AskedInRange
 from replay.time_travel.contradictions import explained
 from replay.transactions import Transactions, rows_within
 
@@ -111,6 +112,8 @@ class GrowingEvents:
             return
         building = self._building
         unknown_end = min(self._first, to_offset)
+        if self._begin > source.history_start:
+            building.asked.look_back(source, to_offset)
         with explained(source):
             for batch in source.batches(self._next, to_offset):
                 building.stateless(rows_within(batch, self._from_offset, unknown_end))
@@ -153,6 +156,7 @@ class _Events:
     """Replays rows and groups them into events.
 
     Attributes:
+        asked: Finds what asked for what the rows do.
         last_time: Append time of the last record that was read, set by the caller after each batch.
     """
 
@@ -161,6 +165,7 @@ class _Events:
         self._topics = delta.topics
         self._state = LiveState(delta)
         self._noted = noted
+        self.asked = AskedInRange()
         self._causes = Causes(self._state)
         self._groups: dict[Hashable, Group] = {}
         # The events of partitions' changes with a cause in an earlier batch, by its offset.
@@ -306,6 +311,8 @@ class _Events:
         group = self._batch_group(_KINDS.get(type(record), OTHERS), row)
         names, effect = affected_objects(record, state), effect_of(record, state)
         group.add_detailed(row, names, effect, detail_of(record, state))
+        if type(record) in PLANNING:
+            group.add_asked(self.asked.of(row))
         return group
 
     def _new_partition(self, row: Envelope) -> None:
@@ -347,6 +354,14 @@ class _Events:
             self._changed[group] = None
         name = self._state.partition_name(after.topic_id, after.partition_id)
         group.add(row, name, partition_effects(before, after))
+        # What a record leaves alone is the same object.
+        if (
+            before.replicas is not after.replicas
+            or before.adding_replicas is not after.adding_replicas
+            or before.removing_replicas is not after.removing_replicas
+            or before.mode != after.mode
+        ):
+            group.add_asked(self.asked.of(row, before))
         if is_moved:
             if after.leader == NO_LEADER:
                 self.flaps.lost(name, row)

@@ -118,11 +118,16 @@ class ReportEvents:
         return (ReportEvent(3 * number + _NOTE, event) for number, event in numbered)
 
 
+def _asked(event: TimelineEvent) -> tuple[tuple[int, str | None], ...]:
+    """Return who asked for what the event's records did: offsets and principals."""
+    return tuple([(each.offset, each.principal) for each in event.asked or ()])
+
+
 def encoded_events(report_events: Sequence[ReportEvent]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return header fields and columns of events; the header lists each object name once."""
     names: dict[str, int] = {}
     texts: dict[str, int] = {}
-    origins: dict[tuple[str | None, ...], int] = {(None, None, None): 0}
+    origins: dict[tuple[Any, ...], int] = {(None, None, None, ()): 0}
     kinds: dict[str, int] = {}
     events = [each.event for each in report_events]
     numbers = [
@@ -138,7 +143,8 @@ def encoded_events(report_events: Sequence[ReportEvent]) -> tuple[dict[str, Any]
         "event_text": varints.unsigned(texts.setdefault(e.text, len(texts)) for e in events),
         "event_cause": varints.unsigned(0 if e.cause is None else e.cause + 1 for e in events),
         "event_origin": varints.unsigned(
-            origins.setdefault((e.principal, e.reason, e.client), len(origins)) for e in events
+            origins.setdefault((e.principal, e.reason, e.client, _asked(e)), len(origins))
+            for e in events
         ),
         "event_objects": varints.unsigned(len(found) for found in numbers),
         "event_object": varints.deltas(number for found in numbers for number in found),

@@ -1,4 +1,4 @@
-"""`history` and `blame` say who asked for what a broker or the controller did."""
+"""Answers say who asked for what a broker or the controller did."""
 
 import asyncio
 import json
@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 
 from api.cli.main import run
+from api.questions.past import Past
+from api.questions.report import ShowReport, report_shown
 from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from records.text import uuid_text
 from tests.api.isolation.worlds import CLUSTER_ID
 from tests.replay.asked_log import asked_log, who_asked
 from tests.replay.builders import uid
+from tests.replay.report.unpacked import Unpacked
 
 FIRST = 1
 """Offset of the first record after that of the new log's own."""
@@ -115,3 +119,59 @@ def test_deletion_of_a_replica_after_its_topic_was_asked_for_by_who_deleted_that
         "DeleteTopicPartitionsRecord",
         "RemoveTopicRecord",
     ]
+
+
+@pytest.mark.parametrize("field", ["leader", "isr", "mode", "replicas", "removing_replicas"])
+def test_why_says_it_as_history_does(
+    log: str, capsys: pytest.CaptureFixture[str], field: str
+) -> None:
+    by_offset: dict[int, dict[str, Any]] = {}
+    linked = 0
+    for name in ("orders/0", "orders/1"):
+        for event in events(capsys, log, f"partition:{name}"):
+            by_offset[event["offset"]] = event
+            arguments = [log, f"partition:{name}#{field}", "--at", str(event["offset"])]
+            if event["changes"][0]["after"] is None:
+                continue
+            for link in json.loads(told(capsys, "why", *arguments, "--json"))["chain"]:
+                asked = by_offset[link["offset"]].get("asked")
+                if asked is None:
+                    assert "asked" not in link
+                    continue
+                linked += 1
+                principal, reason = asked["origin"]["principal"], asked["origin"]["reason"]
+                assert link["asked"] == {
+                    "offset": asked["offset"],
+                    "principal": principal,
+                    "reason": reason,
+                }
+                text = told(capsys, "why", *arguments)
+                assert f"by {link['principal']}  asked by {principal} at offset " in text
+    assert linked > 0 or field == "leader"
+
+
+def test_timeline_and_report_say_it(
+    log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    answer = json.loads(told(capsys, "timeline", log, "--json"))
+    asked = [event["asked"] for event in answer["events"] if "asked" in event]
+    askers = {each["offset"] for of in asked for each in of}
+    batches = {
+        e["offset"]: e
+        for kind in ("partition", "removal", "deletion")
+        for e in events(capsys, log, f"{kind}:*")
+        if "asked" in e
+    }
+    assert askers == {event["asked"]["offset"] for event in batches.values()}
+    text = told(capsys, "timeline", log)
+    (line,) = [line for line in text.splitlines() if "partitions 1, 2 of orders removed" in line]
+    both = " by User:eve at offset 21, by User:gus at offset 23"
+    assert line.endswith(f"by User:broker-1 (broker-1 said so)  asked{both}")
+    # eve's own record needs no such words.
+    (own,) = [line for line in text.splitlines() if "partition 1 of sales to be removed" in line]
+    assert own.endswith("by User:eve (eve said so)")
+    with LogReader.open(Path(log)) as reader:
+        told_by = report_shown(Past(reader), reader.end_offset - 1, ShowReport())
+        (piece,) = told_by.items
+    origins = Unpacked(piece.content).header["event_origins"]
+    assert {offset for *_, of in origins for offset, _ in of} == askers
