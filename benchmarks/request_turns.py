@@ -22,7 +22,6 @@ from api.broker.controller_link import ControllerLink
 from api.broker.disk import Disk
 from api.broker.options import BrokerOptions
 from api.http.asking import path_of
-from api.http.examples import COMMANDS
 from api.http.limits import BODY_SIZE_BYTES_MAX
 from api.http.options import HttpOptions
 from api.http.replies import JSON
@@ -108,7 +107,8 @@ def has_items(api: Api, version: int) -> bool:
 
 def _bodies() -> Iterator[tuple[str, bytes]]:
     """Yield each command with a list, with as many items as its body may have."""
-    for name, example in COMMANDS.items():
+    for name, command in commands.COMMANDS.items():
+        example = command.example or {}
         lists = [key for key, value in example.items() if isinstance(value, list)]
         if not lists:
             continue

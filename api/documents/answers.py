@@ -1,7 +1,7 @@
 """The JSON form of each question's answer, the same on the command line and over HTTP."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -40,20 +40,17 @@ from api.documents.users import (
     User,
     UserList,
 )
-from api.questions.changes import Blame, ObjectEvent, ShowBlame
-from api.questions.log_info import LogInfo
-from api.questions.objects import Digest, joined
-from api.questions.overview import Overview
-from api.questions.rows import Row, RowsFollowed
-from api.questions.table import QUESTIONS
-from api.questions.why import Why
+from api.questions.changes import Blame, ShowBlame
+from api.questions.objects import joined
+from api.questions.question import Question
+from api.questions.table import AS_IT_IS, QUESTIONS, at_place
 from controller.decisions.effective_configs import CLUSTER_DEFAULT
 from controller.descriptions.acls import AccessExplained
 from controller.descriptions.configs import ConfigSetting
 from controller.descriptions.queries import DescribeConfigs, ExplainConfigs
 from controller.descriptions.queries import TopicsDescribed as Answered
 from records.text import uuid_text
-from replay.image.configs import BROKER, RESOURCE_NAMES
+from replay.image import configs
 
 Fields = dict[str, Any]
 
@@ -81,10 +78,6 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     has_place: bool = True
     list_field: str | None = None
     is_list: bool = False
-
-
-def _as_it_is(request: Any, answer: Any) -> Any:
-    return answer
 
 
 def _joined(request: Any, pieces: Any) -> Fields:
@@ -128,7 +121,11 @@ def configs_described(request: DescribeConfigs, answer: Any, resource: str) -> C
 def _is_own(config: ConfigSetting, request: DescribeConfigs) -> bool:
     """True if a config is set on the resource itself."""
     type_, name = request.resource_type, request.resource_name
-    own = "cluster" if (type_, name) == (BROKER, CLUSTER_DEFAULT) else RESOURCE_NAMES[type_]
+    own = (
+        "cluster"
+        if (type_, name) == (configs.BROKER, CLUSTER_DEFAULT)
+        else configs.RESOURCE_NAMES[type_]
+    )
     return config.source == own and config.namespace in (None, name)
 
 
@@ -138,10 +135,10 @@ def _explained(request: ExplainConfigs, answer: Any) -> ConfigsExplained:
 
 def _resource(request: DescribeConfigs | ExplainConfigs) -> str:
     type_, name = request.resource_type, request.resource_name
-    if (type_, name) == (BROKER, CLUSTER_DEFAULT):
+    if (type_, name) == (configs.BROKER, CLUSTER_DEFAULT):
         return "cluster"
     text = f"@{uuid_text(name)}" if isinstance(name, bytes) else name
-    return f"{RESOURCE_NAMES[type_]}/{text}"
+    return f"{configs.RESOURCE_NAMES[type_]}/{text}"
 
 
 def blame_of_access(answer: AccessExplained) -> ShowBlame | None:
@@ -179,58 +176,46 @@ def _list(type_: Any, field: str, one: Callable[[Any], Any] | None = None) -> Do
     return Document(type=type_, of=of, list_field=field, is_list=True)
 
 
-DOCUMENTS: dict[str, Document] = {
-    "topics list": _list(TopicList, "topics", ListedTopic.of),
-    "topics describe": Document(
-        type=TopicsDescribed, of=topics_described, flags=("all_configs",), list_field="topics"
-    ),
-    "partitions describe": Document(
-        type=PartitionList | OnePartition, of=_partitions, list_field="partitions"
-    ),
-    "partitions removals": _list(RemovalList, "removals", Removal.of),
-    "reassignments list": _list(ReassignmentList, "reassignments", Reassignment.of),
-    "brokers list": _list(BrokerList, "brokers", Broker.of),
-    "brokers describe": Document(
-        type=OneBroker, of=lambda _, found: OneBroker(broker=Registration.registered(found))
-    ),
-    "configs describe": Document(type=ConfigsDescribed, of=_configs, list_field="configs"),
-    "configs explain": Document(type=ConfigsExplained, of=_explained, list_field="configs"),
-    "acls list": _list(AclList, "acls", Acl.of),
-    "acls explain": Document(type=Access, of=lambda _, found: access_explained(found, None)),
-    "features describe": _list(FeatureList, "features"),
-    "namespaces list": _list(NamespaceList, "namespaces", Namespace.of),
-    "users describe": _list(UserList, "users", User.of),
-    "subscriptions list": _list(SubscriptionList, "subscriptions"),
-    "tokens describe": _list(TokenList, "tokens"),
-    "quotas describe": _list(QuotaList, "quotas", Quotas.of),
-    "quotas explain": _list(QuotasExplained, "quotas", QuotaExplained.of),
-    "info": Document(type=LogInfo, of=_as_it_is),
-    "image": Document(type=Image, of=lambda _, pieces: Image(parts=joined(pieces))),
-    "image overview": Document(type=Overview, of=_as_it_is),
-    "image kraft": Document(type=dict, of=_joined, has_place=False),
-    "digest": Document(type=Digest, of=_as_it_is),
-    "history": Document(type=ObjectEvent, of=_as_it_is, is_stream=True),
-    "diff": Document(type=Differences, of=Differences.of, list_field="changes"),
-    "blame": Document(type=Blame, of=_as_it_is),
-    "dump": Document(type=Row, of=_as_it_is, is_stream=True),
-    "tail": Document(type=RowsFollowed, of=_as_it_is),
-    "partitions states": Document(
-        type=StateChange, of=lambda _, step: StateChange.of(step), is_stream=True
-    ),
-    "du": _list(UsageRows, "rows"),
-    "outages": Document(type=dict, of=_joined, list_field="intervals"),
-    "why": Document(type=Why, of=_as_it_is),
-    "timeline": _list(Timeline, "events"),
-    "notes list": _list(NoteList, "notes"),
-    "topics lives": _list(Lives, "lives"),
-    "bisect": Document(type=dict, of=_joined),
-    "what-if": Document(type=dict, of=_joined),
-    "check": Document(type=dict, of=_joined),
-    "upgrade-check": Document(
-        type=Upgrade,
-        of=lambda _, found: Upgrade(ready=not found, findings=found),
-    ),
-}
-"""The document of each question by its name; a report is a page and has none."""
+def document_of(question: Question) -> Document | None:
+    """Return the document of a question's answer; None for a report, which is a page."""
+    place = QUESTIONS[question.name].document
+    if place != AS_IT_IS:
+        return None if place is None else cast(Document, at_place(place, "api.documents"))
+    is_stream = question.answer is None
+    type_ = question.item if is_stream else question.answer
+    return Document(type=type_, of=lambda _, answer: answer, is_stream=is_stream)
 
-assert DOCUMENTS.keys() == QUESTIONS.keys() - {"report"}
+
+TOPICS = _list(TopicList, "topics", ListedTopic.of)
+TOPIC = Document(
+    type=TopicsDescribed, of=topics_described, flags=("all_configs",), list_field="topics"
+)
+PARTITIONS = Document(type=PartitionList | OnePartition, of=_partitions, list_field="partitions")
+REMOVALS = _list(RemovalList, "removals", Removal.of)
+REASSIGNMENTS = _list(ReassignmentList, "reassignments", Reassignment.of)
+BROKERS = _list(BrokerList, "brokers", Broker.of)
+BROKER = Document(
+    type=OneBroker, of=lambda _, found: OneBroker(broker=Registration.registered(found))
+)
+CONFIGS = Document(type=ConfigsDescribed, of=_configs, list_field="configs")
+EXPLANATION = Document(type=ConfigsExplained, of=_explained, list_field="configs")
+ACLS = _list(AclList, "acls", Acl.of)
+ACCESS = Document(type=Access, of=lambda _, found: access_explained(found, None))
+FEATURES = _list(FeatureList, "features")
+NAMESPACES = _list(NamespaceList, "namespaces", Namespace.of)
+USERS = _list(UserList, "users", User.of)
+SUBSCRIPTIONS = _list(SubscriptionList, "subscriptions")
+TOKENS = _list(TokenList, "tokens")
+QUOTAS = _list(QuotaList, "quotas", Quotas.of)
+QUOTAS_OF_CLIENT = _list(QuotasExplained, "quotas", QuotaExplained.of)
+IMAGE = Document(type=Image, of=lambda _, pieces: Image(parts=joined(pieces)))
+PIECES = Document(type=dict, of=_joined)
+KRAFT_IMAGE = Document(type=dict, of=_joined, has_place=False)
+DIFF = Document(type=Differences, of=Differences.of, list_field="changes")
+STATES = Document(type=StateChange, of=lambda _, step: StateChange.of(step), is_stream=True)
+USAGE = _list(UsageRows, "rows")
+OUTAGES = Document(type=dict, of=_joined, list_field="intervals")
+TIMELINE = _list(Timeline, "events")
+NOTES = _list(NoteList, "notes")
+LIVES = _list(Lives, "lives")
+UPGRADE_CHECK = Document(type=Upgrade, of=lambda _, found: Upgrade(ready=not found, findings=found))

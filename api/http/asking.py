@@ -8,7 +8,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.response import Stream
 
-from api.documents.answers import DOCUMENTS, Document, access_explained, blame_of_access
+from api.documents.answers import Document, access_explained, blame_of_access, document_of
 from api.documents.errors import Error
 from api.documents.logs import End, Place
 from api.http.paging import MIN_OFFSET, NEXT, PARAMETERS, VERBOSE, Paging, is_paged, paging_of
@@ -23,7 +23,7 @@ from api.questions.pages import Cursor, Page
 from api.questions.question import Question
 from api.questions.report import ReportPiece
 from api.questions.rows import FollowRows
-from api.questions.table import QUESTIONS
+from api.questions.table import QUESTIONS, find_question
 from api.requests.commands import named
 from api.requests.json_requests import request_class
 from api.service.service import Service
@@ -50,7 +50,7 @@ class Route(msgspec.Struct, frozen=True):
     @property
     def document(self) -> Document | None:
         """The document type of the answer; None if the answer is an HTML page."""
-        return DOCUMENTS.get(self.question.name)
+        return document_of(self.question)
 
     @property
     def is_stream(self) -> bool:
@@ -78,7 +78,7 @@ def path_of(name: str) -> str:
     return f"/v1/{name.replace(' ', '/')}"
 
 
-ROUTES = {path_of(name): _route(question) for name, question in QUESTIONS.items()}
+ROUTES = {path_of(name): _route(find_question(name)) for name in QUESTIONS}
 """The questions by path."""
 
 

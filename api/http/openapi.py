@@ -20,6 +20,7 @@ from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
 from api.http.parameters import COUNT_MAX, Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
+from api.questions.table import QUESTIONS
 from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import (
     branches,
@@ -272,7 +273,7 @@ def _changed(name: str, schemas: _Schemas) -> _Schema:
     if name in LOGGED_NAMES.values():
         found["deprecated"] = True
     found["parameters"] = _common()
-    body = {"schema": schemas.of(request), "example": examples.COMMANDS[logged_name(name)]}
+    body = {"schema": schemas.of(request), "example": find_command(logged_name(name)).example}
     found["requestBody"] = {"required": True, "content": {JSON: body}}
     return found
 
@@ -378,7 +379,7 @@ def _parameter(parameter: Parameter, operation: str, schemas: _Schemas) -> _Sche
     if parameter.is_json:
         found["description"] = "JSON"
     found["schema"] = schema
-    own = examples.QUESTIONS.get(operation, {})
+    own = QUESTIONS[operation].example if operation in QUESTIONS else {}
     if parameter.name in own:
         found["example"] = own[parameter.name]
     elif required:

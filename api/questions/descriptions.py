@@ -1,9 +1,13 @@
 """Questions about a cluster at one point.
 
-At the log's end a service also uses information that is not in its log: the heartbeats.
+They can also be run as commands: alone, or as a step of a transaction. At the log's end a service
+also uses information that is not in its log: the heartbeats.
 """
 
+from typing import Any
+
 from api.questions.question import Question
+from controller.decisions.context import Context
 from controller.descriptions.acls import (
     ExplainAccess,
     ListAcls,
@@ -41,6 +45,8 @@ from controller.descriptions.quotas import (
 )
 from controller.descriptions.tokens import DescribeTokens, tokens_described
 from controller.descriptions.users import DescribeUsers, users_described
+from controller.descriptions.view import View
+from controller.results.result import ControllerResult
 
 TOPICS = Question(name="topics list", request=ListTopics, describe=topics_listed)
 TOPIC = Question(name="topics describe", request=DescribeTopics, describe=topics_described)
@@ -63,3 +69,15 @@ ACCESS = Question(name="acls explain", request=ExplainAccess, describe=access_ex
 QUOTAS = Question(name="quotas describe", request=DescribeQuotas, describe=quotas_described)
 QUOTAS_OF_CLIENT = Question(name="quotas explain", request=ExplainQuotas, describe=quotas_explained)
 TOKENS = Question(name="tokens describe", request=DescribeTokens, describe=tokens_described)
+
+
+def described(question: Question, context: Context, request: Any) -> ControllerResult[Any]:
+    """Answer a question from the state in a decision's context; no records are written."""
+    assert question.describe is not None, "a controller answers only descriptions"
+    view = View(
+        image=context.image,
+        index=context.index,
+        settings=context.settings,
+        sessions=context.sessions,
+    )
+    return ControllerResult(response=question.describe(view, request))

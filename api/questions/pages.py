@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from api.questions.lookup import find_question
 from api.questions.past import Past
 from api.questions.question import Computed
+from api.questions.table import find_question
 from controller.wire import from_wire, to_wire
 from metadata_log.limits import MIB
 from metadata_log.reader.log_reader import LogReader

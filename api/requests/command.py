@@ -37,6 +37,7 @@ class Command(msgspec.Struct, frozen=True):
         tells_versions: True if the answer includes the versions of the changed objects.
         items_max: Maximum of items in a request; None: no limit but that of a batch.
         count: Counts the items of a request.
+        example: A request as JSON, for the OpenAPI document; None if there is no such operation.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Command(msgspec.Struct, frozen=True):
     tells_versions: bool = True
     items_max: int | None = ITEMS_MAX
     count: Callable[[Any], int] = item_count
+    example: dict[str, Any] | None = None
 
     @property
     def response(self) -> Any:

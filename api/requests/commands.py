@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from api.questions.described import GUARDED, described
+from api.questions.descriptions import described
+from api.questions.table import STEPS, find_question, guard_of
 from api.requests.command import Command
 from api.requests.transactions import (
     NAME,
@@ -95,20 +96,69 @@ def _transact(context: Context, request: Transact) -> ControllerResult[Transacte
 _PARTITIONS_MAX = 7_500
 """Kafka's tools send all partitions of a plan in one request; each costs some 5 us."""
 
+_ASSIGNED = {"topics": [{"name": "orders", "partitions": 3}]}
+_ACL = {
+    "resource_type": "TOPIC",
+    "resource_name": "orders",
+    "pattern_type": "LITERAL",
+    "principal": "User:ann",
+    "host": "*",
+    "operation": "READ",
+    "permission_type": "ALLOW",
+}
+_RETENTION = {
+    "resource_type": "TOPIC",
+    "resource_name": "orders",
+    "changes": [{"name": "retention.ms", "value": "86400000"}],
+}
+
 COMMANDS = {
     command.name: command
     for command in (
-        Command("topics create", CreateTopics, create_topics, rights.CREATE_TOPICS),
-        Command("topics alter", AlterTopics, alter_topics, rights.ALTER_TOPICS),
-        Command("topics delete", DeleteTopics, delete_topics, rights.DELETE_TOPICS),
-        Command("partitions create", CreatePartitions, create_partitions, rights.CREATE_PARTITIONS),
-        Command("partitions plan", PlanPartitions, plan_partitions, rights.PLAN_PARTITIONS),
-        Command("partitions delete", DeletePartitions, delete_partitions, rights.DELETE_PARTITIONS),
+        Command(
+            "topics create", CreateTopics, create_topics, rights.CREATE_TOPICS, example=_ASSIGNED
+        ),
+        Command(
+            "topics alter",
+            AlterTopics,
+            alter_topics,
+            rights.ALTER_TOPICS,
+            example={"topics": [{"topic": "orders", "partitions": 6}]},
+        ),
+        Command(
+            "topics delete",
+            DeleteTopics,
+            delete_topics,
+            rights.DELETE_TOPICS,
+            example={"topics": ["orders"]},
+        ),
+        Command(
+            "partitions create",
+            CreatePartitions,
+            create_partitions,
+            rights.CREATE_PARTITIONS,
+            example={"topics": [{"topic": "orders", "partitions": 6}]},
+        ),
+        Command(
+            "partitions plan",
+            PlanPartitions,
+            plan_partitions,
+            rights.PLAN_PARTITIONS,
+            example={"topics": ["orders"], "partitions": 2},
+        ),
+        Command(
+            "partitions delete",
+            DeletePartitions,
+            delete_partitions,
+            rights.DELETE_PARTITIONS,
+            example={"topics": [{"topic": "orders", "partitions": 2}]},
+        ),
         Command(
             "partitions cancel-delete",
             TopicRef,
             cancel_delete_partitions,
             rights.CANCEL_DELETE_PARTITIONS,
+            example={"topic": "orders"},
         ),
         Command(
             "leaders elect",
@@ -116,6 +166,7 @@ COMMANDS = {
             elect_leaders,
             rights.ALTER_CLUSTER,
             items_max=_PARTITIONS_MAX,
+            example={"partitions": [["orders", 0]]},
         ),
         Command(
             "reassignments alter",
@@ -123,46 +174,148 @@ COMMANDS = {
             alter_reassignments,
             rights.ALTER_CLUSTER,
             items_max=_PARTITIONS_MAX,
+            example={"partitions": [{"topic": "orders", "partition_id": 0, "broker_ids": [1, 2]}]},
         ),
-        Command("brokers register", RegisterBroker, register_broker, rights.BROKER_ACTION),
-        Command("brokers fence", SetFencing, set_fencing, rights.ALTER_CLUSTER),
-        Command("brokers unregister", int, unregister_broker, rights.ALTER_CLUSTER),
-        Command("configs alter", AlterConfigs, alter_configs, rights.ALTER_CONFIGS),
-        Command("configs replace", ReplaceConfigs, replace_configs, rights.ALTER_CONFIGS),
-        Command("acls create", CreateAcls, create_acls, rights.ALTER_CLUSTER),
-        Command("acls delete", DeleteAcls, delete_acls, rights.ALTER_CLUSTER),
-        Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),
-        Command("users alter", AlterUsers, alter_users, rights.ALTER_CLUSTER),
-        Command("tokens create", CreateToken, create_token, rights.CREATE_TOKEN),
-        Command("tokens renew", RenewToken, renew_token, rights.OWN_TOKEN),
-        Command("tokens expire", ExpireToken, expire_token, rights.OWN_TOKEN),
-        Command("quotas alter", AlterQuotas, alter_quotas, rights.ALTER_QUOTAS),
+        Command(
+            "brokers register",
+            RegisterBroker,
+            register_broker,
+            rights.BROKER_ACTION,
+            example={
+                "broker_id": 1,
+                "cluster_id": "EpwKlK0lQkSmdhfG2sVDkg",
+                "incarnation_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+            },
+        ),
+        Command(
+            "brokers fence",
+            SetFencing,
+            set_fencing,
+            rights.ALTER_CLUSTER,
+            example={"broker_id": 1, "fenced": True},
+        ),
+        Command(
+            "brokers unregister",
+            int,
+            unregister_broker,
+            rights.ALTER_CLUSTER,
+            example={"broker_id": 1},
+        ),
+        Command(
+            "configs alter",
+            AlterConfigs,
+            alter_configs,
+            rights.ALTER_CONFIGS,
+            example={"resources": [_RETENTION]},
+        ),
+        Command(
+            "configs replace",
+            ReplaceConfigs,
+            replace_configs,
+            rights.ALTER_CONFIGS,
+            example={"resources": [_RETENTION]},
+        ),
+        Command(
+            "acls create", CreateAcls, create_acls, rights.ALTER_CLUSTER, example={"acls": [_ACL]}
+        ),
+        Command(
+            "acls delete",
+            DeleteAcls,
+            delete_acls,
+            rights.ALTER_CLUSTER,
+            example={"filters": [{"principal": "User:ann"}]},
+        ),
+        Command(
+            "features update",
+            UpdateFeatures,
+            update_features,
+            rights.ALTER_CLUSTER,
+            example={"updates": [{"name": "metadata.version", "level": 25}]},
+        ),
+        Command(
+            "users alter",
+            AlterUsers,
+            alter_users,
+            rights.ALTER_CLUSTER,
+            example={"deletions": [{"user": "ann", "mechanism": "SCRAM_SHA_256"}]},
+        ),
+        Command(
+            "tokens create",
+            CreateToken,
+            create_token,
+            rights.CREATE_TOKEN,
+            example={"owner": "User:ann"},
+        ),
+        Command(
+            "tokens renew",
+            RenewToken,
+            renew_token,
+            rights.OWN_TOKEN,
+            example={"token_id": "dG9rZW4"},
+        ),
+        Command(
+            "tokens expire",
+            ExpireToken,
+            expire_token,
+            rights.OWN_TOKEN,
+            example={"token_id": "dG9rZW4"},
+        ),
+        Command(
+            "quotas alter",
+            AlterQuotas,
+            alter_quotas,
+            rights.ALTER_QUOTAS,
+            example={
+                "entities": [
+                    {
+                        "entity": [["user", "ann"]],
+                        "changes": [{"key": "producer_byte_rate", "value": 1048576.0}],
+                    }
+                ]
+            },
+        ),
         Command(
             "namespaces create",
             CreateNamespace,
             create_namespace,
             namespace_rights.CREATE_NAMESPACE,
+            example={"name": "shop"},
         ),
         Command(
             "namespaces delete",
             DeleteNamespace,
             delete_namespace,
             namespace_rights.DELETE_NAMESPACE,
+            example={"name": "shop"},
         ),
-        Command("topics move", MoveTopics, move_topics, namespace_rights.MOVE_TOPICS),
+        Command(
+            "topics move",
+            MoveTopics,
+            move_topics,
+            namespace_rights.MOVE_TOPICS,
+            example={"from_namespace": "", "to_namespace": "shop", "topic": "orders"},
+        ),
         Command(
             "subscriptions register",
             RegisterSubscription,
             register_subscription,
             subscription_rights.REGISTER_SUBSCRIPTION,
+            example={"group": "billing", "pattern": "orders.*"},
         ),
         Command(
             "subscriptions delete",
             DeleteSubscription,
             delete_subscription,
             subscription_rights.DELETE_SUBSCRIPTION,
+            example={"group": "billing"},
         ),
-        Command("notes add", AddNote, add_note, rights.ALTER_CLUSTER),
+        Command(
+            "notes add",
+            AddNote,
+            add_note,
+            rights.ALTER_CLUSTER,
+            example={"at_offset": 0, "text": "seen"},
+        ),
         Command("records append", AppendRows, append_rows, rights.BROKER_ACTION, items_max=None),
         Command(
             NAME,
@@ -171,6 +324,7 @@ COMMANDS = {
             guard(lambda name: find_command(name)),
             items_max=STEPS_MAX,
             count=lambda request: item_count(request, find_command),
+            example={"steps": [{"command": "topics create", "request": _ASSIGNED}]},
         ),
     )
 }
@@ -229,11 +383,11 @@ _DESCRIPTIONS = {
         question.name,
         question.request,
         partial(described, question),
-        guard,
+        guard_of(question),
         question.response,
         items_max=None,
     )
-    for question, guard in GUARDED
+    for question in map(find_question, STEPS)
 }
 """Questions that can also be run as commands: alone, or as a step of a transaction."""
 

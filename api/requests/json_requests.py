@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from api.questions.table import QUESTIONS
+from api.questions.table import QUESTIONS, find_question
 from api.requests.commands import any_command, bare_request, find_command
 from controller.wire import check_size, from_wire, to_wire
 from records.base import Uuid
@@ -34,7 +34,7 @@ def request_class(name: str) -> Any:
     """
     if (bare := bare_request(name)) is not None:
         return bare
-    question = QUESTIONS.get(name)
+    question = find_question(name) if name in QUESTIONS else None
     return find_command(name).request if question is None else question.request
 
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from api.questions.lookup import find_question
 from api.questions.rows import TAIL, FollowRows, RowsFollowed
+from api.questions.table import find_question
 from api.requests.subscription import subscribed
 from controller.decisions.request import Request as TypedRequest
 from controller.pipeline.pending_answers import Answer

@@ -7,14 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api.questions.described import described
-from api.questions.descriptions import TOPIC
-from api.questions.lookup import find_question
+from api.questions.descriptions import TOPIC, described
 from api.questions.pages import Cursor, Page
 from api.questions.past_names import topic_ids, with_names
 from api.questions.question import Question
 from api.questions.rows import FollowRows, check_types, is_offset
-from api.questions.table import guard_of
+from api.questions.table import find_question, guard_of
 from api.questions.workers import Workers
 from api.requests.wire_requests import not_available
 from api.service.feed import Feed

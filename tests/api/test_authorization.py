@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.questions.described import DESCRIPTIONS
+from api.questions.table import STEPS
 from api.requests.commands import BROKER_COMMANDS, COMMANDS
 from api.requests.transactions import Step, Transact
 from api.requests.wire_requests import CommandClient
@@ -351,7 +351,7 @@ OF_OWNERS = {"tokens renew", "tokens expire"}
 
 
 def test_every_command_is_tried() -> None:
-    assert set(CASES) | OF_OWNERS == set(COMMANDS | DESCRIPTIONS)
+    assert set(CASES) | OF_OWNERS == set(COMMANDS | STEPS)
 
 
 def results_of(response: Any) -> list[Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.questions.table import QUESTIONS
+from api.questions.table import QUESTIONS, find_question
 from api.requests.commands import ALL_COMMANDS, COMMANDS
 from api.requests.json_requests import (
     enum_of,
@@ -42,7 +42,7 @@ def _codes(hint: Any) -> set[type[enum.Enum]]:
 REQUESTS = [request_class(name) for name in (*COMMANDS, *QUESTIONS)]
 ANSWERS = [
     *[command.response for command in ALL_COMMANDS.values()],
-    *[question.response for question in QUESTIONS.values()],
+    *[find_question(name).response for name in QUESTIONS],
 ]
 TAKEN = {
     name: code

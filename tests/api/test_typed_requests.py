@@ -3,7 +3,7 @@
 import typing
 from pathlib import Path
 
-from api.questions.described import DESCRIPTIONS
+from api.questions.table import STEPS
 from api.requests.commands import COMMANDS, find_command, named
 from api.service.session import Session
 from controller.authorization.caller import Caller
@@ -30,7 +30,7 @@ def _declared(request: type[Request[typing.Any]]) -> object:
 
 
 def test_every_request_declares_the_response_of_its_command() -> None:
-    classes = {c.name: c.request for c in (COMMANDS | DESCRIPTIONS).values()}
+    classes = {c.name: c.request for c in map(find_command, (*COMMANDS, *STEPS))}
     classes |= {named(request)[0]: type(request) for request in _BARE}
     for name, request in classes.items():
         response = find_command(name).response

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.questions.described import DESCRIPTIONS
+from api.questions.table import STEPS
 from api.requests.commands import COMMANDS, find_command
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
@@ -89,7 +89,7 @@ def test_bytes_that_are_no_messagepack_are_refused() -> None:
         from_wire(b"\xc1", int)
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS | DESCRIPTIONS))
+@pytest.mark.parametrize("name", sorted(COMMANDS | STEPS))
 def test_every_command_knows_the_types_of_request_and_response(name: str) -> None:
     command = find_command(name)
     for as_type in (command.request, command.response):

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from api.questions.described import DESCRIPTIONS
+from api.questions.table import STEPS
 from api.requests.commands import COMMANDS, find_command
 from api.socket.appends import Append, encode_append
 from api.socket.handshake import encode_hello, hello_of_client
@@ -66,7 +66,7 @@ def filled(as_type: Any, depth: int = 0) -> Any:
 
 def commands() -> Iterator[dict[str, Any]]:
     """Yield a line for each command."""
-    for command in map(find_command, (*COMMANDS, *DESCRIPTIONS)):
+    for command in map(find_command, (*COMMANDS, *STEPS)):
         line: dict[str, Any] = {"command": command.name, "version": version_of(command.name)}
         for what, as_type in (("request", command.request), ("response", command.response)):
             value = filled(as_type)

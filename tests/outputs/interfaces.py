@@ -35,6 +35,13 @@ _NEW = re.compile(
 _HEADERS_LEFT_OUT = {"date", "content-length"}
 
 
+def _bodies() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield an example of each command."""
+    for name, command in COMMANDS.items():
+        if command.example is not None:
+            yield name, command.example
+
+
 def interfaces(directory: Path) -> None:
     """Write the answers of all interfaces into a directory."""
     asyncio.run(_interfaces(directory))
@@ -85,7 +92,7 @@ def _operations(document: Any) -> Iterator[tuple[str, str, dict[str, Any], Any]]
             required = _examples(methods["get"])
             if required:
                 yield path, "GET", required, None
-    for name, body in examples.COMMANDS.items():
+    for name, body in _bodies():
         yield f"/v1/{name.replace(' ', '/')}", "POST", {}, body
     yield "/v1/records/append", "POST", {}, examples.RECORDS
 
@@ -163,7 +170,7 @@ async def _clients(folder: Path, directory: Path) -> None:
 
 
 async def _run_all(client: SocketClient | MetadataClient) -> None:
-    for name, body in examples.COMMANDS.items():
+    for name, body in _bodies():
         if name in COMMANDS and request_class(name) is COMMANDS[name].request:
             with contextlib.suppress(MetadataLogError):
                 await client.run(name, request_from_json(body, request_class(name)))

@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import pytest
 
-from api.http import examples
 from api.http.asking import path_of
 from api.http.changing import APPEND
 from api.questions.table import QUESTIONS
@@ -95,7 +94,7 @@ async def test_head_is_described_where_it_is_answered(web: Web) -> None:
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != APPEND])
 def test_every_command_has_an_example(command: str) -> None:
-    request_from_json(examples.COMMANDS[command], request_class(command))
+    request_from_json(COMMANDS[command].example, request_class(command))
 
 
 async def test_examples_are_answered_as_declared(web: Web) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.questions.lookup import find_question
+from api.questions.table import find_question
 from api.requests.commands import find_command, named
 from api.requests.wire_requests import WireRequest
 from api.service.service import Service

@@ -12,11 +12,10 @@ import pytest
 
 from api.questions.changes import ShowBlame, ShowHistory
 from api.questions.differences import ShowDiff
-from api.questions.lookup import find_question
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.states import WalkStates
-from api.questions.table import QUESTIONS
+from api.questions.table import QUESTIONS, find_question
 from api.requests.commands import COMMANDS, find_command
 from api.requests.transactions import Step, Transact
 from api.requests.wire_requests import WireRequest

@@ -19,12 +19,10 @@ from api.kafka import apis
 from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
-from api.questions.described import DESCRIPTIONS
 from api.questions.differences import ShowDiff
-from api.questions.lookup import find_question
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
-from api.questions.table import QUESTIONS
+from api.questions.table import QUESTIONS, STEPS, find_question
 from api.requests.commands import COMMANDS, find_command
 from api.requests.wire_requests import WireRequest
 from api.service import visible_pages
@@ -54,7 +52,7 @@ def _requests(asking: Tenant, other: Tenant, rng: random.Random) -> list[WireReq
             payload = to_wire(asker.request(find_question(name).request))
             point = rng.choice(("end", "end", "20", "150"))
             made.append(WireRequest(command=name, request=payload, point=point))
-    for name in (*DESCRIPTIONS, *COMMANDS):
+    for name in (*STEPS, *COMMANDS):
         for _ in range(_SIZE):
             payload = to_wire(asker.request(find_command(name).request))
             made.append(WireRequest(command=name, request=payload))

@@ -19,12 +19,11 @@ from api.cli.main import run
 from api.kafka.frames import RequestFrame
 from api.questions.changes import ShowBlame, ShowHistory, Step
 from api.questions.differences import ShowDiff
-from api.questions.lookup import find_question
 from api.questions.objects import ShowImage
 from api.questions.report import ShowReport
 from api.questions.rows import ShowRows
 from api.questions.states import WalkStates
-from api.questions.table import QUESTIONS
+from api.questions.table import QUESTIONS, find_question
 from api.requests.commands import COMMANDS, find_command
 from api.requests.wire_requests import WireRequest
 from api.service.service import Service

@@ -10,7 +10,6 @@ import pytest
 from api.questions.bisect import FindFlips
 from api.questions.changes import ShowBlame, ShowHistory
 from api.questions.check import CheckHistory
-from api.questions.described import DESCRIPTIONS
 from api.questions.differences import ShowDiff
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
@@ -21,7 +20,7 @@ from api.questions.overview import ShowOverview
 from api.questions.report import ShowReport
 from api.questions.rows import FollowRows, ShowRows
 from api.questions.states import WalkStates
-from api.questions.table import QUESTIONS
+from api.questions.table import QUESTIONS, STEPS
 from api.questions.timeline import ShowTimeline
 from api.questions.upgrade import CheckUpgrade
 from api.questions.usage import ShowUsage
@@ -71,7 +70,7 @@ REQUESTS: dict[str, Any] = {
 
 
 def test_every_question_about_the_past_is_tried() -> None:
-    assert set(REQUESTS) == set(QUESTIONS) - set(DESCRIPTIONS)
+    assert set(REQUESTS) == set(QUESTIONS) - set(STEPS)
 
 
 async def _answered(at: Server, question: str, request: Any) -> Any:
