@@ -5,7 +5,8 @@ rule beside the rule. Invariants:
 
 - An effect has every object that its record changed. It may have others, whose two values are
   equal.
-- Its objects are ordered by kind, as in `KINDS`, and each occurs once.
+- Its objects are ordered by kind, as in `KINDS`, and each occurs once. The order is the same in
+  each process.
 - Values are those of `Kind.value` immediately before and after the record, whether or not images
   were made.
 - `before` and `after` name the touched objects as they were then. All else in them may lack earlier
@@ -37,6 +38,8 @@ _KIND_OF_FIELD = {
     for part in kind.parts
 }
 _ORDER = {name: place for place, name in enumerate(KINDS)}
+# One record may change many of them, which the delta keeps in no order.
+_SORTED = frozenset({"voter", "partition"})
 _TOPIC, _PARTITION = KINDS["topic"], KINDS["partition"]
 
 OF_A_PARTITION: frozenset[type[Record]] = frozenset(
@@ -241,7 +244,7 @@ def _values(
 ) -> Iterator[Touched]:
     for name in keys if len(keys) < 2 else sorted(keys, key=_ORDER.__getitem__):
         kind = KINDS[name]
-        for key in keys[name]:
+        for key in sorted(cast(Any, keys[name])) if name in _SORTED else keys[name]:
             yield Touched(kind, key, kind.value(before, key), kind.value(after, key))
 
 

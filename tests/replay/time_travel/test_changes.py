@@ -20,7 +20,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.time_travel.changes import effective_changes_of
 from replay.time_travel.diff import diff_images
-from replay.time_travel.effects import Effects
+from replay.time_travel.effects import Effect, Effects
 from replay.time_travel.kinds import KINDS
 from replay.timeline import Timeline
 from replay.transactions import effective_rows
@@ -127,10 +127,22 @@ def test_each_record_changed_what_differs_between_the_images_around_it() -> None
         for row in effective_rows(log.batches(), 0, log.end_offset):
             before, image = image, _after(image, row)
             wanted = [(c.object, c.field, c.before, c.after) for c in diff_images(before, image)]
-            found = effective_changes_of(effects.of(row))
+            effect = effects.of(row)
+            found = effective_changes_of(effect)
             assert [(c.object, c.field, c.before, c.after) for c in found] == wanted, row
+            _check_order(effect)
             kinds |= {change[0].partition(":")[0] for change in wanted}
     assert kinds == set(KINDS)
+
+
+def _check_order(effect: Effect) -> None:
+    """Check that each object is there once, in an order that does not depend on the process."""
+    places = [(list(KINDS).index(each.kind.name), each.key) for each in effect.touched]
+    assert len(set(places)) == len(places)
+    assert [kind for kind, _ in places] == sorted(kind for kind, _ in places)
+    for name in ("partition", "voter"):
+        keys = [each.key for each in effect.touched if each.kind.name == name]
+        assert keys == sorted(keys), effect.row
 
 
 @pytest.mark.parametrize("seed", range(4))
