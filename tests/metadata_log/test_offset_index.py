@@ -2,8 +2,10 @@
 
 import logging
 from pathlib import Path
+from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from metadata_log.files.fs import OsFs
 from metadata_log.files.names import index_name
@@ -15,6 +17,9 @@ from metadata_log.format.offset_index import (
     read_index,
 )
 from metadata_log.limits import INDEX_INTERVAL_BYTES
+from metadata_log.reader.block_search import BlockSearch
+from records.control import NoteRecord
+from tests.metadata_log.mirrors import new_mirror, row
 
 ENTRIES = [
     IndexEntry(10, 100, None),
@@ -124,3 +129,22 @@ def test_index_that_cannot_be_written_is_given_up_with_one_warning(
             writer.commit()
     assert caplog.text.count("written no further") == 1
     writer.close()
+
+
+def test_a_search_takes_entries_that_fit_and_no_others(tmp_path: Path) -> None:
+    directory = tmp_path / "log"
+    texts = [Random(number).randbytes(INDEX_INTERVAL_BYTES // 2).hex() for number in range(12)]
+    notes = [NoteRecord(at_offset=0, author="", text=text) for text in texts]
+    new_mirror(directory, [(row(number, note), number + 1) for number, note in enumerate(notes)])
+    search = BlockSearch(OsFs(), directory, [0])
+
+    def found() -> list[int]:
+        return [search.at_offset(offset).position for offset in range(12)]
+
+    assert found() == sorted(found())
+    assert len(set(found())) > 5
+    # One byte off is no block: the search then begins at the segment's start.
+    entries = [read_index(OsFs(), directory, 0).at_offset(offset) for offset in range(12)]
+    shifted = [replace(entry, position=entry.position + 1) for entry in entries if entry]
+    (directory / index_name(0)).write_bytes(b"".join([entry.encode() for entry in shifted]))
+    assert set(found()) == {0}

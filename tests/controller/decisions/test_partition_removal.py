@@ -12,6 +12,7 @@ from controller.decisions.deletion_reports import (
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.levels import MODE_FEATURE
 from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
@@ -21,6 +22,7 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
+from controller.decisions.record_levels import feature_in_use
 from controller.decisions.topics import DeleteTopics, delete_topics
 from records.partitions import (
     CancelDeleteTopicPartitionsRecord,
@@ -291,3 +293,10 @@ def test_partitions_go_at_once_unless_a_delay_is_given() -> None:
     cluster.do(delete_partitions, DeletePartitions(topics=(shrink,)))
     (record, *_) = [r for r in cluster.records if isinstance(r, DeleteTopicPartitionsRecord)]
     assert (record.partition_ids, record.delay_ms) == ((1,), 0)
+
+
+def test_a_removal_that_waits_needs_its_feature(cluster: Cluster) -> None:
+    assert not feature_in_use(cluster.image, MODE_FEATURE)
+    _shrink(cluster, 2, _DELAY_MS)
+    assert list(cluster.image.replica_deletions()) == []
+    assert feature_in_use(cluster.image, MODE_FEATURE)
