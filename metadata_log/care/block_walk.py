@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from metadata_log.format.block import SYNC_SIZE
-from metadata_log.format.read_block import ReadBlock
+from metadata_log.format.block import SYNC_SIZE, ReadBlock
 from metadata_log.format.segment_file import ScanStart, SegmentFile
 from records.errors import CorruptLogError
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from metadata_log.files.fs import ByteStore
 from metadata_log.files.names import index_name
+from metadata_log.format.block import ReadBlock
 from metadata_log.format.offset_index import ENTRY_SIZE, IndexEntry, OffsetIndex, read_index
-from metadata_log.format.read_block import ReadBlock
 from metadata_log.limits import INDEX_INTERVAL_BYTES
 from metadata_log.stores.checked_read import file_size
 

@@ -20,10 +20,10 @@ from metadata_log.files.names import (
     segment_name,
     segment_offsets,
 )
+from metadata_log.format.block import ReadBlock
 from metadata_log.format.commit_mark import CommitMark
 from metadata_log.format.kraft_tables import kept_tables
 from metadata_log.format.manifest import Kind
-from metadata_log.format.read_block import ReadBlock
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import ScanStart, SegmentFile, read_segment_header
 from metadata_log.stores.checked_read import CheckedRead, Progress

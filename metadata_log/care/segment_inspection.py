@@ -9,10 +9,9 @@ from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.index_entries import IndexCheck
 from metadata_log.files.fs import ByteStore, ReadableFile
 from metadata_log.files.names import index_name, segment_name
-from metadata_log.format.block import SYNC_SIZE
+from metadata_log.format.block import SYNC_SIZE, ReadBlock
 from metadata_log.format.commit_mark import CommitMark
 from metadata_log.format.manifest import Kind
-from metadata_log.format.read_block import ReadBlock
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import SegmentFile, read_segment_header
 from metadata_log.stores.checked_read import Progress

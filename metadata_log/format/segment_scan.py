@@ -6,9 +6,15 @@ from pathlib import Path
 from metadata_log.files.fs import ReadableFile
 from metadata_log.files.names import MANIFEST, segment_name
 from metadata_log.format.batch import Batch
-from metadata_log.format.block import StoredBlock, block_size, decompress, parse_block
+from metadata_log.format.block import (
+    ReadBlock,
+    StoredBlock,
+    block_size,
+    decompress,
+    parse_block,
+    split_batches,
+)
 from metadata_log.format.needles import Needles, previous_crc32c_bytes, type_needle
-from metadata_log.format.read_block import ReadBlock, split_batches
 from metadata_log.format.segment import (
     HEADER_SIZE_BYTES_MAX,
     SegmentHeader,

@@ -19,9 +19,9 @@ from metadata_log.files.fs import File, Fs, OsFs
 from metadata_log.files.names import COMMIT_MARK, segment_name, segment_offsets
 from metadata_log.files.os_errors import missing_as_unavailable
 from metadata_log.format.batch import Batch
+from metadata_log.format.block import ReadBlock
 from metadata_log.format.commit_mark import CommitMark, read_mark, read_marks
 from metadata_log.format.manifest import Kind, read_manifest
-from metadata_log.format.read_block import ReadBlock
 from metadata_log.format.segment_file import ScanStart, SegmentFile
 from metadata_log.format.segment_scan import SegmentScan, corrupt
 from metadata_log.limits import FOLLOW_READ_RECORDS

@@ -21,12 +21,12 @@ from metadata_log.files.names import segment_name, segment_offsets
 from metadata_log.files.os_errors import missing_as_unavailable, moved_up
 from metadata_log.format.base import find_base
 from metadata_log.format.batch import Batch
+from metadata_log.format.block import ReadBlock
 from metadata_log.format.checkpoint import Checkpoint
 from metadata_log.format.commit_mark import CommitMark, read_mark
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.format.needles import Needles
 from metadata_log.format.offset_index import IndexEntry
-from metadata_log.format.read_block import ReadBlock
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import BlockPlace, ScanStart, SegmentFile, kept_segment
 from metadata_log.format.segment_scan import SegmentScan, check_identity, corrupt, short_copy

@@ -3,8 +3,7 @@
 import msgspec
 
 from metadata_log.format.batch import offsets_covered
-from metadata_log.format.block import BlockEncoder
-from metadata_log.format.read_block import ReadBlock
+from metadata_log.format.block import BlockEncoder, ReadBlock
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
 from metadata_log.reader.committed import CommittedSegment

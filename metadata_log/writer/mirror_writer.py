@@ -32,7 +32,7 @@ from metadata_log.recovery.chain import Surplus, cut_surplus
 from metadata_log.writer.claims import claim_epoch
 from metadata_log.writer.log_writer import LogWriter
 from metadata_log.writer.mirror_cut import find_cut
-from metadata_log.writer.opening import publish_end, take_over
+from metadata_log.writer.owned_log import publish_end, take_over
 from records.envelope import Envelope
 from records.errors import UnavailableError
 
@@ -59,7 +59,7 @@ class MirrorWriter:
 
         Raises:
             RequestError: the directory is not a mirror.
-            UnavailableError, FencedError, CorruptLogError: as `opening.take_over`.
+            UnavailableError, FencedError, CorruptLogError: as `owned_log.take_over`.
         """
         self._fs = fs or OsFs()
         self.directory = directory.absolute()

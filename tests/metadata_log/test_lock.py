@@ -15,7 +15,7 @@ from metadata_log.files.names import LOCK
 from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
 from metadata_log.writer.claims import claim_epoch
 from metadata_log.writer.creation import create_log
-from metadata_log.writer.opening import own_log
+from metadata_log.writer.owned_log import own_log
 from records.errors import UnavailableError
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 

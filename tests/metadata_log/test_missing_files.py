@@ -18,7 +18,7 @@ from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
 from metadata_log.reader.cursor import LogCursor
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.log import MetadataLog
-from metadata_log.writer.opening import own_log
+from metadata_log.writer.owned_log import own_log
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 from tests.metadata_log.conftest import topics
 

@@ -1,4 +1,4 @@
-"""Opening of a log by a writer: lock, claim a higher epoch, recover the tail."""
+"""A log that a writer owns: how it locks it, claims a higher epoch and recovers the tail."""
 
 from pathlib import Path
 
