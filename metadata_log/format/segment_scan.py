@@ -308,3 +308,22 @@ def _check(batch: Batch, next_offset: int | None) -> None:
                 f"the row at offset {row.offset} belongs to the batch at {row.batch_offset}, "
                 f"it stands in the block of the batch at {first.offset}"
             )
+
+
+def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
+    """Check that a segment continues the segment that was read before it.
+
+    Raises:
+        CorruptLogError: a segment is missing, or the segment before has changed.
+    """
+    if (header.base_offset, header.previous_length) != (previous.next_offset, previous.position):
+        raise corrupt(
+            previous.path,
+            previous.position,
+            f"ends here at offset {previous.next_offset}, {path.name} was written after one of "
+            f"{header.previous_length} bytes: it was shortened, or a segment between them is "
+            "missing",
+            previous.next_offset,
+        )
+    if previous.last_crc32c not in (None, header.previous_crc32c):
+        raise previous.last_block_damage(f"{path.name} says 0x{header.previous_crc32c:08x}")

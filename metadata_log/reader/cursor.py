@@ -23,9 +23,9 @@ from metadata_log.format.block import ReadBlock
 from metadata_log.format.commit_mark import CommitMark, read_mark, read_marks
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.format.segment_file import ScanStart, SegmentFile
-from metadata_log.format.segment_scan import SegmentScan, corrupt
+from metadata_log.format.segment_scan import SegmentScan, check_follows, corrupt
 from metadata_log.limits import FOLLOW_READ_RECORDS
-from metadata_log.reader.log_reader import LogReader, check_follows
+from metadata_log.reader.log_reader import LogReader
 from metadata_log.reader.position import crc_before
 from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
 

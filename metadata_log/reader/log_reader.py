@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from metadata_log.files.fs import ByteStore, OsFs, UrlPath
@@ -29,7 +28,7 @@ from metadata_log.format.needles import Needles
 from metadata_log.format.offset_index import IndexEntry
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import BlockPlace, ScanStart, SegmentFile, kept_segment
-from metadata_log.format.segment_scan import SegmentScan, check_identity, corrupt, short_copy
+from metadata_log.format.segment_scan import SegmentScan, check_follows, check_identity, short_copy
 from metadata_log.reader.block_search import BlockSearch
 from metadata_log.reader.position import Position, position_at
 from metadata_log.recovery.committed_end import find_end
@@ -119,12 +118,7 @@ class LogReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -385,44 +379,18 @@ class LogReader:
         check_identity(path, segment.header, self.cluster_id)
         if previous is not None:
             check_follows(path, segment.header, previous)
-        limit = self._end(following)
-        if file.size() < limit:
-            if following is None:
-                raise short_copy(path, file.size(), f"the commit mark says byte {limit}")
-            # The bytes that exist can be read; the check of the next segment reports the rest.
-            limit = file.size()
-        return segment.scan(limit, start)
-
-    def _end(self, following: int | None) -> int:
-        """Return the byte at which a segment ends, from the next segment's header or the commit
-        mark.
-
-        The file can be longer: a fenced writer may have written more after that byte.
-        """
+        # The file can be longer: a fenced writer may have written more after the end.
         if following is None:
-            return self.mark.position
-        return self.header(self.directory / segment_name(following)).previous_length
+            limit = self.mark.position
+            if file.size() < limit:
+                raise short_copy(path, file.size(), f"the commit mark says byte {limit}")
+        else:
+            # The bytes that exist can be read; the check of the next segment reports the rest.
+            next_header = self.header(self.directory / segment_name(following))
+            limit = min(next_header.previous_length, file.size())
+        return segment.scan(limit, start)
 
     def _check_last_block(self, scan: SegmentScan | None) -> None:
         if scan is None or scan.last_crc32c in (None, self.mark.last_crc32c):
             return
         raise scan.last_block_damage(f"the commit mark says 0x{self.mark.last_crc32c:08x}")
-
-
-def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
-    """Check that a segment continues the segment that was read before it.
-
-    Raises:
-        CorruptLogError: a segment is missing, or the segment before has changed.
-    """
-    if (header.base_offset, header.previous_length) != (previous.next_offset, previous.position):
-        raise corrupt(
-            previous.path,
-            previous.position,
-            f"ends here at offset {previous.next_offset}, {path.name} was written after one of "
-            f"{header.previous_length} bytes: it was shortened, or a segment between them is "
-            "missing",
-            previous.next_offset,
-        )
-    if previous.last_crc32c not in (None, header.previous_crc32c):
-        raise previous.last_block_damage(f"{path.name} says 0x{header.previous_crc32c:08x}")
