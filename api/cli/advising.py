@@ -75,7 +75,7 @@ def advise(
     load the log.
     """
     from api.documents.advice import Advice
-    from metadata_log.kraft.quorum.reading import read_facts
+    from metadata_log.kraft.quorum.node_facts import read_facts
     from metadata_log.kraft.quorum.rule import decide, log_to_load
     from metadata_log.kraft.quorum.steps import steps, steps_before_loading
     from replay.incidents.at_risk import changes_at_risk

@@ -8,8 +8,7 @@ from msgspec import UNSET, UnsetType
 from api.documents.errors import Contradiction
 from metadata_log.care.backup import CopyResult
 from metadata_log.care.failing_disk import Unreadable
-from metadata_log.care.findings import Finding, Inspection
-from metadata_log.care.intact import Lost
+from metadata_log.care.findings import Finding, Inspection, Lost
 from metadata_log.care.repair import RepairResult
 from metadata_log.care.restore import RestoreResult
 from replay.care.proof import Proof

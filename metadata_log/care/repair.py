@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.care.failing_disk import FailingDisk, Unreadable
-from metadata_log.care.intact import Lost
+from metadata_log.care.findings import Lost
 from metadata_log.care.new_log import NewLog
 from metadata_log.care.salvage import Salvage
 from metadata_log.files.fs import Fs

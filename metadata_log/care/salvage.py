@@ -6,10 +6,9 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.care.block_walk import BadBytes, BlockWalk
-from metadata_log.care.findings import Inspection
+from metadata_log.care.findings import Inspection, IntactEnd, Lost
 from metadata_log.care.index_entries import IndexEntries
 from metadata_log.care.inspection import read_slots
-from metadata_log.care.intact import IntactEnd, Lost
 from metadata_log.care.lost_header import rebuild_header
 from metadata_log.care.lost_identity import claims, find_base, find_manifest
 from metadata_log.care.new_log import NewLog

@@ -16,7 +16,7 @@ from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.new_directory import new_directory
 from metadata_log.kraft.quorum import seed_files
 from metadata_log.kraft.quorum.facts import LogEnd, NodeFacts
-from metadata_log.kraft.quorum.reading import read_facts
+from metadata_log.kraft.quorum.node_facts import read_facts
 from metadata_log.kraft.quorum.rule import Verdict
 from metadata_log.kraft_format.names import checkpoint_name
 from records.base import Record, Uuid

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.quorum.divergence import common_end
 from metadata_log.kraft.quorum.facts import NodeFacts
-from metadata_log.kraft.quorum.parting import common_end
 from metadata_log.kraft.quorum.rule import SEED, Verdict
 from records.errors import ContradictionError, CorruptLogError, UnknownHistoryError
 from replay.incidents.directory_events import directory_events

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from metadata_log.kraft.quorum.divergence import clash
 from metadata_log.kraft.quorum.facts import NodeFacts
-from metadata_log.kraft.quorum.parting import clash
 
 
 def of_identity(nodes: Sequence[NodeFacts]) -> list[str]:

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 import msgspec
 
 from metadata_log.kraft.quorum import refusals
+from metadata_log.kraft.quorum.divergence import common_end
 from metadata_log.kraft.quorum.facts import LogEnd, NodeFacts, Voter, VoterSet
-from metadata_log.kraft.quorum.parting import common_end
 
 START_THEM, SEED, REFUSED = "start_them", "seed", "refused"
 

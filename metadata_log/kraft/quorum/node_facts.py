@@ -1,14 +1,19 @@
-"""Reading of the facts about one Kafka directory. Nothing is locked or written."""
+"""The facts about one Kafka directory, as it is read. Nothing is locked or written."""
 
+import fcntl
 import os
+import struct
+import sys
 from pathlib import Path
 
-from metadata_log.kraft.lock_holder import is_locked
 from metadata_log.kraft.node_directory import read_node_directory
 from metadata_log.kraft.quorum.facts import Election, NodeFacts
 from metadata_log.kraft.quorum.log_facts import LogFacts
 from metadata_log.kraft_format.names import LOCK
 from records.errors import UnavailableError
+
+# struct flock of Linux: type, whence, start, length, pid.
+_FLOCK = struct.Struct("@hhqqi4x")
 
 
 def read_facts(path: Path) -> NodeFacts:
@@ -26,7 +31,7 @@ def read_facts(path: Path) -> NodeFacts:
     except UnavailableError:
         log = LogFacts()
         before = {}
-    is_in_use = is_locked(node.partition.parent / LOCK) or before != _sizes(node.partition)
+    is_in_use = _is_locked(node.partition.parent / LOCK) or before != _sizes(node.partition)
     state = node.quorum_state
     return NodeFacts(
         name=str(path),
@@ -61,3 +66,22 @@ def _sizes(partition: Path) -> dict[str, int]:
     if not partition.is_dir():
         return {}
     return {entry.name: entry.stat().st_size for entry in os.scandir(partition)}
+
+
+def _is_locked(path: Path) -> bool:
+    """True if another process on this machine has a lock on the file.
+
+    This is known only on Linux; on other systems the result is False.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, *_ = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    finally:
+        os.close(file)
+    return bool(kind != fcntl.F_UNLCK)
