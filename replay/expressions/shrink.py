@@ -25,7 +25,7 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.image.records import image_records
-from replay.time_travel.affected import AFFECTED
+from replay.time_travel.effects import WITHOUT_EFFECT
 from replay.transactions import Transactions, rows_within
 
 BASE = -1
@@ -79,7 +79,7 @@ def atoms_of(start: MetadataImage, batches: Iterable[Batch], end_offset: int) ->
     transactions, held = Transactions(), list[Envelope]()
     for batch in batches:
         rows = transactions.effective(rows_within(batch, first, end_offset))
-        held += [row for row in rows if type(row.payload) in AFFECTED]
+        held += [row for row in rows if type(row.payload) not in WITHOUT_EFFECT]
         if held and transactions.begin_offset is None and batch.end_offset <= end_offset:
             yield Atom(batch.end_offset - 1, tuple(held))
             held = []

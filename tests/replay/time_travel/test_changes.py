@@ -18,9 +18,11 @@ from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
+from replay.image.rules import RULES
+from replay.time_travel.affected import AFFECTED
 from replay.time_travel.changes import effective_changes_of
 from replay.time_travel.diff import diff_images
-from replay.time_travel.effects import Effect, Effects
+from replay.time_travel.effects import WITHOUT_EFFECT, Effect, Effects
 from replay.time_travel.kinds import KINDS
 from replay.timeline import Timeline
 from replay.transactions import effective_rows
@@ -143,6 +145,11 @@ def _check_order(effect: Effect) -> None:
     for name in ("partition", "voter"):
         keys = [each.key for each in effect.touched if each.kind.name == name]
         assert keys == sorted(keys), effect.row
+
+
+def test_each_type_of_record_changes_objects_or_is_known_not_to() -> None:
+    assert {*AFFECTED, *WITHOUT_EFFECT} == {*RULES}
+    assert WITHOUT_EFFECT.isdisjoint(AFFECTED)
 
 
 @pytest.mark.parametrize("seed", range(4))
