@@ -9,6 +9,7 @@ schedules their retries.
 
 import asyncio
 from collections.abc import Iterable
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -28,6 +29,7 @@ from api.kafka.messages.replicas import (
     StopReplicaResponse,
     UpdateMetadataResponse,
 )
+from api.requests.command import ITEMS_MAX
 from api.service.service import Service
 from api.transport.log_limit import limited_logger
 from controller.authorization.authorizer import CLUSTER, Operation
@@ -223,21 +225,18 @@ class _Feed:
             failed: The replicas whose deletion failed; they are ineligible until the deletion is
                 retried.
         """
-        if not tracked:
-            return
-        reports = tuple(
-            [
-                ReplicaReport(topic_id=i, partition_id=n, deleted=(i, n) not in failed)
-                for i, n in tracked
-            ]
-        )
-        request = ReportDeletions(
-            broker_id=self._sender.broker_id,
-            broker_epoch=self._sender.broker_epoch,
-            replicas=reports,
+        reports = (
+            ReplicaReport(topic_id=i, partition_id=n, deleted=(i, n) not in failed)
+            for i, n in tracked
         )
         origin = broker_origin(self._sender.broker_id, self._caller, "report deletions")
-        await self._service.run("report deletions", request, caller=self._caller, origin=origin)
+        while some := tuple(islice(reports, ITEMS_MAX)):
+            request = ReportDeletions(
+                broker_id=self._sender.broker_id,
+                broker_epoch=self._sender.broker_epoch,
+                replicas=some,
+            )
+            await self._service.run("report deletions", request, caller=self._caller, origin=origin)
 
     def _check(self, error_code: int) -> None:
         """Raise RequestError if the broker's response has an error, such as an outdated epoch."""

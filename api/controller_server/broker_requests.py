@@ -23,8 +23,10 @@ from api.kafka.messages.brokers import (
     BrokerRegistrationResponse,
 )
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from api.requests.command import ISR_CHANGES_MAX
 from api.service.service import Service
 from controller.authorization.caller import Caller
+from controller.decisions.alter_partition import PartitionResult
 from controller.decisions.producer_ids import AllocateProducerIds
 from records.errors import MetadataLogError, RequestError
 
@@ -70,10 +72,16 @@ class BrokerRequests:
     async def _alter_partition(self, frame: RequestFrame, caller: Caller) -> Response:
         request = frame.body
         assert isinstance(request, AlterPartitionRequest)
+        results: list[PartitionResult] = []
         try:
-            results = await self._run("alter partition", brokers.alteration(request), caller)
+            # All partitions that a broker leads may change at once: one decision about them all
+            # would delay everything else.
+            for part in brokers.alterations(request, ISR_CHANGES_MAX):
+                results += await self._run("alter partition", part, caller)
         except RequestError as error:
-            return AlterPartitionResponse(error_code=code_for(error))
+            if not results:
+                return AlterPartitionResponse(error_code=code_for(error))
+            # A broker asks again for the partitions that have no result.
         return brokers.alteration_response(results)
 
     async def _assign_replicas(self, frame: RequestFrame, caller: Caller) -> Response:

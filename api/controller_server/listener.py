@@ -85,8 +85,9 @@ FROM_BROKERS = frozenset(
 )
 """Requests that only brokers send."""
 
-UNLIMITED = frozenset({apis.ALTER_PARTITION, apis.ASSIGN_REPLICAS_TO_DIRS})
-"""Requests that may have any number of items: all partitions of a broker may change at once."""
+UNLIMITED = frozenset({apis.ALTER_PARTITION})
+"""Requests that may have any number of items: all partitions of a broker may change at once. They
+are decided in parts."""
 
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):

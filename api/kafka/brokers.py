@@ -1,6 +1,7 @@
 """Broker requests: conversion between Kafka's messages and the controller's decisions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from api.kafka.errors import refusal_code
 from api.kafka.messages.brokers import (
@@ -83,19 +84,24 @@ def beat_response(reply: HeartbeatReply) -> BrokerHeartbeatResponse:
     )
 
 
-def alteration(request: AlterPartitionRequest) -> AlterPartition:
-    """Return the controller's request for an AlterPartition message."""
-    return AlterPartition(
-        broker_id=request.broker_id,
-        broker_epoch=request.broker_epoch,
-        partitions=tuple(
-            [
-                _altered(topic.topic_id, partition)
-                for topic in request.topics
-                for partition in topic.partitions
-            ]
-        ),
+def alterations(request: AlterPartitionRequest, size_max: int) -> Iterator[AlterPartition]:
+    """Yield the controller's requests for an AlterPartition message, at least one.
+
+    Args:
+        size_max: Maximum of partitions in one of them.
+    """
+    partitions = (
+        _altered(topic.topic_id, partition)
+        for topic in request.topics
+        for partition in topic.partitions
     )
+    some = tuple(islice(partitions, size_max))
+    while True:
+        yield AlterPartition(
+            broker_id=request.broker_id, broker_epoch=request.broker_epoch, partitions=some
+        )
+        if not (some := tuple(islice(partitions, size_max))):
+            return
 
 
 def _altered(topic_id: Uuid, partition: AlteredPartition) -> PartitionAlteration:

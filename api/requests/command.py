@@ -20,6 +20,10 @@ ITEMS_MAX = 2_000
 """Items of a request that changes something: each costs up to 24 us in one turn of the event loop,
 and requests for more would keep it for 50 ms."""
 
+ISR_CHANGES_MAX = 1_000
+"""Partitions of one decision about ISR changes: each costs 15 to 20 us, with its result. A
+request about more is decided in parts."""
+
 
 def item_count(request: Any) -> int:
     """Return the number of items in a request's own lists and maps."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from api.questions.descriptions import described
 from api.questions.table import STEPS, find_question, guard_of
-from api.requests.command import Command
+from api.requests.command import ISR_CHANGES_MAX, Command
 from api.requests.transactions import (
     NAME,
     STEPS_MAX,
@@ -95,6 +95,9 @@ def _transact(context: Context, request: Transact) -> ControllerResult[Transacte
 
 _PARTITIONS_MAX = 7_500
 """Kafka's tools send all partitions of a plan in one request; each costs some 5 us."""
+
+_DIRECTORIES_MAX = 2_250
+"""As many replicas as Kafka's brokers send in one AssignReplicasToDirs request."""
 
 _ASSIGNED = {"topics": [{"name": "orders", "partitions": 3}]}
 _ACL = {
@@ -343,7 +346,7 @@ BROKER_COMMANDS = {
             alter_partition,
             rights.BROKER_ACTION,
             tells_versions=False,
-            items_max=None,
+            items_max=ISR_CHANGES_MAX,
         ),
         Command(
             "assign directories",
@@ -351,7 +354,7 @@ BROKER_COMMANDS = {
             assign_replicas,
             rights.BROKER_ACTION,
             tells_versions=False,
-            items_max=None,
+            items_max=_DIRECTORIES_MAX,
         ),
         Command(
             "producer ids allocate",
@@ -366,7 +369,6 @@ BROKER_COMMANDS = {
             report_deletions,
             rights.BROKER_ACTION,
             tells_versions=False,
-            items_max=None,
         ),
     )
 }

@@ -9,7 +9,7 @@ from api.controller_server.listener import UNLIMITED
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.frames import ITEMS_MAX, LENGTH
-from api.requests.commands import COMMANDS
+from api.requests.commands import BROKER_COMMANDS, COMMANDS
 from api.requests.json_requests import request_from_json
 from api.requests.transactions import STEPS_MAX, Step, Transact
 from benchmarks.request_turns import has_items, request_frame
@@ -72,9 +72,11 @@ def test_every_decision_has_an_item_limit(name: str) -> None:
         command.check_items(_with_items(name, command.items_max + 1))
 
 
-def test_only_an_append_of_records_has_no_item_limit_of_its_own() -> None:
-    # It has that of a batch, like the requests of brokers, which are about their own replicas.
-    assert [name for name, each in COMMANDS.items() if each.items_max is None] == ["records append"]
+@pytest.mark.parametrize("name", COMMANDS | BROKER_COMMANDS)
+def test_only_an_append_of_records_has_no_item_limit_of_its_own(name: str) -> None:
+    # It has that of a batch.
+    command = (COMMANDS | BROKER_COMMANDS)[name]
+    assert (command.items_max is None) == (name == "records append")
 
 
 def _deletion(count: int) -> Step:
