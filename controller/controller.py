@@ -3,7 +3,8 @@
 Decisions are made one at a time, but nothing waits for the disk between them. `submit` immediately
 decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
 answer pending until they are committed. Thus many events share one fsync. All other readers see
-only the *committed* image. Raw appends wait for the end of the event loop's turn (append_group.py).
+only the *committed* image. Raw appends wait for the end of the event loop's turn
+(`Decider.append`).
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -24,10 +25,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from controller.append_group import RawAppend
 from controller.asked.asked import APPEND, BoundDecision
 from controller.asked.repeated_requests import InFlight
-from controller.decider import Decider, Decision
+from controller.decider import Decider, Decision, RawAppend
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
@@ -39,7 +39,7 @@ from controller.pipeline.log_port import LogPort
 from controller.pipeline.pending_answers import Answer
 from controller.pipeline.pipeline import Pipeline
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from controller.results.refusals import overloaded
 from controller.results.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction
@@ -66,7 +66,7 @@ class Controller:
         clock: Clock,
         rng: Rng,
         settings: Settings | None = None,
-        on_commit: Callable[[DecidedBatch], None] = lambda _: None,
+        on_commit: Callable[[Decided], None] = lambda _: None,
     ) -> None:
         """Take over a log; no decision is made before `activate`.
 

@@ -6,30 +6,30 @@ not refunded if its records are lost.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-from controller.append_group import AppendGroup, RawAppend
-from controller.asked.asked import BoundDecision, asked_of
+import msgspec
+from msgspec.structs import replace
+
+from controller.asked.asked import BoundDecision, asked_append, asked_of
 from controller.asked.observed import Draws, Reads, observed
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
-from controller.decisions.levels import record_versions
 from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import ABOUT_BROKERS, Sessions
-from controller.pipeline.batch_check import check_size
 from controller.pipeline.pending_answers import Answer
 from controller.pipeline.pipeline import Pipeline
-from controller.raw_appends.raw_append import Appended
+from controller.pipeline.prepared_batch import next_batches, ready
+from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
 from controller.results.changed_versions import ObjectVersion, changed_versions
-from controller.results.decided_batch import CheckedBatch, DecidedBatch
+from controller.results.decided import Decided
 from controller.results.refusals import overloaded
 from controller.results.result import ControllerResult
 from metadata_log.writer.clock import Clock
 from metadata_log.writer.request_window import is_repeatable
-from records.base import Record
-from records.envelope import Asked, Origin
+from records.envelope import Origin
 from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
@@ -39,6 +39,14 @@ Decision = Callable[[Context], ControllerResult[T]]
 
 Attempt = Callable[[asyncio.Future[Answer[Appended]], Callable[[], None]], None]
 """Makes a decision; if it fails, the future gets the error."""
+
+
+class RawAppend(msgspec.Struct, frozen=True):
+    """A raw append without a request id, and the future of its answer."""
+
+    future: asyncio.Future[Answer[Appended]]
+    request: AppendRecords
+    origin: Origin | None
 
 
 class Decider:
@@ -81,29 +89,30 @@ class Decider:
         reads, draws = Reads(), Draws(self._rng)
         context = observed(self.context(draws, origin), reads)
         result = decide(context)
-        batches = list(result.batches(origin))
+        batches = next_batches(context, result, self._pipeline.leader_epoch)
+        if len(batches) > self._pipeline.room:
+            # A batch that the log refuses would fail all batches after it.
+            raise overloaded()
         tells_versions = isinstance(decide, BoundDecision) and decide.tells_versions
+        is_kept = tells_versions and is_repeatable(origin)
         versions: tuple[ObjectVersion, ...] | None = ()
-        after: MetadataImage | None = None
-        if tells_versions and is_repeatable(origin):
+        if is_kept:
             # The whole answer is kept in the first batch, so the versions are needed before it.
-            after = self._after(result, batches, context)
+            after = self._after(batches)
             versions = _versions(result, context, after)
+            if len(batches) == 1:
+                batches[0] = replace(batches[0], after=after)
         asked = None
         if isinstance(decide, BoundDecision) and result.records:
             asked = asked_of(
                 decide, result, origin, seed=draws.seed, seen=reads.kept, versions=versions
             )
-        if len(batches) > self._pipeline.room:
-            # A batch that the log refuses would fail all batches after it.
-            raise overloaded()
-        encoded = None if result.checked is None else result.checked.encoded
-        for index, (records, _) in enumerate(batches):
-            check_size(context, records, asked if index == 0 else None, encoded)
-        self._send(batches, context, asked, result.checked, after)
+        batches = [ready(batch, None if index else asked) for index, batch in enumerate(batches)]
+        for batch in batches:
+            self._send(batch)
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
-        if tells_versions and after is None:
+        if tells_versions and not is_kept:
             versions = _versions(result, context, self._pipeline.latest.image)
         note(result.response)
         self._pipeline.answer_when_committed(
@@ -117,29 +126,19 @@ class Decider:
     def append(self, appends: Iterable[RawAppend], attempt: Attempt) -> None:
         """Decide on raw appends without request ids, with the same results as `decide`.
 
-        Takes less time: the decisions read no random numbers, sessions or quotas that would have to
-        be logged, and the group shares a context.
+        Each is a batch of its own, with its own offset and outcome, and sees the records of those
+        before it; a refused one leaves nothing. All have the same time. Takes less time than
+        `decide`: the decisions read no random numbers, sessions or quotas that would have to be
+        logged, and the group shares a context and is appended together.
 
         Args:
             attempt: Called with each append's future and its decision; handles the errors.
         """
         self._pipeline.abort_left_open("A batch of it failed", self.now_ms)
-        group = AppendGroup(self._pipeline, self.context())
-        for append in appends:
-            attempt(append.future, partial(group.decide, append))
-        for applied in group.send():
-            self._sent(applied.batch)
-
-    def _after(
-        self,
-        result: ControllerResult[Any],
-        batches: Sequence[tuple[Sequence[Record], Origin | None]],
-        context: Context,
-    ) -> MetadataImage:
-        """Return the image after a decision whose records are not sent yet."""
-        if result.checked is not None:
-            return result.checked.after
-        return self._pipeline.image_after(batches, timestamp=context.now_ms)
+        shared = self.context()
+        with self._pipeline.group():
+            for append in appends:
+                attempt(append.future, partial(self._append, append, shared))
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
         """Return the input for a decision made now; by default with the controller's own `rng`."""
@@ -183,38 +182,37 @@ class Decider:
             now_ms=self.now_ms(),
         )
 
-    def _send(
-        self,
-        batches: Sequence[tuple[Sequence[Record], Origin | None]],
-        context: Context,
-        asked: Asked | None,
-        checked: CheckedBatch | None,
-        after: MetadataImage | None,
-    ) -> None:
-        """Send the batches of one decision.
+    def _append(self, append: RawAppend, shared: Context) -> None:
+        """Decide on one append of a group; `shared` gives the time and the settings.
 
-        Args:
-            asked: The decision's inputs, logged with the first batch.
-            after: The image after all batches, if it is already computed.
+        Raises:
+            RequestError: the append is refused; it leaves nothing.
+            UnavailableError: too many batches wait for the log; the append leaves nothing.
         """
-        if checked is not None:
-            self._sent(self._pipeline.send_checked(checked, asked))
-            return
-        level = context.metadata_version
-        for records, origin in batches:
-            versions = record_versions(records, level)
-            batch = self._pipeline.send(
-                records,
-                versions,
-                timestamp=context.now_ms,
-                origin=origin,
-                asked=asked,
-                after=after if len(batches) == 1 else None,
-            )
-            self._sent(batch)
-            asked = None
+        latest = self._pipeline.latest
+        context = replace(
+            shared,
+            image=latest.image,
+            index=latest.index,
+            next_offset=self._pipeline.next_offset,
+            origin=append.origin,
+        )
+        result = append_records(context, append.request)
+        assert result.checked is not None, "raw appends are checked"
+        if not self._pipeline.room:
+            raise overloaded()
+        self._send(ready(result.checked, asked_append(append.request)))
+        self._pipeline.answer_when_committed(
+            append.future, result.response, start_offset=context.next_offset
+        )
 
-    def _sent(self, batch: DecidedBatch) -> None:
+    def _after(self, batches: list[Decided]) -> MetadataImage:
+        """Return the image after a decision's batches, which are not sent yet."""
+        known = batches[0].after if len(batches) == 1 else None
+        return self._pipeline.image_after(batches) if known is None else known
+
+    def _send(self, batch: Decided) -> None:
+        self._pipeline.send(batch)
         if not batch.types.isdisjoint(ABOUT_BROKERS):
             self.sessions = self.sessions.replayed(
                 batch.records, base_offset=batch.base_offset, now_ms=batch.timestamp

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from controller.decider import Decision
 from controller.decisions.context import Context
 from controller.decisions.levels import TRANSACTIONS_LEVEL
-from controller.pipeline.batch_check import next_batch
 from controller.pipeline.latest import Latest, State
+from controller.pipeline.prepared_batch import next_batch
 from controller.results.quota_charges import Charge
 from controller.results.result import ControllerResult
 from metadata_log.limits import BATCH_RECORDS_MAX

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.registry import types_with
@@ -66,7 +66,7 @@ class History:
         """The current image."""
         return self._commits[-1].image
 
-    def committed(self, batch: DecidedBatch, image: MetadataImage) -> None:
+    def committed(self, batch: Decided, image: MetadataImage) -> None:
         """Add a batch and the image that includes it, and wake waiting followers."""
         if not batch.types.isdisjoint(_FOLLOWED):
             for record in batch.records:

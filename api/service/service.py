@@ -34,7 +34,7 @@ from controller.descriptions.view import View
 from controller.pipeline.log_port import ServedLog
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRows
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from controller.rights.object_rights import seen_versions
 from controller.timers import Timers
 from controller.wire import to_wire
@@ -364,7 +364,7 @@ class Service:
         read = self._log.first_batch
         return await asyncio.to_thread(first_answer, read, committed, decide, self.settings)
 
-    def _committed(self, decided: DecidedBatch) -> None:
+    def _committed(self, decided: Decided) -> None:
         self.history.committed(decided, self._controller.image)
         for each in self.on_commit:
             each(decided.as_read)

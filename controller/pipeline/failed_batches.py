@@ -4,9 +4,7 @@ The log reports an outcome for each batch; this module combines them into the ou
 decision.
 """
 
-from collections.abc import Sequence
-
-import msgspec
+from collections.abc import Mapping
 
 from controller.pipeline.pending_answers import PendingAnswer
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
@@ -15,38 +13,31 @@ END_DIFFERS = "INVALID_UPDATE_VERSION"
 """Code of a batch that was to follow a failed one."""
 
 
-class FailedBatch(msgspec.Struct, frozen=True):
-    """A batch that was not committed, or whose outcome is unknown."""
-
-    base_offset: int
-    error: MetadataLogError
-
-
-def failed_batch(base_offset: int, error: BaseException) -> FailedBatch:
-    """Return the failure of a batch, with the error for its callers.
+def log_error(error: BaseException) -> MetadataLogError:
+    """Return the error of a batch for its callers.
 
     An error of another type than MetadataLogError becomes a FencedError: the batch may have been
     written or not.
     """
-    if not isinstance(error, MetadataLogError):
-        error = FencedError(f"the log could not be written: {error!r}; the outcome is unknown")
-    return FailedBatch(base_offset, error)
+    if isinstance(error, MetadataLogError):
+        return error
+    return FencedError(f"the log could not be written: {error!r}; the outcome is unknown")
 
 
 def error_for(
-    pending: PendingAnswer, failed: Sequence[FailedBatch], committed_end: int
+    pending: PendingAnswer, failed: Mapping[int, MetadataLogError], committed_end: int
 ) -> MetadataLogError:
     """Return the error for a decision that was not committed completely.
 
     Args:
-        failed: The failed batches, in order; at least one.
+        failed: The errors of the failed batches by base offset, in order; at least one.
         committed_end: End of the committed records, exclusive.
     """
-    own = [
-        f.error for f in failed if pending.start_offset <= f.base_offset < pending.answer.end_offset
-    ]
+    cause = next(iter(failed.values()))
+    offsets = range(pending.start_offset, pending.answer.end_offset)
+    own = [error for base_offset, error in failed.items() if base_offset in offsets]
     if not own:
-        return _behind(failed[0].error, Outcome.NOTHING)
+        return _behind(cause, Outcome.NOTHING)
     unknown = [error for error in own if error.outcome is Outcome.UNKNOWN]
     if unknown:
         return unknown[0]
@@ -54,7 +45,7 @@ def error_for(
     if pending.start_offset < committed_end and not pending.in_transaction:
         return _partial(first, committed_end - 1)
     if isinstance(first, RequestError) and first.code == END_DIFFERS:
-        return _behind(failed[0].error, first.outcome)
+        return _behind(cause, first.outcome)
     return first
 
 

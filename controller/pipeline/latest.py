@@ -7,7 +7,7 @@ import msgspec
 from controller.decisions.cluster_index import ClusterIndex
 from controller.pipeline.index_changes import IndexChanges
 from controller.pipeline.prepared_batch import image_after
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from metadata_log.format.batch import Batch
 from records.base import Record
 from replay.image.metadata import MetadataImage
@@ -62,25 +62,24 @@ class Latest:
         image = self._replayed(batch)
         return self._moved(batch, (row.payload for row in batch.rows), image)
 
-    def advance(self, batch: DecidedBatch, after: MetadataImage | None = None) -> State:
+    def advance(self, batch: Decided) -> State:
         """Do the same as `apply` for a batch that is not written yet.
-
-        Args:
-            after: The image after the batch, if it is already computed.
 
         Raises:
             ContradictionError: as `apply`.
         """
+        image, after = self.state.image, batch.after
+        if image.provenance.pending_transaction is not None:
+            return self.apply(batch.as_read)
         if after is None:
-            image = self.state.image
-            if image.provenance.pending_transaction is not None or batch.types & MARKERS:
+            if batch.types & MARKERS:
                 return self.apply(batch.as_read)
             after = image_after(image, batch)
         self._replayer = None
         return self._moved(batch, batch.records, after)
 
     def _moved(
-        self, batch: Batch | DecidedBatch, records: Iterable[Record], image: MetadataImage
+        self, batch: Batch | Decided, records: Iterable[Record], image: MetadataImage
     ) -> State:
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from controller.pipeline.latest import State
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from metadata_log.format.batch import AppendResult
 from records.errors import RequestError
 
 
-class SentBatch(msgspec.Struct, frozen=True):
+class Pending(msgspec.Struct, frozen=True):
     """A batch sent to the log, the state to commit with it, and the log's answer."""
 
-    batch: DecidedBatch
+    batch: Decided
     state: State
     append: asyncio.Future[AppendResult]
 
@@ -27,8 +27,8 @@ class SentBatches:
     def __init__(
         self,
         *,
-        on_commit: Callable[[SentBatch], None],
-        on_failure: Callable[[SentBatch, BaseException], None],
+        on_commit: Callable[[Pending], None],
+        on_failure: Callable[[Pending, BaseException], None],
         on_empty: Callable[[], None],
     ) -> None:
         """Start with no batches.
@@ -39,12 +39,12 @@ class SentBatches:
             on_empty: Called when the log has answered for all batches.
         """
         self._on_commit, self._on_failure, self._on_empty = on_commit, on_failure, on_empty
-        self._queue: deque[SentBatch] = deque()
+        self._queue: deque[Pending] = deque()
 
     def __len__(self) -> int:
         return len(self._queue)
 
-    def add(self, sent: SentBatch) -> None:
+    def add(self, sent: Pending) -> None:
         """Add a batch, which follows those added before."""
         self._queue.append(sent)
         if len(self._queue) == 1:
@@ -77,7 +77,7 @@ class SentBatches:
             self._on_empty()
 
 
-def _error_of(sent: SentBatch) -> BaseException | None:
+def _error_of(sent: Pending) -> BaseException | None:
     if sent.append.cancelled():
         return asyncio.CancelledError()
     error = sent.append.exception()

@@ -5,16 +5,16 @@ and the objects they affect must keep the invariants.
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.request import Request
 from controller.decisions.versions import ExpectedVersion, check_version
 from controller.descriptions.affected import AFFECTING, Affected
 from controller.invariants.checks import check_affected, check_step
-from controller.pipeline.batch_check import next_batch
-from controller.pipeline.prepared_batch import encode, image_after
+from controller.pipeline.prepared_batch import encode, image_after, next_batch
 from controller.raw_appends.record_checks import check_after, check_before, invalid, place
-from controller.results.decided_batch import CheckedBatch, DecidedBatch
+from controller.results.decided import Decided
 from controller.results.result import ControllerResult
 from records.avro.layout import appended_layouts, first_appended
 from records.avro.plain_rows import PlainRows, decode_records
@@ -133,7 +133,7 @@ def _check_end(context: Context, expected: int | None) -> None:
 
 def _check_effect(
     context: Context, records: tuple[Record, ...], payloads: tuple[bytes, ...]
-) -> CheckedBatch:
+) -> Decided:
     """Encode and replay the records, and check the objects they affect.
 
     Violations that already existed, for example in an imported log, are not refused.
@@ -145,7 +145,7 @@ def _check_effect(
     check_after(after, records, batch.types)
     if not batch.types.isdisjoint(_OF_INVARIANTS):
         _check_invariants(context, after, records)
-    return CheckedBatch(batch=batch, encoded=encoded, after=after)
+    return replace(batch, encoded=encoded, after=after)
 
 
 _OF_INVARIANTS = AFFECTING | {ProducerIdsRecord}
@@ -163,14 +163,14 @@ def _check_invariants(context: Context, after: MetadataImage, records: tuple[Rec
             raise invalid(f"the records would break an invariant, {violation}")
 
 
-def _replayed(context: Context, batch: DecidedBatch) -> MetadataImage:
+def _replayed(context: Context, batch: Decided) -> MetadataImage:
     try:
         return image_after(context.image, batch)
     except ContradictionError as error:
         raise _contradiction(batch, error) from None
 
 
-def _contradiction(batch: DecidedBatch, error: ContradictionError) -> RequestError:
+def _contradiction(batch: Decided, error: ContradictionError) -> RequestError:
     record = error.record
     assert record is not None, "replay names the record"
     where = place(record.offset - batch.base_offset, len(batch.records))

@@ -6,7 +6,7 @@ from typing import Generic, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from controller.results.decided_batch import CheckedBatch
+from controller.results.decided import Decided
 from controller.results.quota_charges import Charge
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
@@ -21,15 +21,15 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     `atomic`: the records must become visible together, so they must fit in one batch. If False, a
     long list is split into several batches, and a reader may see a state between two of them.
-    `charges` are the partitions to subtract from quotas. `checked`: the same records, already
-    encoded and replayed.
+    `charges` are the partitions to subtract from quotas. `checked`: the same records as a
+    batch, already encoded and replayed.
     """
 
     response: T
     records: tuple[Record, ...] = ()
     atomic: bool = True
     charges: tuple[Charge, ...] = ()
-    checked: CheckedBatch | None = None
+    checked: Decided | None = None
 
     @property
     def is_transaction(self) -> bool:

@@ -6,7 +6,7 @@ import threading
 
 from api.service.history import History
 from benchmarks.new_partition import new_partition
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from records.base import Record, Uuid
 from records.control import (
     BeginTransactionRecord,
@@ -34,7 +34,7 @@ class Log:
 
     def write(self, *records: Record) -> int:
         """Write a batch; return its last offset."""
-        batch = DecidedBatch(
+        batch = Decided(
             base_offset=self._end,
             leader_epoch=1,
             timestamp=0,

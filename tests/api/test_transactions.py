@@ -16,7 +16,7 @@ from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
@@ -138,7 +138,7 @@ async def test_more_records_than_fit_a_batch_become_visible_together(
         seen: list[int] = []
         commit = at.service.history.committed
 
-        def watched(batch: DecidedBatch, image: MetadataImage) -> None:
+        def watched(batch: Decided, image: MetadataImage) -> None:
             seen.append(len(list(image.topics())))
             commit(batch, image)
 

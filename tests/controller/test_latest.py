@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from controller.pipeline.latest import Latest, State
 from controller.pipeline.prepared_batch import encode
-from controller.results.decided_batch import DecidedBatch
+from controller.results.decided import Decided
 from metadata_log.format.batch import Batch
 from metadata_log.format.block import encode_ahead
 from records.control import NoOpRunRecord
@@ -16,8 +16,8 @@ from tests.histories import random_history
 from tests.samples import drawn
 
 
-def _decided(batch: Batch) -> DecidedBatch:
-    return DecidedBatch(
+def _decided(batch: Batch) -> Decided:
+    return Decided(
         base_offset=batch.base_offset,
         leader_epoch=batch.leader_epoch,
         timestamp=batch.timestamp,

@@ -68,8 +68,8 @@ def test_received_records_are_stored_in_the_usual_form(cluster: Cluster) -> None
     ]
     for checked in stored:
         assert checked is not None
-        assert checked.encoded == encode_ahead(checked.batch.as_read.rows)
-        assert checked.batch.records == (_NOTE, _NOTE)
+        assert checked.encoded == encode_ahead(checked.as_read.rows)
+        assert checked.records == (_NOTE, _NOTE)
 
 
 def test_a_record_that_contradicts_the_state_is_refused(cluster: Cluster) -> None:

@@ -1,7 +1,4 @@
-"""The records of a decision as one batch at its place in the log, before it is written.
-
-A checked batch is one that its decision already encoded and replayed, to avoid doing both twice.
-"""
+"""The records of a decision as one batch at its place in the log, before it is written."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,10 +11,12 @@ from records.envelope import Asked, Envelope, Origin
 from replay.image.metadata import MetadataImage
 
 
-class DecidedBatch(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Decided(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Records, their layout versions, and the place that the log will give them.
 
-    `asked` is stored on the first record.
+    `asked` is stored on the first record. `encoded` are the other records, and `after` is the image
+    after all of them, if the decision has computed them already. Both hold only at this place;
+    `after` counts the records of an open transaction.
     """
 
     base_offset: int
@@ -27,6 +26,8 @@ class DecidedBatch(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     versions: Sequence[int]
     origin: Origin | None
     asked: Asked | None = None
+    encoded: EncodedRows | None = None
+    after: MetadataImage | None = None
 
     @property
     def end_offset(self) -> int:
@@ -60,29 +61,15 @@ class DecidedBatch(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             ]
         )
 
-    def new_batch(self, encoded: EncodedRows | None = None) -> NewBatch:
-        """Return the batch to append to the log.
-
-        Args:
-            encoded: All records but the first, if they are already encoded.
-        """
+    @property
+    def new_batch(self) -> NewBatch:
+        """The batch to append to the log."""
         return NewBatch(
             records=self.records,
             origin=self.origin,
             record_versions=tuple(self.versions),
             timestamp=self.timestamp,
             asked=self.asked,
-            rows=self.as_read.rows if encoded is None else (),
-            encoded=encoded,
+            rows=self.as_read.rows if self.encoded is None else (),
+            encoded=self.encoded,
         )
-
-
-class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """All records of a decision as one batch, valid only at the log offset where it was decided.
-
-    `after` is the image after the batch, provided that no transaction is open.
-    """
-
-    batch: DecidedBatch
-    encoded: EncodedRows
-    after: MetadataImage
