@@ -23,6 +23,7 @@ from controller.placement.classic import ClassicPlacer
 from controller.results.result import ControllerResult
 from controller.wire import from_log
 from metadata_log.format.batch import NewBatch
+from metadata_log.limits import BATCH_RECORDS_MAX
 from records.configs import ConfigRecord
 from records.control import NoteRecord
 from records.envelope import Asked, Origin, SecretReference
@@ -188,6 +189,21 @@ async def test_secrets_in_the_steps_of_a_transaction_are_references_too(office: 
         "request/0/0/1/resources/0/changes/0/value",
         "request/0/1/1/topics/0/configs/0/1",
     ]
+
+
+def _notes(_: Context, count: int) -> ControllerResult[None]:
+    note = NoteRecord(at_offset=0, author="alice", text="here it began")
+    return ControllerResult(response=None, records=(note,) * count, atomic=False)
+
+
+async def test_inputs_of_a_decision_of_several_batches_stand_on_the_first_alone(
+    office: Office,
+) -> None:
+    before = len(office.log.batches)
+    decision = BoundDecision("notes", _notes, 2 * BATCH_RECORDS_MAX + 1)
+    await office.controller.submit(decision)
+    commands = [batch.asked and batch.asked.command for batch in office.log.batches[before:]]
+    assert commands == ["notes", None, None]
 
 
 async def test_request_above_the_limit_leaves_a_marker(office: Office) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,10 +12,17 @@ from msgspec.structs import replace
 
 from controller.asked.asked import request_of
 from controller.controller import Controller
+from controller.decisions.context import Context
 from controller.decisions.versions import ExpectedVersion, version_of
 from controller.pipeline.pending_answers import Answer
-from controller.raw_appends.raw_append import Appended, AppendRecords, AppendRows
+from controller.raw_appends.raw_append import (
+    Appended,
+    AppendRecords,
+    AppendRows,
+    append_records,
+)
 from controller.results.result import ControllerResult
+from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
@@ -57,6 +65,28 @@ async def test_of_two_writers_who_saw_the_same_version_one_wins(office: Office) 
     assert await code_of(futures[1]) == "INVALID_UPDATE_VERSION"
     await futures[0]
     assert office.controller.image.config(2, "orders") == {"a": "1"}
+
+
+async def test_appends_of_one_turn_are_all_decided_before_the_log_gets_the_first(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    def decided(context: Context, request: AppendRecords) -> ControllerResult[Appended]:
+        steps.append("decide")
+        return append_records(context, request)
+
+    def append(batch: NewBatch, **conditions: Any) -> Awaitable[AppendResult]:
+        steps.append("append")
+        return to_log(batch, **conditions)
+
+    to_log = office.log.append
+    monkeypatch.setattr("controller.decider.append_records", decided)
+    monkeypatch.setattr(office.log, "append", append)
+    futures = [office.controller.append(AppendRecords(records=(_NOTE,))) for _ in range(3)]
+    answers = [(await future).response for future in futures]
+    assert steps == ["decide"] * 3 + ["append"] * 3
+    assert len({answer.base_offset for answer in answers}) == 3
 
 
 @pytest.mark.parametrize("expected_end", [False, True])
