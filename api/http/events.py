@@ -19,13 +19,13 @@ from litestar.response import Stream
 
 from api.documents.errors import Error
 from api.http import heartbeats
-from api.http.asking import COMMON, ROUTES, path_of
 from api.http.callers import authenticated
 from api.http.heartbeats import Heartbeats
 from api.http.limits import EVENTS_A_CHUNK
 from api.http.parameters import read_request
 from api.http.problems import code_of
-from api.http.requests import Asked, asked_of, shared_state
+from api.http.questions import COMMON, ROUTES, path_of
+from api.http.request import Asked, asked_of, shared_state
 from api.questions.rows import TAIL, FollowRows, RowsFollowed, check_types, is_offset
 from api.questions.table import guard_of
 from api.service.feed import Event, Feed

@@ -24,14 +24,14 @@ from litestar import Request
 from litestar.response import Stream
 from msgspec.structs import replace
 
-from api.http import asking, heartbeats
-from api.http.asking import COMMON, Answers
+from api.http import heartbeats, questions
 from api.http.callers import authenticated
 from api.http.events import MEDIA_TYPE, last_event_id
 from api.http.limits import GROWTH_INTERVAL_S
 from api.http.parameters import one, one_offset, read_request
 from api.http.problems import problem_of
-from api.http.requests import asked_of, shared_state
+from api.http.questions import COMMON, Answers
+from api.http.request import asked_of, shared_state
 from api.http.web_page import PARAMETERS as OF_COLUMNS
 from api.http.web_page import columns_name, shown_report
 from api.questions.report import REPORT, ReportPiece, ShowReport
@@ -127,7 +127,7 @@ class _Growth:
         wanted = to_wire(replace(found, known=self._known))
         asked = self._asked
         answers = Answers(asked.documents, asked.service, REPORT, wanted, "end", caller)
-        pieces = await asking.report_pieces(answers)
+        pieces = await questions.report_pieces(answers)
         # The token, rights and topics may have changed meanwhile.
         if self._shown() != before or pieces[0].after != self._known:
             return _ANEW

@@ -14,11 +14,11 @@ from api.documents.answers import Document
 from api.documents.errors import Error
 from api.documents.logs import Place
 from api.http import events, examples, growth, web_page
-from api.http.asking import HTML, LINES, ROUTES, Route, path_of
-from api.http.changing import APPEND, EXPECTED_END, Appended
+from api.http.commands import APPEND, EXPECTED_END, Appended
 from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
 from api.http.parameters import COUNT_MAX, Parameter
 from api.http.problems import MEDIA_TYPE, Problem
+from api.http.questions import HTML, LINES, ROUTES, Route, path_of
 from api.http.replies import JSON
 from api.questions.table import QUESTIONS
 from api.requests.commands import COMMANDS, find_command

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.http.app import PATHS, make_app
+from api.http.admission import Gate
 from api.http.callers import Listener
-from api.http.gate import Gate
+from api.http.connection import Connection, connections_of
 from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
-from api.http.protocol import Connection, connections_of
 from api.http.replies import GUARDS
+from api.http.routes import PATHS, make_app
 from api.http.shared_state import SharedState
 from api.http.tokens import read_tokens
 from api.security.options import SecurityOptions

@@ -13,11 +13,11 @@ import msgspec
 from litestar import Request, Response
 from msgspec.structs import replace
 
-from api.http.asking import COMMON, HTML, ROUTES, Answers, packed_report, path_of
 from api.http.callers import WEB_PAGE
 from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
 from api.http.parameters import read_request
-from api.http.requests import Asked, asked_of, shared_state
+from api.http.questions import COMMON, HTML, ROUTES, Answers, packed_report, path_of
+from api.http.request import Asked, asked_of, shared_state
 from api.http.shared_state import SharedState
 from api.questions.report import REPORT, ShowReport
 from api.questions.table import guard_of

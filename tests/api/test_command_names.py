@@ -9,7 +9,7 @@ import httpx
 import msgspec
 import pytest
 
-from api.http.changing import ROUTES
+from api.http.commands import ROUTES
 from api.http.openapi import openapi
 from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import request_class, request_from_json

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from api.cli.main import run
-from api.http.asking import ROUTES
+from api.http.questions import ROUTES
 from metadata_log.reader.log_reader import LogReader
 from tests.api.commands_walk import commands
 from tests.api.conftest import Metalog

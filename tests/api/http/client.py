@@ -8,8 +8,8 @@ import httpx
 import msgspec
 
 from api.documents.logs import Place
-from api.http.asking import COMMON, LINES, ROUTES, path_of
-from api.http.changing import APPEND
+from api.http.commands import APPEND
+from api.http.questions import COMMON, LINES, ROUTES, path_of
 from api.requests.commands import COMMANDS, named
 from api.requests.json_requests import json_value, request_class, request_from_json
 from controller.pipeline.pending_answers import Answer

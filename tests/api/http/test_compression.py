@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from api.http import openapi, operations
-from api.http.asking import ROUTES, path_of
 from api.http.compression import accepts_gzip
 from api.http.limits import COMPRESSED_BYTES_MIN, COMPRESSED_ON_LOOP_BYTES_MAX
+from api.http.questions import ROUTES, path_of
 from tests.api.http.conftest import Web
 from tests.api.http.queries import QUERIES
 

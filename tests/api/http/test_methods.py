@@ -7,8 +7,8 @@ import time
 import pytest
 
 from api.http import events, growth, metrics, openapi, operations, web_page
-from api.http.asking import ROUTES, path_of
-from api.http.changing import ROUTES as COMMANDS
+from api.http.commands import ROUTES as COMMANDS
+from api.http.questions import ROUTES, path_of
 from tests.api.http.conftest import Web
 from tests.api.http.queries import QUERIES
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from api.http.asking import ROUTES, path_of
 from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.paging import MIN_OFFSET
+from api.http.questions import ROUTES, path_of
 from api.service import answers
 from tests.api.http.conftest import Web
 from tests.api.http.queries import QUERIES

@@ -16,9 +16,9 @@ import pytest
 
 from api.cli.main import run
 from api.http import paging
-from api.http.asking import LINES, ROUTES, path_of
 from api.http.options import HttpOptions
 from api.http.paging import is_paged
+from api.http.questions import LINES, ROUTES, path_of
 from controller.authorization.acls import AclAuthorizer
 from controller.decisions.context import Settings
 from tests.api.http.conftest import LOOPBACK, Web

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from api.cli.main import run
-from api.http.asking import HTML, LINES, path_of
+from api.http.questions import HTML, LINES, path_of
 from tests.api.conftest import Metalog
 from tests.api.http.queries import QUERIES, Query
 from tests.api.questions.test_both_ways import VERBS, common

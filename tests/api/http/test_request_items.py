@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from api.http.changing import ROUTES
+from api.http.commands import ROUTES
 from api.http.options import HttpOptions
 from api.http.replies import JSON
 from api.service.service import ITEMS_A_TURN

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.http import options, protocol
+from api.http import connection, options
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from api.transport.connections import Connections
@@ -109,7 +109,7 @@ LINE = '{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%%d %s
 async def test_a_client_that_takes_nothing_leaves_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "WRITE_STALL_S", 0.05)
+    monkeypatch.setattr(connection, "WRITE_STALL_S", 0.05)
     path = tmp_path / "http.sock"
     transport = httpx.AsyncHTTPTransport(uds=str(path))
     async with (

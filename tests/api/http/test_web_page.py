@@ -13,9 +13,9 @@ import httpx
 import msgspec
 import pytest
 
-from api.http import asking, growth, heartbeats, web_page
-from api.http.asking import Answers
+from api.http import growth, heartbeats, questions, web_page
 from api.http.options import HttpOptions
+from api.http.questions import Answers
 from api.http.shared_state import reachable_url
 from api.http.web_page import COLUMNS_PATH, FILES
 from api.questions.report import ReportPiece
@@ -210,7 +210,7 @@ async def test_nothing_is_computed_for_a_client_that_takes_nothing(
     page = Growth(web)
     await page.columns()
     computed = []
-    real = asking.report_pieces
+    real = questions.report_pieces
 
     async def report_pieces(answers: Answers) -> list[ReportPiece]:
         pieces = await real(answers)
@@ -218,7 +218,7 @@ async def test_nothing_is_computed_for_a_client_that_takes_nothing(
         # Larger than what the buffers of a connection take.
         return [msgspec.structs.replace(pieces[0], content=bytes(16 * MIB))]
 
-    monkeypatch.setattr(asking, "report_pieces", report_pieces)
+    monkeypatch.setattr(questions, "report_pieces", report_pieces)
     # Without a size of ours the system lets the buffer grow, to 32 MiB on some machines.
     small = httpx.AsyncHTTPTransport(
         socket_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1_024)]
@@ -267,7 +267,7 @@ async def test_a_growth_is_not_sent_if_the_token_ends_while_it_is_computed(tmp_p
         web = Web(at, client)
         page = Growth(web)
         await page.columns()
-        real = asking.report_pieces
+        real = questions.report_pieces
 
         async def report_pieces(answers: Answers) -> list[ReportPiece]:
             pieces = await real(answers)
@@ -277,7 +277,7 @@ async def test_a_growth_is_not_sent_if_the_token_ends_while_it_is_computed(tmp_p
             return pieces
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(asking, "report_pieces", report_pieces)
+            patched.setattr(questions, "report_pieces", report_pieces)
             async with page.stream() as response:
                 await at.client.run(AddNote(at_offset=0, text="grows"))
                 (event,) = [event async for event in _events(response)]

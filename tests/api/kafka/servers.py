@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from api.clients.client import MetadataClient
-from api.http.protocol import Connection
+from api.http.connection import Connection
 from api.http.shared_state import SharedState
 from api.kafka.messages.brokers import (
     BrokerHeartbeatRequest,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from api.http.asking import LINES
+from api.http.questions import LINES
 from records.control import NoteRecord
 from records.json import to_json
 from tests.api.http.conftest import Web

@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, cast
 
 from api.http import events, growth, web_page
-from api.http.asking import LINES, path_of
 from api.http.callers import (
     IS_RESERVED,
     Listener,
@@ -15,14 +14,15 @@ from api.http.callers import (
     headers_of,
     refused_by_origin,
 )
-from api.http.changing import APPEND
-from api.http.changing import ROUTES as COMMAND_ROUTES
+from api.http.commands import APPEND
+from api.http.commands import ROUTES as COMMAND_ROUTES
 from api.http.compression import compressing
 from api.http.metrics import PATH as METRICS
 from api.http.problems import Problem, problem
+from api.http.questions import LINES, path_of
 from api.http.replies import JSON, reply_with, send_reply
+from api.http.request import SHARED
 from api.http.request_metrics import OTHER, noting_status
-from api.http.requests import SHARED
 from api.http.shared_state import SharedState
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from api.http.answer_writer import AnswerWriter
 from api.http.callers import IS_RESERVED, PRINCIPAL
 from api.http.events import PATH as EVENTS
 from api.http.growth import PATH as GROWTH
@@ -28,6 +27,7 @@ from api.http.limits import (
 from api.http.problems import MEDIA_TYPE, problem
 from api.http.replies import GUARDS, SEND_WHOLE
 from api.http.request_body import MEMORY, BodyMemory
+from api.http.responses import AnswerWriter
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
 from api.transport.connections import Connections, Place, Quota

@@ -9,13 +9,13 @@ from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from api.http import asking, changing, events, growth, metrics, openapi, operations, web_page
-from api.http.asking import HTML
+from api.http import commands, events, growth, metrics, openapi, operations, questions, web_page
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.posting import Post, Posts
 from api.http.problems import Problem, mistake, problem, problem_of
+from api.http.questions import HTML
 from api.http.replies import JSON, reply_with
-from api.http.requests import asked_of, shared_state
+from api.http.request import asked_of, shared_state
 from controller.authorization.authorizer import CLUSTER, Operation
 from records.errors import MetadataLogError
 
@@ -30,9 +30,9 @@ _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARG
 
 PATHS = frozenset(
     {
-        *asking.ROUTES,
-        *changing.ROUTES,
-        asking.path_of(changing.APPEND),
+        *questions.ROUTES,
+        *commands.ROUTES,
+        questions.path_of(commands.APPEND),
         *web_page.FILES,
         *("/health", "/ready"),
         *(events.PATH, metrics.PATH, openapi.PATH, operations.PATH, growth.PATH),
@@ -54,9 +54,9 @@ def make_app() -> Posts:
 
     It has no state of its own, so all services of a process share it.
     """
-    questions = Litestar(
+    others = Litestar(
         [
-            get(list(asking.ROUTES))(asking.ask),
+            get(list(questions.ROUTES))(questions.ask),
             get(events.PATH)(events.follow),
             get("/health")(_health),
             get("/ready")(_ready),
@@ -75,9 +75,9 @@ def make_app() -> Posts:
             Exception: _mistake,
         },
     )
-    posts = dict.fromkeys(changing.ROUTES, Post(changing.change, BODY_SIZE_BYTES_MAX))
-    append = asking.path_of(changing.APPEND)
-    return Posts({**posts, append: Post(changing.append, RECORDS_SIZE_BYTES_MAX)}, questions)
+    posts = dict.fromkeys(commands.ROUTES, Post(commands.change, BODY_SIZE_BYTES_MAX))
+    append = questions.path_of(commands.APPEND)
+    return Posts({**posts, append: Post(commands.append, RECORDS_SIZE_BYTES_MAX)}, others)
 
 
 async def _health(request: _Request) -> Response[bytes]:

@@ -15,7 +15,7 @@ from api.http.paging import MIN_OFFSET, NEXT, PARAMETERS, VERBOSE, Paging, is_pa
 from api.http.parameters import Parameter, flag, one_offset, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.replies import JSON
-from api.http.requests import Asked, asked_of, shared_state
+from api.http.request import Asked, asked_of, shared_state
 from api.http.versions import etag_of
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object

@@ -11,13 +11,13 @@ import msgspec
 
 from api.documents.changes import Change
 from api.documents.errors import Error
-from api.http.asking import LINES, path_of
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
 from api.http.parameters import one_offset
 from api.http.posting import Answer
 from api.http.problems import problem_of_refusal
+from api.http.questions import LINES, path_of
 from api.http.replies import Reply, reply_with
-from api.http.requests import Asked, asked_of
+from api.http.request import Asked, asked_of
 from api.requests.command import Command
 from api.requests.commands import COMMANDS, find_command, named
 from api.requests.json_errors import json_error
