@@ -21,10 +21,10 @@ from api.broker.broker import running_broker
 from api.broker.controller_link import ControllerLink
 from api.broker.disk import Disk
 from api.broker.options import BrokerOptions
-from api.http.questions import path_of
 from api.http.limits import BODY_SIZE_BYTES_MAX
 from api.http.options import HttpOptions
-from api.http.replies import JSON
+from api.http.questions import path_of
+from api.http.responses import JSON
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.fields import Message

@@ -1,42 +1,38 @@
-"""Checks before a request is routed: its origin, its authentication, and the type of its body."""
+"""Checks before a request is routed: its origin, its authentication, and the type of its body.
+
+Any page shown in a browser can make the browser send requests to loopback. So a request must have a
+Host that only this machine or its owner can give (DNS rebinding), and must not come from another
+page's origin (cross-site requests).
+"""
 
 import asyncio
 import contextlib
+import ipaddress
 import re
 import time
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
-from api.http import events, growth, web_page
-from api.http.callers import (
-    IS_RESERVED,
-    Listener,
-    authenticated,
-    headers_of,
-    refused_by_origin,
-)
-from api.http.commands import APPEND
-from api.http.commands import ROUTES as COMMAND_ROUTES
-from api.http.compression import compressing
-from api.http.metrics import PATH as METRICS
+import msgspec
+from msgspec.structs import replace
+
+from api.http.metrics import OTHER, noting_status
 from api.http.problems import Problem, problem
-from api.http.questions import LINES, path_of
-from api.http.replies import JSON, reply_with, send_reply
-from api.http.request import SHARED
-from api.http.request_metrics import OTHER, noting_status
-from api.http.shared_state import SharedState
+from api.http.request import IS_RESERVED, PRINCIPAL, SHARED, headers_of
+from api.http.responses import reply_with, send_reply
+from api.http.shared_state import Listener, SharedState
+from api.http.tokens import principal_of
+from controller.authorization.caller import Authentication, Caller
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-_OPEN = {"/health", "/ready", *web_page.FILES}
-"""Paths that need no authentication: they tell nothing of the cluster. Load balancers ask for the
-process's health without a token; the page, once loaded, asks its reader for one."""
+WEB_PAGE = "/"
+"""Path of the web page."""
 
-_ENDLESS = {events.PATH, growth.PATH}
-"""Paths whose answers have no end: a HEAD of them would wait for it."""
-
-_WATCHED = (*_OPEN, METRICS)
-"""Paths that are answered also when all places are taken."""
+_CLIENT_ID_CHARACTERS_MAX = 100
 
 _METHODS = {"GET", "HEAD", "POST"}
 """Methods that metrics name; clients could invent any number of others."""
@@ -50,15 +46,30 @@ _TAKES_NONE = "this service has no tokens (--http-tokens); leave the header Auth
 
 _FULL = problem(503, "UNAVAILABLE", "all connections are in use; try again later")
 
-_TAKE_BODIES = frozenset({*COMMAND_ROUTES, path_of(APPEND)})
-"""Paths of commands; what is posted elsewhere is refused by the routing."""
+
+class Paths(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checks must know of the paths.
+
+    Attributes:
+        all: All paths that exist.
+        open: They need no authentication: they tell nothing of the cluster.
+        watched: They are answered also when all places are taken.
+        endless: Their answers have no end: a HEAD of them would wait for it.
+        forms: The content type of the body, for each path that takes one.
+    """
+
+    all: frozenset[str]
+    open: frozenset[str]
+    watched: frozenset[str]
+    endless: frozenset[str]
+    forms: Mapping[str, str]
 
 
-class Gate:
+class Admission:
     """Passes a request to the application, or refuses it."""
 
-    def __init__(self, app: "ASGIApp", shared: SharedState) -> None:
-        self._app = app
+    def __init__(self, app: "ASGIApp", paths: Paths, shared: SharedState) -> None:
+        self._app, self._paths = app, paths
         self._shared = shared
 
     async def __call__(self, given: "Scope", receive: "Receive", send: "Send") -> None:
@@ -73,26 +84,27 @@ class Gate:
             self._shared.requests.answered(scope, method, begun_s)
 
     async def _pass(self, scope: "HTTPScope", receive: "Receive", send: "Send") -> None:
+        path = scope["path"]
         found = (
-            _refused_by_place(scope)
+            (_FULL if scope["state"].get(IS_RESERVED) and path not in self._paths.watched else None)
             or refused_by_origin(self._shared.listener, scope)
             or _refused_by_coding(scope)
-            or _refused_by_form(scope)
+            or _refused_by_form(self._paths.forms.get(path), scope)
         )
         if found is not None:
             await _refuse(found, scope)
             return
         caller = authenticated(self._shared.listener, scope)
-        if caller is None and scope["path"] not in _OPEN:
+        if caller is None and path not in self._paths.open:
             await _refuse(_unauthenticated(self._shared.listener, scope), scope)
             return
         scope["state"]["caller"], scope["state"][SHARED] = caller, self._shared
-        if scope["method"] == "HEAD" and scope["path"] not in _ENDLESS:
+        if scope["method"] == "HEAD" and path not in self._paths.endless:
             # Answered as GET; the connection leaves the body out. Source: RFC 9110, 9.3.2.
             scope = cast("HTTPScope", {**scope, "method": "GET"})
         # Cancelled when the service ends, with the connection: no mistake of the application.
         with contextlib.suppress(asyncio.CancelledError):
-            await self._app(scope, receive, compressing(scope, send))
+            await self._app(scope, receive, send)
 
 
 def _unauthenticated(listener: Listener, scope: "HTTPScope") -> Problem:
@@ -100,12 +112,6 @@ def _unauthenticated(listener: Listener, scope: "HTTPScope") -> Problem:
     is_given = "authorization" in headers_of(scope)
     why = _TAKES_NONE if not listener.tokens else _UNKNOWN if is_given else _NO_TOKEN
     return problem(401, "AUTHENTICATION_FAILED", why)
-
-
-def _refused_by_place(scope: "HTTPScope") -> Problem | None:
-    """Return a problem if a connection reserved for monitoring is used for another path."""
-    is_reserved = scope["state"].get(IS_RESERVED)
-    return _FULL if is_reserved and scope["path"] not in _WATCHED else None
 
 
 def _refused_by_coding(scope: "HTTPScope") -> Problem | None:
@@ -120,14 +126,13 @@ def _refused_by_coding(scope: "HTTPScope") -> Problem | None:
     return problem(501, "UNSUPPORTED_TRANSFER_CODING", words)
 
 
-def _refused_by_form(scope: "HTTPScope") -> Problem | None:
+def _refused_by_form(wanted: str | None, scope: "HTTPScope") -> Problem | None:
     """Return a problem if the body does not have the required content type, else None.
 
     A foreign web page cannot make a browser send the required types, unless the service permits it.
     """
-    if scope["method"] != "POST" or scope["path"] not in _TAKE_BODIES:
+    if scope["method"] != "POST" or wanted is None:
         return None
-    wanted = LINES if scope["path"] == path_of(APPEND) else JSON
     given = headers_of(scope).get("content-type", "").partition(";")[0].strip().lower()
     if given == wanted:
         return None
@@ -142,3 +147,95 @@ async def _refuse(found: Problem, scope: "HTTPScope") -> None:
     if found.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     await send_reply(reply_with(found, headers), scope)
+
+
+def refused_by_origin(listener: Listener, scope: Mapping[str, Any]) -> Problem | None:
+    """Return a problem if the request may come from another site's page, else None."""
+    headers = headers_of(scope)
+    if not _names_one_host(scope):
+        return problem(400, "INVALID_REQUEST", "a request names one Host")
+    host = headers.get("host", "")
+    listening = listener.host or ""
+    if _may_be_renamed(listener) and not _is_own_host(host, listening):
+        return problem(421, "MISDIRECTED_REQUEST", f"Host {host!r} is no address of this service")
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        return problem(403, "CROSS_ORIGIN", f"a page of {origin!r} may not ask this service")
+    is_own = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    if not is_own and not _follows_link(scope, headers):
+        return problem(403, "CROSS_ORIGIN", "a page of another site may not ask this service")
+    return None
+
+
+def _may_be_renamed(listener: Listener) -> bool:
+    """True if DNS rebinding (a foreign host name that resolves to this host) is possible.
+
+    With TLS it is impossible, because the certificate does not match the foreign name; with tokens,
+    because a foreign page does not know any token.
+    """
+    return listener.host is not None and not listener.has_tls and not listener.tokens
+
+
+def _names_one_host(scope: Mapping[str, Any]) -> bool:
+    """True if a request has one Host header; HTTP/1.0 may omit it. Source: RFC 9112, 3.2."""
+    names: list[bytes] = [name for name, _ in scope["headers"]]
+    count, version = names.count(b"host"), str(scope["http_version"])
+    return count == 1 or (count == 0 and version == "1.0")
+
+
+def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
+    """True if the request opens the web page from a link on another page.
+
+    That is harmless: the web page itself contains no data of a cluster.
+
+    Source: Fetch Metadata Request Headers, 2.
+    """
+    return (
+        scope["path"] == WEB_PAGE
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
+
+
+@lru_cache(maxsize=32)
+def _is_own_host(given: str, listening: str) -> bool:
+    """True for an IP address, localhost, or the listener's own name.
+
+    A foreign page cannot have any of these as its host.
+    """
+    try:
+        name = urlsplit(f"//{given}").hostname or ""
+    except ValueError:
+        return False
+    if name in ("localhost", listening.lower()):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def authenticated(listener: Listener, scope: Mapping[str, Any]) -> Caller | None:
+    """Return the caller of a request; None if authentication is required and has failed.
+
+    A certificate takes precedence over a token. An unknown token always fails.
+    """
+    caller = _anonymous(listener, scope)
+    principal = scope["state"].get(PRINCIPAL)
+    if principal is not None:
+        return replace(caller, principal=principal, authentication=Authentication.CERTIFICATE)
+    given = headers_of(scope).get("authorization")
+    if given is None:
+        return None if listener.tokens else caller
+    principal = principal_of(listener.tokens, given)
+    if principal is None:
+        return None
+    return replace(caller, principal=principal, authentication=Authentication.BEARER)
+
+
+def _anonymous(listener: Listener, scope: Mapping[str, Any]) -> Caller:
+    client = scope.get("client")
+    host, port = client if client and listener.host is not None else ("unix", None)
+    agent = headers_of(scope).get("user-agent", "http")
+    return Caller(client_id=agent[:_CLIENT_ID_CHARACTERS_MAX], host=host, port=port)

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,12 +12,10 @@ import msgspec
 from api.documents.changes import Change
 from api.documents.errors import Error
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
-from api.http.parameters import one_offset
-from api.http.posting import Answer
 from api.http.problems import problem_of_refusal
 from api.http.questions import LINES, path_of
-from api.http.replies import Reply, reply_with
-from api.http.request import Asked, asked_of
+from api.http.request import Asked, asked_of, one_offset
+from api.http.responses import Reply, reply_with
 from api.requests.command import Command
 from api.requests.commands import COMMANDS, find_command, named
 from api.requests.json_errors import json_error
@@ -35,6 +33,9 @@ from records.errors import RequestError
 from replay.about import About
 
 T = TypeVar("T")
+
+Answer = Callable[[bytes], Awaitable[Reply]]
+"""Takes the body of a request, and returns the reply."""
 
 APPEND = "records append"
 """The command that takes JSON lines."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from api.http.callers import headers_of
 from api.http.limits import COMPRESSED_BYTES_MIN, COMPRESSED_ON_LOOP_BYTES_MAX
+from api.http.request import headers_of
 
 if TYPE_CHECKING:
     from litestar.types import HTTPResponseStartEvent, Message, Send

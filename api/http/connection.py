@@ -4,8 +4,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from email.utils import formatdate
-from functools import lru_cache
 from typing import Any
 
 import httptools
@@ -14,7 +12,6 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from api.http.callers import IS_RESERVED, PRINCIPAL
 from api.http.events import PATH as EVENTS
 from api.http.growth import PATH as GROWTH
 from api.http.limits import (
@@ -25,9 +22,8 @@ from api.http.limits import (
     WRITE_STALL_S,
 )
 from api.http.problems import MEDIA_TYPE, problem
-from api.http.replies import GUARDS, SEND_WHOLE
-from api.http.request_body import MEMORY, BodyMemory
-from api.http.responses import AnswerWriter
+from api.http.request import IS_RESERVED, MEMORY, PRINCIPAL, BodyMemory
+from api.http.responses import GUARDS, SEND_WHOLE, AnswerWriter, http_date
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
 from api.transport.connections import Connections, Place, Quota
@@ -331,12 +327,6 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             self._place.leave()
             self._place = None
         self.transport.abort()
-
-
-@lru_cache(maxsize=1)
-def http_date(time_s: int) -> bytes:
-    """Return a time, s since 1970, as in the header Date. Source: RFC 9110, 6.6.1 and 5.6.7."""
-    return formatdate(time_s, usegmt=True).encode()
 
 
 def connections_of(

@@ -19,7 +19,7 @@ from litestar.response import Stream
 
 from api.documents.errors import Error
 from api.http import heartbeats
-from api.http.callers import authenticated
+from api.http.admission import authenticated
 from api.http.heartbeats import Heartbeats
 from api.http.limits import EVENTS_A_CHUNK
 from api.http.parameters import read_request

@@ -25,13 +25,13 @@ from litestar.response import Stream
 from msgspec.structs import replace
 
 from api.http import heartbeats, questions
-from api.http.callers import authenticated
+from api.http.admission import authenticated
 from api.http.events import MEDIA_TYPE, last_event_id
 from api.http.limits import GROWTH_INTERVAL_S
-from api.http.parameters import one, one_offset, read_request
+from api.http.parameters import read_request
 from api.http.problems import problem_of
 from api.http.questions import COMMON, Answers
-from api.http.request import asked_of, shared_state
+from api.http.request import asked_of, one, one_offset, shared_state
 from api.http.web_page import PARAMETERS as OF_COLUMNS
 from api.http.web_page import columns_name, shown_report
 from api.questions.report import REPORT, ReportPiece, ShowReport

@@ -1,10 +1,11 @@
-"""Metrics in Prometheus' format, computed from the service when requested."""
+"""Metrics in Prometheus' format: of requests, counted as they are answered, and of the service."""
 
 import asyncio
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from prometheus_client import (
@@ -22,7 +23,6 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from api.http.request_metrics import RequestMetrics
 from api.security.sasl import Authenticator
 from api.service.feed import Feed
 from api.service.service import Service
@@ -33,7 +33,16 @@ from metadata_log.format.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.incidents.health import Health, health_of
 
+if TYPE_CHECKING:
+    from litestar.types import Message, Send
+
 PATH = "/metrics"
+
+STATUS = "status"
+"""Where a request's state holds the status of its answer, once that has begun."""
+
+OTHER = "other"
+"""The route of paths that do not exist: clients could invent any number of them."""
 
 _BATCH_RECORDS = (1, 2, 5, 10, 100, 1_000, 10_000)
 _FOLLOWING = {
@@ -43,6 +52,7 @@ _FOLLOWING = {
 }
 """Jobs that follow the log, with what they keep."""
 
+_REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SYNC_SECONDS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
 
 
@@ -58,6 +68,45 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     connections: Callable[[], dict[str, int]]
     jobs: Sequence[JobRuns] = ()
     authenticators: Sequence[Authenticator] = ()
+
+
+class RequestMetrics:
+    """The duration of answered requests; also counts them, and those with errors by status."""
+
+    def __init__(self, routes: frozenset[str]) -> None:
+        """Start without requests; `routes` are the paths that exist."""
+        self._routes = routes
+        self.registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "metalog_http_request_seconds",
+            "Time from the head of a request to the end of its answer.",
+            labelnames=["route", "method", "status"],
+            buckets=_REQUEST_SECONDS,
+            registry=self.registry,
+        )
+
+    def answered(self, scope: Mapping[str, Any], method: str, begun_s: float) -> None:
+        """Record an answered request; one whose client disconnected before is not recorded.
+
+        Args:
+            begun_s: Time of its head, by `time.monotonic`.
+        """
+        status = scope["state"].get(STATUS)
+        if status is not None:
+            route = scope["path"] if scope["path"] in self._routes else OTHER
+            seconds = self._seconds.labels(route, method, str(status))
+            seconds.observe(time.monotonic() - begun_s)
+
+
+def noting_status(scope: Mapping[str, Any], send: "Send") -> "Send":
+    """Return a function that sends, and keeps the status in the request's state."""
+
+    async def noting(message: "Message") -> None:
+        if message["type"] == "http.response.start":
+            scope["state"][STATUS] = message["status"]
+        await send(message)
+
+    return noting
 
 
 _BUILD = {"version": version("metadata-log"), "python": platform.python_version()}

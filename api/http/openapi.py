@@ -16,10 +16,11 @@ from api.documents.logs import Place
 from api.http import events, examples, growth, web_page
 from api.http.commands import APPEND, EXPECTED_END, Appended
 from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
-from api.http.parameters import COUNT_MAX, Parameter
+from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.questions import HTML, LINES, ROUTES, Route, path_of
-from api.http.replies import JSON
+from api.http.request import COUNT_MAX
+from api.http.responses import JSON
 from api.questions.table import QUESTIONS
 from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import (

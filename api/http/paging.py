@@ -17,8 +17,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from api.documents.answers import Document
-from api.http.parameters import COUNT_MAX, one, one_count
-from api.http.request import Asked
+from api.http.request import COUNT_MAX, Asked, one, one_count
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question
 from controller.authorization.caller import Caller

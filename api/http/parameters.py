@@ -6,13 +6,13 @@ struct is given as JSON.
 """
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
+from api.http.request import Values, truth, whole_number, wrong_parameter
 from api.questions.question import Question
-from api.questions.rows import is_offset
 from api.requests.json_errors import json_error
 from api.requests.json_requests import (
     branches,
@@ -23,15 +23,9 @@ from api.requests.json_requests import (
     typed_fields,
 )
 from records.base import Uuid
-from records.errors import RequestError
 
 _POINTS = {"first": "from", "before": "from"}
 """Fields that hold the first point of a range."""
-
-COUNT_MAX = 1_000_000_000
-"""Maximum of a number of items."""
-
-Values = Mapping[str, Sequence[str]]
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +95,9 @@ def read_request(
     known = {parameter.name: parameter for parameter in parameters}
     unknown = sorted(values.keys() - known.keys() - set(others))
     if unknown:
-        raise _wrong(unknown[0], f"there is no such parameter; there are {', '.join(known)}")
+        raise wrong_parameter(
+            unknown[0], f"there is no such parameter; there are {', '.join(known)}"
+        )
     fields, point = {}, "end"
     for name, parameter in known.items():
         if name not in values:
@@ -114,62 +110,11 @@ def read_request(
     return request_from_json(fields, request), point
 
 
-def one(values: Values, name: str) -> str | None:
-    """Return the value of a parameter that may be given once; None if it is not given.
-
-    Raises:
-        RequestError: INVALID_REQUEST, the parameter is repeated.
-    """
-    found = values.get(name)
-    if found is None:
-        return None
-    if len(found) != 1:
-        raise _wrong(name, "it is given more than once")
-    return found[0]
-
-
-def one_offset(values: Values, name: str) -> int | None:
-    """Return the offset in a parameter that may be given once; None if it is not given.
-
-    Raises:
-        RequestError: INVALID_REQUEST, the parameter is repeated, or is not an offset.
-    """
-    found = one(values, name)
-    if found is not None and not is_offset(found):
-        raise _wrong(name, "it is an offset")
-    return None if found is None else int(found)
-
-
-def one_count(values: Values, name: str) -> int | None:
-    """Return the number in a parameter that may be given once; None if it is not given.
-
-    Raises:
-        RequestError: INVALID_REQUEST, the parameter is repeated, or is not from 1 to COUNT_MAX.
-    """
-    found = one(values, name)
-    if found is None:
-        return None
-    count = _number(name, found)
-    if not 1 <= count <= COUNT_MAX:
-        raise _wrong(name, f"it is a number from 1 to {COUNT_MAX}")
-    return count
-
-
-def flag(values: Values, name: str) -> bool:
-    """Return the value of a boolean parameter; False if it is not given.
-
-    Raises:
-        RequestError: INVALID_REQUEST, the value is neither true nor false.
-    """
-    found = one(values, name)
-    return found is not None and bool(_scalar(name, found, bool))
-
-
 def _value(parameter: Parameter, texts: Sequence[str]) -> Any:
     if parameter.is_repeated:
         return [_item(parameter, text) for text in texts]
     if len(texts) != 1:
-        raise _wrong(parameter.name, "it is given more than once")
+        raise wrong_parameter(parameter.name, "it is given more than once")
     return _item(parameter, texts[0])
 
 
@@ -179,29 +124,16 @@ def _item(parameter: Parameter, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _wrong(parameter.name, f"not JSON: {json_error(text, error)}") from error
+        raise wrong_parameter(parameter.name, f"not JSON: {json_error(text, error)}") from error
 
 
 def _scalar(name: str, text: str, of: Any) -> Any:
     if of is bool:
-        if text not in ("true", "false"):
-            raise _wrong(name, f"{text!r} is neither true nor false")
-        return text == "true"
+        return truth(name, text)
     if of is int:
-        return _number(name, text)
+        return whole_number(name, text)
     names = enum_of(of)
     if names is not None and not isinstance(next(iter(names)).value, str):
-        return text if member_named(names, text) is not None else _number(name, text)
+        return text if member_named(names, text) is not None else whole_number(name, text)
     assert of in (str, Uuid, bytes) or names is not None, of
     return text
-
-
-def _number(name: str, text: str) -> int:
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        raise _wrong(name, f"{text!r} is not a whole number")
-    return int(text)
-
-
-def _wrong(name: str, what: str) -> RequestError:
-    return RequestError("INVALID_REQUEST", f"parameter {name}: {what}")

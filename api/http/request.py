@@ -1,28 +1,51 @@
-"""The parts common to all requests: the caller, the query, and headers stored in the log."""
+"""What all requests have: a caller, a query, headers, and a body within the shared memory."""
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import msgspec
 
-from api.http.callers import headers_of
-from api.http.parameters import one
 from api.http.versions import expected_versions
+from api.questions.rows import is_offset
 from api.service.service import Service
+from api.transport.connections import Place
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from records.errors import RequestError, UnavailableError
 
 if TYPE_CHECKING:
+    from litestar.types import HTTPScope, Receive
+
     from api.http.shared_state import SharedState
+
+SHARED = "shared"
+"""Where a request's state holds what the handlers share."""
+
+PRINCIPAL = "principal"
+"""Where a connection's state holds the principal of its certificate."""
+
+IS_RESERVED = "is_reserved"
+"""Where a connection's state says that its place is only for those that watch the service."""
+
+MEMORY = "memory"
+"""Where a request's state holds the `BodyMemory` of its connection."""
+
+_HEADERS = "headers"
+"""Where a request's state holds its headers, once they were needed."""
 
 # Source: W3C Trace Context, version 00 and later.
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 
 _FIELDS_MAX = 5_000
+
+COUNT_MAX = 1_000_000_000
+"""Maximum of a number of items."""
+
+Values = Mapping[str, Sequence[str]]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,11 +93,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             RequestError: INVALID_REQUEST, the header cannot be read.
         """
-        return expected_versions(self.headers.get("if-match"))
-
-
-SHARED = "shared"
-"""Where a request's state holds what the handlers share."""
+        given = self.headers.get("if-match")
+        return () if given is None else expected_versions(given)
 
 
 def shared_state(scope: Mapping[str, Any]) -> "SharedState":
@@ -114,3 +134,176 @@ def _query(raw: bytes) -> dict[str, list[str]]:
         )
     except ValueError as error:
         raise RequestError("INVALID_REQUEST", f"the query cannot be read: {error}") from error
+
+
+def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a request by name, in lower case.
+
+    The values of a repeated header are joined by commas. Source: RFC 9110, 5.2.
+    """
+    state: dict[str, Any] = scope["state"]
+    found: dict[str, str] | None = state.get(_HEADERS)
+    if found is None:
+        found = state[_HEADERS] = _decoded(scope)
+    return found
+
+
+def _decoded(scope: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def one(values: Values, name: str) -> str | None:
+    """Return the value of a parameter that may be given once; None if it is not given.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the parameter is repeated.
+    """
+    found = values.get(name)
+    if found is None:
+        return None
+    if len(found) != 1:
+        raise wrong_parameter(name, "it is given more than once")
+    return found[0]
+
+
+def one_offset(values: Values, name: str) -> int | None:
+    """Return the offset in a parameter that may be given once; None if it is not given.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the parameter is repeated, or is not an offset.
+    """
+    found = one(values, name)
+    if found is not None and not is_offset(found):
+        raise wrong_parameter(name, "it is an offset")
+    return None if found is None else int(found)
+
+
+def one_count(values: Values, name: str) -> int | None:
+    """Return the number in a parameter that may be given once; None if it is not given.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the parameter is repeated, or is not from 1 to COUNT_MAX.
+    """
+    found = one(values, name)
+    if found is None:
+        return None
+    count = whole_number(name, found)
+    if not 1 <= count <= COUNT_MAX:
+        raise wrong_parameter(name, f"it is a number from 1 to {COUNT_MAX}")
+    return count
+
+
+def flag(values: Values, name: str) -> bool:
+    """Return the value of a boolean parameter; False if it is not given.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the value is neither true nor false.
+    """
+    found = one(values, name)
+    return found is not None and truth(name, found)
+
+
+def truth(name: str, text: str) -> bool:
+    """Return the boolean in a parameter's text; raises the errors of `flag`."""
+    if text not in ("true", "false"):
+        raise wrong_parameter(name, f"{text!r} is neither true nor false")
+    return text == "true"
+
+
+def whole_number(name: str, text: str) -> int:
+    """Return the number in a parameter's text.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is not a whole number of at most 19 digits.
+    """
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise wrong_parameter(name, f"{text!r} is not a whole number")
+    return int(text)
+
+
+def wrong_parameter(name: str, what: str) -> RequestError:
+    """Return the error for a malformed parameter."""
+    return RequestError("INVALID_REQUEST", f"parameter {name}: {what}")
+
+
+class BodyMemory:
+    """The memory of one connection for the bodies that it receives.
+
+    A body is read once it has a share of the budget of all connections; a small one needs no share.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._changed = asyncio.Event()
+        self._is_gone = False
+
+    def disconnected(self) -> None:
+        """End the wait for a share: the client has disconnected."""
+        self._is_gone = True
+        self._changed.set()
+
+    @asynccontextmanager
+    async def reserved(self, size_bytes: int) -> AsyncIterator[Callable[[int], None]]:
+        """Wait for a share, and hold it for the `with` block.
+
+        Yields a function to call with the size of each received part. If the client disconnects,
+        there may be no share, but there is nothing to receive either.
+        """
+        if not self._place.needs_share(size_bytes):
+            yield lambda _: None
+            return
+        share = self._place.ask_for_share(size_bytes, self._changed.set)
+        try:
+            while not (share.is_granted or self._is_gone):
+                self._changed.clear()
+                await self._changed.wait()
+            yield lambda received: self._place.received(share, received)
+        finally:
+            self._place.give_back(share)
+
+
+async def received_body(
+    receive: "Receive", size_max: int, part_received: Callable[[int], None]
+) -> bytes | None:
+    """Return the body of a request; None if the client disconnects.
+
+    Raises:
+        RequestError: MESSAGE_TOO_LARGE.
+    """
+    body = bytearray()
+    while True:
+        message: Any = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        part: bytes = message["body"]
+        body += part
+        part_received(len(part))
+        if len(body) > size_max:
+            raise too_large(size_max)
+        if not message["more_body"]:
+            return bytes(body)
+
+
+def announced_size(scope: "HTTPScope", size_max: int) -> int:
+    """Return the largest size that a request's body can have.
+
+    Raises:
+        RequestError: MESSAGE_TOO_LARGE, the announced size is above `size_max`.
+    """
+    headers = headers_of(scope)
+    if "transfer-encoding" in headers:
+        return size_max
+    size = int(headers.get("content-length", 0))
+    if size > size_max:
+        raise too_large(size_max)
+    return size
+
+
+def too_large(size_max: int) -> RequestError:
+    """Return the error for a body of more than `size_max` bytes."""
+    return RequestError("MESSAGE_TOO_LARGE", f"a body of this path has at most {size_max} bytes")

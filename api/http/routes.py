@@ -1,8 +1,13 @@
-"""The HTTP application: routes made from the tables, and error responses for all routes."""
+"""The HTTP application: routes made from the tables, and error responses for all routes.
+
+Commands and appends, which have a body, are found by path alone. Litestar, which routes all other
+requests, would take a tenth of the time of an append.
+"""
 
 import functools
 import logging
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from litestar import Litestar, Request, Response, get
@@ -10,14 +15,26 @@ from litestar.exceptions import HTTPException
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from api.http import commands, events, growth, metrics, openapi, operations, questions, web_page
+from api.http.admission import Paths
+from api.http.commands import Answer
+from api.http.compression import compressing
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
-from api.http.posting import Post, Posts
 from api.http.problems import Problem, mistake, problem, problem_of
-from api.http.questions import HTML
-from api.http.replies import JSON, reply_with
-from api.http.request import asked_of, shared_state
+from api.http.questions import HTML, LINES
+from api.http.request import (
+    MEMORY,
+    BodyMemory,
+    announced_size,
+    asked_of,
+    received_body,
+    shared_state,
+)
+from api.http.responses import JSON, Reply, reply_with, send_reply
 from controller.authorization.authorizer import CLUSTER, Operation
 from records.errors import MetadataLogError
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 _logger = logging.getLogger(__name__)
 
@@ -28,18 +45,30 @@ _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARG
 """Names of the errors that the routing finds."""
 
 
-PATHS = frozenset(
-    {
-        *questions.ROUTES,
-        *commands.ROUTES,
-        questions.path_of(commands.APPEND),
-        *web_page.FILES,
-        *("/health", "/ready"),
-        *(events.PATH, metrics.PATH, openapi.PATH, operations.PATH, growth.PATH),
-        web_page.COLUMNS_PATH,
-    }
+_APPEND_PATH = questions.path_of(commands.APPEND)
+
+_OPEN = frozenset({"/health", "/ready", *web_page.FILES})
+"""Load balancers ask for the process's health without a token; the page, once loaded, asks its
+reader for one."""
+
+PATHS = Paths(
+    all=frozenset(
+        {
+            *questions.ROUTES,
+            *commands.ROUTES,
+            *_OPEN,
+            *(_APPEND_PATH, events.PATH, metrics.PATH, openapi.PATH, operations.PATH),
+            *(growth.PATH, web_page.COLUMNS_PATH),
+        }
+    ),
+    open=_OPEN,
+    watched=_OPEN | {metrics.PATH},
+    endless=frozenset({events.PATH, growth.PATH}),
+    forms={**dict.fromkeys(commands.ROUTES, JSON), _APPEND_PATH: LINES},
 )
-"""All paths that exist."""
+
+_Handler = Callable[["HTTPScope"], Answer]
+"""Checks all of a request but its body, and returns what answers it."""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,9 +77,33 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     status: str
 
 
+class Post(msgspec.Struct, frozen=True):
+    """The handler of the requests for a path, whose bodies have at most `size_max` bytes."""
+
+    handle: _Handler
+    size_max: int
+
+
+class Posts:
+    """Answers requests for the paths of commands and appends; passes other requests on."""
+
+    def __init__(self, posts: Mapping[str, Post], others: "ASGIApp") -> None:
+        self._posts, self._others = posts, others
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Process a request; see ASGI."""
+        post = self._posts.get(cast("HTTPScope", scope)["path"])
+        if post is None:
+            await self._others(scope, receive, compressing(scope, send))
+            return
+        reply = await _reply(post, cast("HTTPScope", scope), receive)
+        if reply is not None:
+            await send_reply(reply, scope)
+
+
 @functools.cache
 def make_app() -> Posts:
-    """Return the application, which answers all requests that the gate accepts.
+    """Return the application, which answers all requests that were admitted.
 
     It has no state of its own, so all services of a process share it.
     """
@@ -76,8 +129,7 @@ def make_app() -> Posts:
         },
     )
     posts = dict.fromkeys(commands.ROUTES, Post(commands.change, BODY_SIZE_BYTES_MAX))
-    append = questions.path_of(commands.APPEND)
-    return Posts({**posts, append: Post(commands.append, RECORDS_SIZE_BYTES_MAX)}, others)
+    return Posts({**posts, _APPEND_PATH: Post(commands.append, RECORDS_SIZE_BYTES_MAX)}, others)
 
 
 async def _health(request: _Request) -> Response[bytes]:
@@ -147,3 +199,22 @@ def _unrouted(request: _Request, error: HTTPException) -> Response[bytes]:
 def _mistake(request: _Request, error: Exception) -> Response[bytes]:
     _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return _problem_response(mistake())
+
+
+async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | None:
+    """Return the reply to a request, which may report an error; None if the client disconnects."""
+    if scope["method"] != "POST":
+        found = problem(405, "METHOD_NOT_ALLOWED", "this path takes POST")
+        return reply_with(found, {"Allow": "POST"})
+    try:
+        # A caller without rights is refused before the body takes any memory.
+        answer = post.handle(scope)
+        memory: BodyMemory = scope["state"][MEMORY]
+        async with memory.reserved(announced_size(scope, post.size_max)) as part_received:
+            body = await received_body(receive, post.size_max, part_received)
+            return None if body is None else await answer(body)
+    except MetadataLogError as error:
+        return reply_with(problem_of(error))
+    except Exception as error:
+        _logger.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+        return reply_with(mistake())

@@ -13,15 +13,14 @@ from msgspec.structs import replace
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.http.admission import Gate
-from api.http.callers import Listener
+from api.http.admission import Admission
 from api.http.connection import Connection, connections_of
 from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
-from api.http.replies import GUARDS
+from api.http.responses import GUARDS
 from api.http.routes import PATHS, make_app
-from api.http.shared_state import SharedState
+from api.http.shared_state import Listener, SharedState
 from api.http.tokens import read_tokens
 from api.security.options import SecurityOptions
 from api.security.principals import PrincipalMapping
@@ -73,12 +72,12 @@ class HttpServer:
             RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
         listener = Listener(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
-        shared = SharedState(listener, PATHS)
+        shared = SharedState(listener, PATHS.all)
         mapping = PrincipalMapping.parse(security.principal_rules)
         state = ServerState()
         state.default_headers = GUARDS
         config = Config(
-            Gate(make_app(), shared),
+            Admission(make_app(), PATHS, shared),
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -4,14 +4,28 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from api.http.callers import Listener
+import msgspec
+
 from api.http.heartbeats import Heartbeats
 from api.http.limits import DOCUMENTS_AT_ONCE
-from api.http.metrics import Metrics, Sources
-from api.http.request_metrics import RequestMetrics
+from api.http.metrics import Metrics, RequestMetrics, Sources
+from api.http.tokens import Tokens
 from api.service.feed import Feed
 from api.service.service import Service
 from records.errors import UnavailableError
+
+
+class Listener(msgspec.Struct, frozen=True, kw_only=True):
+    """The address of the listener, and the authentication of its clients.
+
+    Attributes:
+        host: The name or address of the listener; None: a unix socket.
+        tokens: If not empty, every request needs a token or a certificate.
+    """
+
+    host: str | None
+    has_tls: bool = False
+    tokens: Tokens = {}
 
 
 class SharedState:

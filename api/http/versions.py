@@ -27,14 +27,12 @@ def _tag(name: str, version: int | None) -> str:
     return f'"{quote(name, safe=_SAFE)}={version_text(version)}"'
 
 
-def expected_versions(if_match: str | None) -> tuple[ExpectedVersion, ...]:
+def expected_versions(if_match: str) -> tuple[ExpectedVersion, ...]:
     """Return the expected versions in a header `If-Match`.
 
     Raises:
         RequestError: INVALID_REQUEST, the header is not a list of entity tags as from `etag_of`.
     """
-    if if_match is None:
-        return ()
     return tuple([_expected(tag.strip()) for tag in if_match.split(",")])
 
 

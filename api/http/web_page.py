@@ -13,7 +13,7 @@ import msgspec
 from litestar import Request, Response
 from msgspec.structs import replace
 
-from api.http.callers import WEB_PAGE
+from api.http.admission import WEB_PAGE
 from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
 from api.http.parameters import read_request
 from api.http.questions import COMMON, HTML, ROUTES, Answers, packed_report, path_of

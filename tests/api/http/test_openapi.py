@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from api.http.questions import path_of
 from api.http.commands import APPEND
+from api.http.questions import path_of
 from api.questions.table import QUESTIONS
 from api.requests.commands import COMMANDS
 from api.requests.json_requests import request_class, request_from_json
