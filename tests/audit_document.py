@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from api.cli.audit_answers import rows_of
+from api.cli.audit.answers import rows_of
 from api.cli.main import run
-from api.cli.output import value_text
+from api.cli.terminal.output import value_text
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record

@@ -13,8 +13,9 @@ import os
 import sys
 from contextlib import AbstractContextManager
 
-from api.cli import entry, progress_bar
+from api.cli import entry
 from api.cli.main import run
+from api.cli.terminal import progress_bar
 from tests import fork_server
 
 # Python knows no such option and ignores it: it marks what may be forked.

@@ -9,10 +9,10 @@ import typer
 from typer import exceptions
 from typer.main import get_command
 
-from api.cli.errors import DONE, USAGE, Interrupted, configure_logging, fail
-from api.cli.output import print_line
-from api.cli.quick import COMMANDS
-from api.cli.typer_app import App
+from api.cli.parser.quick import COMMANDS
+from api.cli.parser.typer_app import App
+from api.cli.terminal.errors import DONE, USAGE, Interrupted, configure_logging, fail
+from api.cli.terminal.output import print_line
 
 app = App(
     name="metalog",

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from api.cli.errors import (
+from api.cli.parser.quick import quick_call
+from api.cli.terminal.errors import (
     DONE,
     ERRORS_AS_JSON,
     STOPPED,
@@ -28,34 +29,33 @@ from api.cli.errors import (
     report,
     wants_json,
 )
-from api.cli.quick import quick_call
 
 # Each module of commands and what it adds: only the one that is run is imported.
 _MODULES = {
-    "keeping": ("init", "info", "demo"),
-    "importing": ("import",),
-    "forking": ("fork",),
-    "comparing": ("compare",),
-    "advising": ("advise",),
-    "exporting": ("export",),
-    "upgrading": ("upgrade-check",),
-    "streaming": ("tail", "append"),
-    "looking": ("dump", "image", "digest"),
-    "usage": ("du",),
-    "past": ("history", "diff", "blame"),
-    "incidents": ("timeline", "outages", "why"),
-    "reporting": ("report",),
-    "shelling": ("shell",),
-    "what_if": ("what-if",),
-    "proving": ("bisect", "check"),
-    "shrinking": ("shrink",),
-    "snapshots": ("snapshot",),
-    "sql": ("sql",),
-    "caring": ("verify", "repair"),
-    "copying": ("backup", "restore", "archive", "retain"),
-    "auditing": ("audit",),
-    "serving": ("serve",),
-    "brokering": ("broker",),
+    "log.logs": ("init", "info", "demo"),
+    "log.imports": ("import",),
+    "log.fork": ("fork",),
+    "kafka.comparison": ("compare",),
+    "kafka.advice": ("advise",),
+    "log.exports": ("export",),
+    "kafka.upgrade": ("upgrade-check",),
+    "log.stream": ("tail", "append"),
+    "log.contents": ("dump", "image", "digest"),
+    "log.usage": ("du",),
+    "past.changes": ("history", "diff", "blame"),
+    "past.incidents": ("timeline", "outages", "why"),
+    "past.report": ("report",),
+    "shell.command": ("shell",),
+    "past.what_if": ("what-if",),
+    "past.proofs": ("bisect", "check"),
+    "past.shrink": ("shrink",),
+    "database.snapshots": ("snapshot",),
+    "database.sql": ("sql",),
+    "log.repair": ("verify", "repair"),
+    "log.copies": ("backup", "restore", "archive", "retain"),
+    "audit.audit": ("audit",),
+    "service.serve": ("serve",),
+    "service.broker": ("broker",),
     "admin.elect_leaders": ("elect-leaders",),
     "admin.transaction": ("transaction",),
     "admin.nouns": (

@@ -14,7 +14,7 @@ from typer.main import get_command
 from api.cli.app import complete_app
 from api.cli.help_sections import SECTIONS
 from api.cli.main import load_commands
-from api.cli.output import print_line
+from api.cli.terminal.output import print_line
 
 _STATUSES = {
     "0": "done",

@@ -72,7 +72,7 @@ def test_a_slow_machine_writes_the_same_demo(
 def test_a_long_demo_ends_with_a_snapshot(
     metalog: Metalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.cli.demo_run._SNAPSHOT_FROM", 1)
+    monkeypatch.setattr("api.cli.log.demo_run._SNAPSHOT_FROM", 1)
     for name in ("first", "second"):
         made = metalog("demo", tmp_path / name, "--topics", 3, "--changes", 40, "--json")
     (found,) = metalog("snapshot", "list", tmp_path / "first", "--json").json["snapshots"]

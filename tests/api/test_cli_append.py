@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from api.cli.file_request import file_request
+from api.cli.log.file_request import file_request
 from metadata_log import limits
 from records.base import ZERO_UUID
 from records.text import uuid_text

@@ -192,7 +192,7 @@ def test_end_of_file_inside_a_command_is_not_taken_for_an_interrupt(
     def read(*_: object, **__: object) -> None:
         raise EOFError("marshal data too short")  # as importing a truncated .pyc does
 
-    monkeypatch.setattr("api.cli.asking.Source.ask", read)
+    monkeypatch.setattr("api.cli.source.source.Source.ask", read)
     answer = metalog("digest", tmp_path)
     assert answer.code == 3
     assert "error: INTERNAL: EOFError: marshal data too short; " in answer.err

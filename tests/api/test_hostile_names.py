@@ -87,8 +87,8 @@ def test_json_has_the_texts_as_they_are(metalog: Metalog, log: Path) -> None:
 
 _LOGS = """
 import logging, sys
-from api.cli.errors import configure_logging
-from api.cli.log_format import LogFormat, use_log_format
+from api.cli.terminal.errors import configure_logging
+from api.cli.options.log_format import LogFormat, use_log_format
 configure_logging(debug=False)
 use_log_format(LogFormat(sys.argv[1]))
 name = sys.argv[2]

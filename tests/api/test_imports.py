@@ -108,7 +108,7 @@ def test_process_that_answers_questions_imports_what_it_is_asked(demo_log: Path)
 
 def test_only_the_module_of_the_command_is_imported(demo_log: Path) -> None:
     modules = _modules("--debug", "info", demo_log)
-    assert {f"api.cli.{module}" for module in _MODULES} & modules == {"api.cli.keeping"}
+    assert {f"api.cli.{module}" for module in _MODULES} & modules == {"api.cli.log.logs"}
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from typer.main import get_command
 
 from api.cli.app import app
-from api.cli.authorizer_options import ALLOW_ALL_NAME, server_configs
 from api.cli.main import load_commands
-from api.cli.server_configs import SERVE
+from api.cli.options.authorizer_options import ALLOW_ALL_NAME, server_configs
+from api.cli.options.server_configs import SERVE
 from metadata_log.writer.creation import create_log
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import CLUSTER_ID

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from api.cli.asking import Source
 from api.cli.main import run
 from api.cli.shell.completion import completions
 from api.cli.shell.verbs import Shell
+from api.cli.source.source import Source
 from tests.api.conftest import Answer, Metalog
 from tests.api.services import serving
 from tests.api.terminal import on_terminal

@@ -13,9 +13,15 @@ import pytest
 import typer
 
 from api.broker.configs import broker_configs
-from api.cli.policies import policy_of
-from api.cli.security_options import with_session_limit
-from api.cli.server_configs import BROKER, CONFIG_POLICY, SERVE, TOPIC_POLICY, check_server_config
+from api.cli.options.security_options import with_session_limit
+from api.cli.options.server_configs import (
+    BROKER,
+    CONFIG_POLICY,
+    SERVE,
+    TOPIC_POLICY,
+    check_server_config,
+)
+from api.cli.service.policies import policy_of
 from api.security.options import SecurityOptions
 from controller.authorization.acls import AclAuthorizer
 from controller.decisions.broker_configs import BROKER_CONFIGS, DELETE_PARTITIONS_ENABLED

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import pytest
 
-from api.cli import progress_bar
-from api.cli.output import print_line, warn
+from api.cli.terminal import progress_bar
+from api.cli.terminal.output import print_line, warn
 from tests.docs_console import IN_SPARK, OWN_WORDS, ROOT, blocks, commands, fixed, run_in_shell
 from tests.forked_commands import BARS_AT_ONCE, METALOG
 from tests.test_docs import command_names

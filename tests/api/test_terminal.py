@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.cli.main import run
-from api.cli.output import time_text
+from api.cli.terminal.output import time_text
 from tests.api.conftest import Metalog
 from tests.api.terminal import on_terminal
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import api.cli
 
 ROOT = Path(api.cli.__file__).parent
-PRINTER = ROOT / "output.py"
+PRINTER = ROOT / "terminal" / "output.py"
 ENCODERS = {"dumps", "dump", "encode", "to_builtins", "asdict", "fields_json"}
 """What turns values into JSON; `encode` only of `msgspec.json`, not of text."""
 
 PRINTERS = {"print_json", "print_json_line", "print_json_list", "json_line"}
 
-OTHER_DICTS = {"admin/admin_client.py:_fields", "quick.py:_values"}
+OTHER_DICTS = {"admin/admin_client.py:_fields", "parser/quick.py:_values"}
 """An item and its error joined, and the parameters of a command; neither is a document."""
 
 

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from api.cli.demo_run import write_demo
+from api.cli.log.demo_run import write_demo
 from api.requests.recorded_commands import RECORDED
 from controller.demo.options import DemoOptions
 from controller.forks.redeciding import redecide

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.admin.local import LocalAdmin
-from api.cli.remote_append import server_target
+from api.cli.log.remote_append import server_target
 from api.clients.client import MetadataClient
 from api.requests.transactions import NAME as TRANSACTION
 from api.requests.transactions import Step, Transact

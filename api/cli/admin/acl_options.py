@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from api.cli.admin.shared import set_parameters
-from api.cli.parameters import Option, bad_parameter
+from api.cli.admin.verb_options import set_parameters
+from api.cli.options.parameters import Option, bad_parameter
 
 if TYPE_CHECKING:
     from api.documents.acls import Acl

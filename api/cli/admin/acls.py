@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin import acl_options as options
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import ValidateOnly
-from api.cli.output import print_json, print_line, print_table
-from api.cli.parameters import Argument, Option, bad_parameter
-from api.cli.typer_app import App
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from controller.decisions.acls import AclBinding, AclFound
@@ -207,8 +207,8 @@ def explain(
     ] = False,
 ) -> None:
     """Show whether an operation is allowed, the entry that decides, and who added it when."""
-    from api.cli.output import time_text
-    from api.cli.rows import origin_text
+    from api.cli.source.rows import origin_text
+    from api.cli.terminal.output import time_text
     from api.documents.answers import access_explained, blame_of_access
     from api.questions.changes import BLAME
     from api.questions.descriptions import ACCESS

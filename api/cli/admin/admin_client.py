@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.cli.errors import REFUSED, print_error
-from api.cli.output import fields_of, print_json, print_line
+from api.cli.terminal.errors import REFUSED, print_error
+from api.cli.terminal.output import fields_of, print_json, print_line
 
 if TYPE_CHECKING:
     import msgspec
@@ -257,7 +257,7 @@ class AdminClient:
         )
 
     def _about_service(self) -> "About | None":
-        from api.cli.asking import Source
+        from api.cli.source.source import Source
         from records.errors import MetadataLogError
 
         try:
@@ -338,6 +338,6 @@ def _fields(item: Item) -> dict[str, Any]:
 
 
 def _load(reader: "LogReader") -> "MetadataImage":
-    from api.cli.reading import image_at
+    from api.cli.source.opened_log import image_at
 
     return image_at(reader, reader.end_offset - 1)

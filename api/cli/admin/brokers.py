@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item, One
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
-from api.cli.output import fields_of, print_json, print_line, print_table, value_text
-from api.cli.parameters import Argument, Option, bad_parameter
-from api.cli.typer_app import App
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import fields_of, print_json, print_line, print_table, value_text
 
 if TYPE_CHECKING:
     from controller.descriptions.brokers import BrokerDescription

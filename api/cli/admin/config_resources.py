@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.admin.parsing import topic_ref
-from api.cli.parameters import Argument, bad_parameter
+from api.cli.admin.texts import topic_ref
+from api.cli.options.parameters import Argument, bad_parameter
 
 if TYPE_CHECKING:
     from controller.decisions.lookup import TopicRef

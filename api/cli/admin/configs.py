@@ -3,18 +3,18 @@
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
+from api.cli.admin.change import changing
 from api.cli.admin.config_resources import (
     ConfigResourceArgument,
     config_resource,
 )
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
-from api.cli.admin.parsing import config_pairs
-from api.cli.arguments import ShowSecrets
-from api.cli.output import print_json, print_line, print_table
-from api.cli.parameters import Argument, Option, bad_parameter
-from api.cli.typer_app import App
+from api.cli.admin.texts import config_pairs
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.source.arguments import ShowSecrets
+from api.cli.terminal.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from controller.decisions.configs import AlterConfigs, ConfigChange, ReplaceConfigs
@@ -227,7 +227,7 @@ def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
 
 def _read_changes(texts: list[str]) -> "list[ConfigChange]":
     """Return config changes with values read from files, because every user can see arguments."""
-    from api.cli.secret_input import read_secret
+    from api.cli.options.secret_input import read_secret
     from controller.decisions.configs import ConfigChange
 
     pairs = config_pairs(texts)

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.admin.changing import changing
+from api.cli.admin.change import changing
 from api.cli.admin.options import NamespaceOption
-from api.cli.admin.parsing import need_topics, partition_ref
+from api.cli.admin.texts import need_topics, partition_ref
 from api.cli.app import app
-from api.cli.output import print_line
-from api.cli.parameters import Argument, Option
+from api.cli.options.parameters import Argument, Option
+from api.cli.terminal.output import print_line
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient

@@ -3,12 +3,12 @@
 from typing import Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import ValidateOnly
-from api.cli.output import print_json, print_table
-from api.cli.parameters import Argument, bad_parameter
-from api.cli.typer_app import App
+from api.cli.options.parameters import Argument, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import print_json, print_table
 
 app = App()
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from api.cli.output import count_text
+from api.cli.terminal.output import count_text
 
 if TYPE_CHECKING:
     from controller.decisions.acls import AclFound

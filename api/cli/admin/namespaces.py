@@ -4,15 +4,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
 from api.cli.admin.namespace_effects import deletion_lines, effect_lines
 from api.cli.admin.options import ValidateOnly
-from api.cli.admin.parsing import topic_ref
 from api.cli.admin.subscriptions import warning_lines
-from api.cli.output import print_json, print_table
-from api.cli.parameters import Argument, Option
-from api.cli.typer_app import App
+from api.cli.admin.texts import topic_ref
+from api.cli.options.parameters import Argument, Option
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from api.documents.namespaces import Namespace

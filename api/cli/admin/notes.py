@@ -3,13 +3,13 @@
 from typing import Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
-from api.cli.arguments import OFFSET_MAX
-from api.cli.output import print_json, print_table
-from api.cli.parameters import Argument, Option
-from api.cli.reading import place_of
-from api.cli.typer_app import App
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
+from api.cli.options.parameters import Argument, Option
+from api.cli.parser.typer_app import App
+from api.cli.source.arguments import OFFSET_MAX
+from api.cli.source.opened_log import place_of
+from api.cli.terminal.output import print_json, print_table
 
 app = App()
 

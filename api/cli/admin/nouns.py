@@ -10,11 +10,11 @@ import typer
 from typer.main import get_group
 
 from api.cli.app import app, need_command
-from api.cli.typer_app import App, Group
+from api.cli.parser.typer_app import App, Group
 
 NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "topics": (
-        ("topics", "topics_altering", "topics_adopting", "topics_lives"),
+        ("topics", "topic_alteration", "topic_adoption", "topic_lives"),
         "Create, list, describe, alter, delete and adopt topics.",
     ),
     "namespaces": (("namespaces",), "Create, list and delete namespaces; move topics."),

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from api.cli.asking import log_path, server_url
-from api.cli.parameters import Argument, Option
+from api.cli.options.parameters import Argument, Option
+from api.cli.source.source import log_path, server_url
 
 LogOption = Annotated[
     Path | None,

@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import NamespaceOption
-from api.cli.admin.parsing import need_topics, partition_ref, topic_ref
+from api.cli.admin.texts import need_topics, partition_ref, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, partition_row
-from api.cli.output import (
+from api.cli.options.parameters import Argument, Option
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import (
     print_json,
     print_json_line,
     print_line,
@@ -14,8 +16,6 @@ from api.cli.output import (
     time_text,
     value_text,
 )
-from api.cli.parameters import Argument, Option
-from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from api.documents.topics import StateChange
@@ -110,7 +110,7 @@ def states(
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
-    from api.cli.asking import print_end
+    from api.cli.source.source import print_end
     from api.documents.topics import StateChange
     from api.questions.states import STATES, WalkStates
 

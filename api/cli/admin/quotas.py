@@ -4,13 +4,13 @@ import math
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import ValidateOnly
-from api.cli.admin.parsing import config_pairs
-from api.cli.output import print_json, print_table
-from api.cli.parameters import Argument, Option, bad_parameter
-from api.cli.typer_app import App
+from api.cli.admin.texts import config_pairs
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from controller.decisions.quotas import QuotaChange

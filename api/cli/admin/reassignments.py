@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
-from api.cli.admin.parsing import broker_ids, partition_ref
-from api.cli.output import print_json, print_line, print_table, time_text, value_text
-from api.cli.parameters import Argument, Option, bad_parameter
-from api.cli.typer_app import App
+from api.cli.admin.texts import broker_ids, partition_ref
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import print_json, print_line, print_table, time_text, value_text
 
 if TYPE_CHECKING:
     from api.documents.topics import Missing, Reassignment

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
-from api.cli.output import print_json, print_table
-from api.cli.parameters import Argument
-from api.cli.typer_app import App
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
+from api.cli.options.parameters import Argument
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from controller.decisions.subscriptions import Subscription

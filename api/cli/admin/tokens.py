@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
-from api.cli.arguments import ShowSecrets
-from api.cli.output import print_json, print_table, time_text
-from api.cli.parameters import Option, bad_parameter
-from api.cli.secret_input import read_secret
-from api.cli.typer_app import App
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
+from api.cli.options.parameters import Option, bad_parameter
+from api.cli.options.secret_input import read_secret
+from api.cli.parser.typer_app import App
+from api.cli.source.arguments import ShowSecrets
+from api.cli.terminal.output import print_json, print_table, time_text
 
 if TYPE_CHECKING:
     from api.documents.users import Token

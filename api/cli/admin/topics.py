@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import (
     Configs,
     NamespaceOption,
@@ -12,18 +12,18 @@ from api.cli.admin.options import (
     TopicNames,
     ValidateOnly,
 )
-from api.cli.admin.parsing import (
+from api.cli.admin.subscriptions import warning_lines
+from api.cli.admin.texts import (
     assignments,
     config_pairs,
     need_topics,
     new_topic_name,
     topic_ref,
 )
-from api.cli.admin.subscriptions import warning_lines
-from api.cli.errors import REFUSED, print_error
-from api.cli.output import count_text, print_json, print_line, print_table, value_text
-from api.cli.parameters import Argument, Option
-from api.cli.typer_app import App
+from api.cli.options.parameters import Argument, Option
+from api.cli.parser.typer_app import App
+from api.cli.terminal.errors import REFUSED, print_error
+from api.cli.terminal.output import count_text, print_json, print_line, print_table, value_text
 
 if TYPE_CHECKING:
     from api.documents.topics import Partition, Topic

@@ -4,10 +4,10 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.changing import changing
+from api.cli.admin.change import changing
 from api.cli.admin.options import ValidateOnly
 from api.cli.app import app
-from api.cli.parameters import Argument
+from api.cli.options.parameters import Argument
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient

@@ -4,13 +4,13 @@ import enum
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
-from api.cli.admin.changing import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.change import changing
+from api.cli.admin.look import Look, reading
 from api.cli.admin.options import ValidateOnly
-from api.cli.output import print_json, print_table
-from api.cli.parameters import Argument, Option
-from api.cli.secret_input import read_secret
-from api.cli.typer_app import App
+from api.cli.options.parameters import Argument, Option
+from api.cli.options.secret_input import read_secret
+from api.cli.parser.typer_app import App
+from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from api.documents.changes import UserAltered
@@ -184,7 +184,7 @@ def _report(
 
 
 def _print_described(look: Look, users: tuple[str, ...]) -> int:
-    from api.cli.errors import REFUSED, print_error
+    from api.cli.terminal.errors import REFUSED, print_error
     from api.documents.users import User, UserList
     from api.questions.descriptions import USERS
     from controller.descriptions.users import DescribeUsers

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from api.cli.asking import Source
-from api.cli.progress_bar import progress
-from api.cli.reading import offset_of
-from api.cli.snapshot_database import named_timeline
+from api.cli.options.snapshot_database import named_timeline
+from api.cli.source.opened_log import offset_of
+from api.cli.source.source import Source
+from api.cli.terminal.progress_bar import progress
 from api.questions.objects import IMAGE, PARTS, ShowImage, joined, named_objects, object_json
 from api.questions.past import Past
 from metadata_log.reader.log_reader import LogReader

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from api.cli.output import print_line
+from api.cli.options.snapshot_database import DATABASE
+from api.cli.options.time_zone import ZONE
 from api.cli.shell.paths import place_at
 from api.cli.shell.verbs import Shell
-from api.cli.snapshot_database import DATABASE
-from api.cli.time_zone import ZONE
+from api.cli.terminal.output import print_line
 from records.errors import RequestError
 
 Verb = Callable[[Sequence[str]], None]

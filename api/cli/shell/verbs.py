@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from api.cli.asking import Source
-from api.cli.image_view import position_text, print_remark
-from api.cli.output import print_json, print_line, value_text
-from api.cli.reading import place_of
 from api.cli.shell.cluster import Cluster, Object, cluster_of
 from api.cli.shell.paths import ROOT, Place, place_at, steps_below
+from api.cli.source.image_view import position_text, print_remark
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import Source
+from api.cli.terminal.output import print_json, print_line, value_text
 from api.documents.shell import FieldValue, Listing, Objects, Where
 from api.questions.changes import HISTORY, ObjectEvent, ShowHistory, Step
 from api.questions.objects import PARTS
@@ -160,7 +160,7 @@ class Shell:
                 "RESOURCE_NOT_FOUND",
                 f"{place.object} does not change {side} offset {self.cluster.about.as_of}",
             )
-        from api.cli.past import print_event
+        from api.cli.past.changes import print_event
 
         self.cluster.move(str(event.offset))
         if self.as_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.cli.audit_shell import query_with_parameters, statements
+from api.cli.audit.shell import query_with_parameters, statements
 from api.cli.main import run
 from records.errors import RequestError
 

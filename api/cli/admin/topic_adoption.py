@@ -1,0 +1,121 @@
+"""The `topics adopt` command: creates topics that exist elsewhere, with their replicas."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from api.cli.admin.admin_client import AdminClient
+from api.cli.admin.change import changing
+from api.cli.admin.options import NamespaceOption, ValidateOnly
+from api.cli.admin.texts import assignments, new_topic_name
+from api.cli.admin.topics import app, created_item
+from api.cli.options.parameters import Argument, bad_parameter
+
+if TYPE_CHECKING:
+    from controller.decisions.topics import NewTopic
+    from records.base import Uuid
+
+
+class _Znode(msgspec.Struct):
+    """A topic's znode in a ZooKeeper cluster; the format has `id` since its version 3."""
+
+    partitions: dict[str, list[int]]
+    version: int = 1
+    id: str | None = None
+
+
+@changing(app)
+def adopt(
+    ask: AdminClient,
+    file: Annotated[
+        Path,
+        Argument(
+            metavar="FILE",
+            help="Lines of NAME and 1:2,2:3, or JSON: names and their znodes.",
+            show_default=False,
+        ),
+    ],
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Adopt topics that exist elsewhere, with their replicas; a topic without an id gets one."""
+    from controller.decisions.topics import CreateTopics
+
+    try:
+        text = file.read_text(encoding="utf-8")
+        read = _from_json if text.lstrip().startswith("{") else _from_lines
+        topics = read(text, namespace)
+        if not topics:
+            raise ValueError("no topic is named")
+    except (ValueError, msgspec.DecodeError, typer.BadParameter) as error:
+        raise bad_parameter(f"{file}: {error}", param_hint="FILE") from None
+    request = CreateTopics(topics=topics, validate_only=validate_only)
+    told = ask.run("topics create", request)
+    items = [created_item(result) for result in told.response]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+def _from_lines(text: str, namespace: str) -> "tuple[NewTopic, ...]":
+    from controller.decisions.topics import NewTopic
+
+    topics = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 2:
+            raise ValueError(f"line {number}: expected NAME and replicas such as 1:2,2:3")
+        try:
+            replicas = assignments(words[1])
+        except typer.BadParameter as error:
+            raise ValueError(f"line {number}: {error}") from None
+        of_namespace, name = new_topic_name(words[0], namespace)
+        topics.append(NewTopic(name=name, namespace=of_namespace, assignments=replicas))
+    return tuple(topics)
+
+
+def _from_json(text: str, namespace: str) -> "tuple[NewTopic, ...]":
+    from controller.decisions.assignments import Assignment
+    from controller.decisions.topics import NewTopic
+
+    try:
+        znodes = msgspec.json.decode(text, type=dict[str, _Znode])
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+    topics = []
+    for name, znode in znodes.items():
+        if not znode.partitions:
+            raise ValueError(f"topic {name!r} has no partition")
+        replicas = tuple(
+            [
+                Assignment(_partition_id(name, number), tuple(brokers))
+                for number, brokers in znode.partitions.items()
+            ]
+        )
+        of_namespace, last = new_topic_name(name, namespace)
+        topics.append(
+            NewTopic(
+                name=last,
+                namespace=of_namespace,
+                assignments=replicas,
+                topic_id=_topic_id(name, znode),
+            )
+        )
+    return tuple(topics)
+
+
+def _partition_id(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ValueError(f"topic {name!r}: {text!r} is not a partition's number")
+    return int(text)
+
+
+def _topic_id(name: str, znode: _Znode) -> "Uuid | None":
+    from records.text import parse_uuid
+
+    try:
+        return None if znode.id is None else parse_uuid(znode.id)
+    except ValueError as error:
+        raise ValueError(f"topic {name!r}: {error}") from None

@@ -1,0 +1,56 @@
+"""The `topics lives` command: shows all topics that successively had a given name."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.admin.look import Look, reading
+from api.cli.admin.topics import app
+from api.cli.options.parameters import Argument
+from api.cli.terminal.output import print_json, print_table, time_text
+
+if TYPE_CHECKING:
+    from api.questions.lives import Border
+
+
+@reading(app)
+def lives(
+    look: Look,
+    name: Annotated[
+        str,
+        Argument(metavar="TOPIC", help="Full name of a topic, or @ID.", show_default=False),
+    ],
+) -> None:
+    """Show every topic that had a name: its id, and who created and deleted it, when."""
+    from api.cli.source.opened_log import place_of
+    from api.cli.source.rows import print_unknown_origin
+    from api.cli.source.source import print_remark
+    from api.documents.incidents import Lives
+    from api.questions.lives import LIVES, ShowLives
+
+    told = look.source.ask(LIVES, ShowLives(name=name), at=look.at)
+    found = tuple(told.items)
+    if look.json:
+        print_json(place_of(told.about()), Lives(lives=found))
+        return
+    print_table(
+        ("id", "partitions", "began", "", "", "ended", "", ""),
+        [
+            (
+                life.topic_id,
+                life.partitions,
+                *_cells(life.began, "before the kept history"),
+                *_cells(life.ended, "it lasts"),
+            )
+            for life in found
+        ],
+    )
+    borders = [each for life in found for each in (life.began, life.ended) if each is not None]
+    print_unknown_origin(each.origin for each in borders)
+    print_remark(told.about())
+
+
+def _cells(border: "Border | None", otherwise: str) -> tuple[object, ...]:
+    from api.cli.source.rows import by_text
+
+    if border is None:
+        return otherwise, "", ""
+    return time_text(border.timestamp), border.offset, f"{border.how}{by_text(border.origin)}"

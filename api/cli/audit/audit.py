@@ -1,0 +1,210 @@
+"""The `audit` command, which queries a log with Spark."""
+
+import itertools
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.app import app
+from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of, write_rows
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.source.arguments import Json, ShowSecrets
+from api.cli.source.source import log_place, print_remark
+from api.cli.terminal.errors import reads_only
+from api.cli.terminal.output import note, print_json, print_json_list, print_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from api.documents.audits import AuditRows, RowsWritten
+    from metadata_log.reader.log_reader import LogReader
+    from replay.audit.audit import Audit, Range
+
+_ROWS_MAX = 1_000
+
+
+@app.command()
+@reads_only
+def audit(
+    arguments: Annotated[
+        list[str],
+        Argument(
+            metavar="list|NAME...|sql|shell|export [LOG] [SELECT ...]",
+            help="A query or one of these words, then the log; else METALOG_LOG.",
+            show_default=False,
+        ),
+    ],
+    since: Annotated[str, Option(metavar="POINT", help="First, inclusive.")] = "start",
+    until: Annotated[str, Option(metavar="POINT", help="Last, inclusive.")] = "end",
+    parameters: Annotated[
+        list[str] | None,
+        Option("--set", metavar="NAME=VALUE", help="A parameter, or =@FILE; repeatable."),
+    ] = None,
+    limit: Annotated[int, Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
+    to: Annotated[
+        str | None,
+        Option(
+            metavar="LOCATION",
+            help="Write Parquet files; `export` adds files, all others replace them.",
+        ),
+    ] = None,
+    show_secrets: ShowSecrets = False,
+    json: Json = False,
+) -> None:
+    """Ask Spark: `list`, queries by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
+    from api.cli.source.opened_log import about, open_reader
+    from api.documents.audits import Audits, Since
+
+    is_export = arguments[0] == "export"
+    if is_export and to is None:
+        raise bad_parameter("`audit export` needs --to LOCATION")
+    if to is not None and arguments[0] in ("list", "shell"):
+        raise bad_parameter(f"`audit {arguments[0]}` takes no --to")
+    if arguments == ["list"]:
+        _print_queries_json() if json else print_queries()
+        return
+    names, log, query = _parsed(arguments)
+    if is_export and to is not None:
+        from api.cli.audit.export import export
+
+        if (since, until) != ("start", "end"):
+            raise bad_parameter("`audit export` goes on where it was: no --since, no --until")
+        export(log_place(log), to, show_secrets=show_secrets, as_json=json)
+        return
+    with open_reader(log_place(log)) as reader:
+        _check(names, parameters or [])
+        offsets = _range(reader, since, until)
+        with _opened(reader, keep=len(names) > 1 or names == ["shell"]) as opened:
+            if names == ["shell"]:
+                from api.cli.audit.shell import run_shell
+
+                run_shell(opened, offsets, limit, show_secrets=show_secrets, as_json=json)
+                return
+            answers: dict[str, AuditRows | RowsWritten] = {}
+            began = time.monotonic()
+            if query is None:
+                for name, frame in _asked(opened, names, parameters or [], offsets):
+                    answers[name] = _taken(frame, name, limit, to)
+            else:
+                with refusing():
+                    frame = opened.sql(query, offsets, show_secrets=show_secrets)
+                    answers["sql"] = _taken(frame, "sql", limit, to)
+            note(f"answered in {time.monotonic() - began:.1f} s")
+        place = about(reader, offsets.last)
+    if json:
+        found = answers.values() if len(answers) == 1 else [Audits(audits=answers)]
+        print_json(place, Since(since=offsets.first), *found)
+        return
+    for name, answer in answers.items():
+        if len(answers) > 1:
+            print_line(f"{name}:")
+        _print_answer(answer)
+    print_remark(place)
+
+
+def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
+    """Split the arguments into the names of queries, the log, and the SQL text of `audit sql`.
+
+    The first argument is taken as a query name, even if there is no such query. Of the other
+    arguments, the first that is not the name of a query is the log.
+    """
+    is_sql = arguments[0] == "sql"
+    is_alone = arguments[0] in ("sql", "shell", "export")
+    more = [] if is_alone else list(itertools.takewhile(_is_query, arguments[1:]))
+    names, rest = [arguments[0], *more], arguments[1 + len(more) :]
+    if os.environ.get("METALOG_LOG") and len(rest) == int(is_sql):
+        rest.insert(0, os.environ["METALOG_LOG"])
+    if not rest:
+        raise bad_parameter("LOG is missing")
+    if len(rest) != 1 + is_sql:
+        raise bad_parameter("`audit sql` takes a query, the others take none")
+    return names, rest[0], rest[1] if is_sql else None
+
+
+def _is_query(name: str) -> bool:
+    from replay.audit.queries import QUERIES
+
+    return name in QUERIES
+
+
+def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
+    """Refuse unknown query and parameter names before Spark starts.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    from api.cli.audit.shell import query_with_parameters
+
+    if names[0] in ("sql", "shell"):
+        if parameters:
+            raise bad_parameter(f"`audit {names[0]}` has no parameters: --set")
+        return
+    for name in names:
+        query_with_parameters([name, *parameters])
+
+
+def _taken(frame: "DataFrame", name: str, limit: int, to: str | None) -> "AuditRows | RowsWritten":
+    """Run a query, and return at most `limit` rows of its answer, or write all rows to `to`."""
+    return rows_of(frame, limit) if to is None else write_rows(frame, name, to)
+
+
+def _print_answer(answer: "AuditRows | RowsWritten") -> None:
+    from api.documents.audits import RowsWritten
+
+    if isinstance(answer, RowsWritten):
+        print_line(f"{answer.file}: {answer.row_count:,} rows")
+    else:
+        print_rows(answer)
+
+
+def _print_queries_json() -> None:
+    from api.documents.audits import AuditListed
+    from replay.audit.queries import QUERIES
+
+    print_json_list(
+        [
+            AuditListed(
+                name=query.name,
+                description=query.description,
+                parameters=query.parameters,
+                sql=query.sql,
+            )
+            for query in QUERIES.values()
+        ]
+    )
+
+
+def _range(reader: "LogReader", since: str, until: str) -> "Range":
+    from api.cli.source.opened_log import offset_of
+    from api.questions.past import Past
+    from replay.audit.audit import Range
+
+    past = Past(reader, resolve=offset_of)
+    last = past.offset(until)
+    return Range(past.first_offset(since, last), last)
+
+
+@contextmanager
+def _opened(reader: "LogReader", *, keep: bool) -> "Iterator[Audit]":
+    from api.cli.audit.session import local_time_is_utc, spark_and_files
+    from replay.audit.audit import Audit
+
+    with (
+        spark_and_files(reader) as (spark, files),
+        local_time_is_utc(),
+        Audit(spark, files, keep=keep) as audit,
+    ):
+        yield audit
+
+
+def _asked(
+    audit: "Audit", names: Sequence[str], parameters: Sequence[str], offsets: "Range"
+) -> "Iterator[tuple[str, DataFrame]]":
+    """Yield the name of each query, and its answer as a data frame."""
+    from api.cli.audit.shell import query_with_parameters
+
+    for name in names:
+        query, chosen = query_with_parameters([name, *parameters])
+        yield name, audit.query(query, offsets, chosen)

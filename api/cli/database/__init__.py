@@ -1,0 +1,1 @@
+"""Commands about snapshots and SQL."""

@@ -1,0 +1,146 @@
+"""The `sql sync` command: keeps the history of a log in SQL tables."""
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.app import app, need_command
+from api.cli.options.parameters import Option
+from api.cli.parser.typer_app import App
+from api.cli.source.arguments import Json, Log
+from api.cli.terminal.output import is_read, print_json, print_json_line, print_line
+from api.cli.terminal.progress_bar import progress
+
+if TYPE_CHECKING:
+    from api.documents.logs import HistorySynced, Place
+    from metadata_log.reader.log_reader import LogReader
+    from replay.image.metadata import MetadataImage
+    from replay.sql_history.store import HistoryStore
+    from replay.sql_sync import Synced
+
+# A busy log is followed in steps, each a transaction.
+_STEP_S = 1.0
+
+sql = App(
+    name="sql",
+    help="Keep the history in SQL tables.",
+    invoke_without_command=True,
+    callback=need_command,
+)
+app.add_typer(sql)
+
+Database = Annotated[
+    str | None,
+    Option(
+        "--database",
+        metavar="URL",
+        help="Default: METALOG_HISTORY_DATABASE, else sqlite:///LOG/history.db",
+    ),
+]
+
+
+@sql.command()
+def sync(
+    log: Log,
+    database: Database = None,
+    follow: Annotated[
+        bool, Option("--follow", help="Continue as the log grows, until stopped.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Update the tables with every state of every object, up to the end of the log."""
+    from api.child import HISTORY_DATABASE
+    from api.cli.source.opened_log import open_reader
+    from replay.snapshot.database import shown_url
+    from replay.sql_history.store import HistoryStore, default_url
+    from replay.time_travel.change_index import HISTORY_NAME
+
+    with open_reader(log) as reader:
+        database = database or os.environ.get(HISTORY_DATABASE)
+        url = database or default_url(reader.directory)
+    with HistoryStore.open(url, create=True) as store:
+        # Without its password.
+        where = shown_url(store.engine.url) if database else str(log / HISTORY_NAME)
+        with open_reader(log) as reader:
+            with progress("syncing", reader.history_start, reader.confirmed_end) as advance:
+                found = _synced(reader, store, advance=advance)
+            if json:
+                (print_json_line if follow else print_json)(*_answer(reader, found))
+            else:
+                _print(reader, found, where)
+        if follow:
+            import asyncio
+
+            asyncio.run(_follow(log, store, where, found.image, json=json))
+
+
+async def _follow(
+    log: Path, store: "HistoryStore", where: str, image: "MetadataImage", *, json: bool
+) -> None:
+    """Sync whenever the log has grown, until standard output is closed."""
+    import asyncio
+
+    from api.cli.source.opened_log import open_reader
+    from metadata_log.files.names import COMMIT_MARK
+    from metadata_log.reader.wakeup import watch
+    from records.errors import UnavailableError
+
+    said = ""
+    with watch(log.absolute() / COMMIT_MARK) as wakeup:
+        while is_read():
+            await asyncio.sleep(_STEP_S)
+            await wakeup.wait()
+            try:
+                with open_reader(log) as reader:
+                    found = _synced(reader, store, image)
+                    image, said = found.image, ""
+                    if found.from_offset == found.to_offset:
+                        continue
+                    if json:
+                        print_json_line(*_answer(reader, found))
+                    else:
+                        _print(reader, found, where)
+            except UnavailableError as error:
+                # The database is down, the log's start moved up, or another process syncs: it
+                # passes. Until then the reason is given once.
+                if str(error) != said:
+                    said = str(error)
+                    logging.getLogger(__name__).warning("%s", said)
+
+
+def _synced(
+    reader: "LogReader",
+    store: "HistoryStore",
+    image: "MetadataImage | None" = None,
+    *,
+    advance: Callable[[int], None] | None = None,
+) -> "Synced":
+    from replay.sql_sync import sync as sync_store
+    from replay.timeline import Timeline
+
+    return sync_store(Timeline.of(reader), reader, store, advance, image=image)
+
+
+def _answer(reader: "LogReader", found: "Synced") -> "tuple[Place, HistorySynced]":
+    from api.cli.source.opened_log import about
+    from api.documents.logs import HistorySynced
+
+    synced = HistorySynced(
+        from_=found.from_offset, to=found.to_offset, changes=found.changes, rows=found.rows
+    )
+    return about(reader, found.to_offset - 1), synced
+
+
+def _print(reader: "LogReader", found: "Synced", where: str) -> None:
+    from replay.sql_sync import unconfirmed_text
+
+    print_line(
+        f"{where}: {found.changes} changes from offset {found.from_offset} up to "
+        f"{found.to_offset} (exclusive)"
+    )
+    for table, count in found.rows.items():
+        print_line(f"  {table:<28}{count:>12}")
+    if found.to_offset <= reader.confirmed_end < reader.end_offset:
+        print_line(f"left out: {unconfirmed_text(reader)}")

@@ -1,0 +1,1 @@
+"""Commands about one log: its contents, its copies, its records."""

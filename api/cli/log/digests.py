@@ -1,0 +1,52 @@
+"""Alternative ways to compute an image's digest; if two results differ, one of them is wrong."""
+
+from pathlib import Path
+
+from api.questions.objects import Digest
+from api.questions.question import Computed
+
+WAYS = ("replay", "snapshot", "sql", "spark")
+"""The first two are questions, which a service answers too."""
+
+
+def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
+    """Compute the digest at a point from the tables of the SQL history alone.
+
+    Raises:
+        RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, the tables do not
+            reach the offset, or Kafka may still replace the records (mirror).
+    """
+    from api.cli.source.opened_log import offset_of
+    from api.questions.past import Past
+    from metadata_log.reader.log_reader import LogReader
+    from replay.sql_history.store import HistoryStore, default_url
+    from replay.sql_sync import check_confirmed, check_same_log
+
+    with LogReader.open(log) as reader:
+        past = Past(reader, resolve=offset_of)
+        offset = past.offset(at)
+        with HistoryStore.open(database or default_url(reader.directory)) as store:
+            check_same_log(reader, store)
+            check_confirmed(reader, offset)
+            answer = Digest(digest=store.digest(offset), by="sql")
+    return Computed(answer=answer, about=lambda: past.about(offset))
+
+
+def by_spark(log: Path | str, at: str) -> Computed:
+    """Compute the state at a point, and its digest, with Spark alone."""
+    from api.cli.audit.session import spark_and_files
+    from api.cli.source.opened_log import offset_of
+    from api.questions.past import Past
+    from metadata_log.reader.log_reader import LogReader
+
+    with LogReader.open(log) as reader:
+        past = Past(reader, resolve=offset_of)
+        offset = past.offset(at)
+        with spark_and_files(reader) as (spark, files):
+            from replay.audit.digest import audit_digest
+            from replay.audit.history import History
+            from replay.audit.session import separate_session
+
+            with separate_session(spark) as own, History(own, files, offset) as history:
+                answer = Digest(digest=audit_digest(history), by="spark")
+    return Computed(answer=answer, about=lambda: past.about(offset))

@@ -1,0 +1,192 @@
+"""The `export kraft` command: writes a log, or its state at a point, in Kafka's form."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.app import app, need_command
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.source.arguments import At, Json, LogPlace, ShowSecrets
+from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
+from api.cli.terminal.progress_bar import progress
+
+if TYPE_CHECKING:
+    from metadata_log.reader.log_reader import LogReader
+    from replay.image.metadata import MetadataImage
+
+exporting = App(
+    name="export",
+    help="Export a log to Kafka: as segments, a checkpoint, or a script.",
+    invoke_without_command=True,
+    callback=need_command,
+)
+app.add_typer(exporting)
+
+_FORMS = ("segments", "checkpoint", "commands")
+
+
+@exporting.command()
+def kraft(
+    log: LogPlace,
+    dest: Annotated[
+        Path,
+        Argument(
+            metavar="DEST", help="A new directory; for commands a new file.", show_default=False
+        ),
+    ],
+    as_: Annotated[
+        str,
+        Option("--as", metavar="|".join(_FORMS), help="Form of the export.", show_default=False),
+    ],
+    at: At = "end",
+    lossy: Annotated[
+        bool,
+        Option("--lossy", help="Leave out records that Kafka does not know, and list them."),
+    ] = False,
+    only: Annotated[
+        str | None,
+        Option("--only", metavar="OBJECT", help="Only commands for this, such as topic:orders."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        Option(
+            "--since",
+            metavar="POINT",
+            help="Only the commands for the changes from this point to --at.",
+        ),
+    ] = None,
+    show_secrets: ShowSecrets = False,
+    json: Json = False,
+) -> None:
+    """Write a log in Kafka's form: a node directory, or a script of commands.
+
+    The segments of a mirror are written as the source had them, byte for byte (if it was imported
+    with --noop keep). A checkpoint contains the state of any log at any point. A script of commands
+    for Kafka's tools creates a state, or changes one state into another: `--since end --at P`
+    undoes all changes after P.
+    """
+    from metadata_log.reader.log_reader import LogReader
+
+    if as_ not in _FORMS:
+        raise bad_parameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")
+    if as_ != "commands" and (only is not None or since is not None):
+        raise bad_parameter("only with --as commands", param_hint="--only, --since")
+    with LogReader.open(log) as reader:
+        if as_ == "segments":
+            _segments(reader, dest, at, json=json)
+        elif as_ == "commands":
+            _commands(reader, dest, at, since, only, show_secrets=show_secrets, json=json)
+        else:
+            _checkpoint(reader, dest, at, lossy=lossy, json=json)
+
+
+def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
+    from api.cli.source.opened_log import offset_of
+    from metadata_log.kraft.segment_export import export_segments
+    from replay.about import about_image
+
+    offset = offset_of(reader, at)
+    with progress("exporting", reader.start_offset, offset + 1) as advance:
+        result = export_segments(reader, dest, offset + 1, progress=advance)
+    if json:
+        image = _timeline_image(reader, offset)
+        print_json(result, about_image(reader, image, offset))
+        return
+    print_line(f"wrote {count_text(len(result.files), 'file')} into {dest}")
+    print_line(
+        f"  offsets {result.start_offset} to {result.end_offset - 1}, "
+        f"{bytes_size_text(result.bytes)} of batches"
+    )
+
+
+def _checkpoint(reader: "LogReader", dest: Path, at: str, *, lossy: bool, json: bool) -> None:
+    from api.cli.source.opened_log import offset_of
+    from controller.decisions.levels import record_version
+    from replay.about import about_image
+    from replay.care.kraft_checkpoint import export_checkpoint
+
+    offset = offset_of(reader, at)
+    image = _timeline_image(reader, offset)
+    result = export_checkpoint(image, reader.cluster_id, dest, record_version, lossy=lossy)
+    if json:
+        print_json(result, about_image(reader, image, offset))
+        return
+    print_line(f"wrote {result.file} into {dest}")
+    print_line(
+        f"  the state before offset {result.end_offset}, {count_text(result.records, 'record')}"
+    )
+    for each in result.left_out:
+        print_line(f"  left out: {each.object}: {each.reason}")
+
+
+def _commands(
+    reader: "LogReader",
+    dest: Path,
+    at: str,
+    since: str | None,
+    only: str | None,
+    *,
+    show_secrets: bool,
+    json: bool,
+) -> None:
+    from api.cli.source.opened_log import offset_of
+    from api.documents.kafka_commands import CommandsExport
+    from metadata_log.kraft.new_directory import write_new_file
+    from replay.about import about_image
+    from replay.image.metadata import MetadataImage
+    from replay.kafka_commands.script import kafka_commands, wanted_by
+
+    offset = offset_of(reader, at)
+    before, heading = MetadataImage.EMPTY, f"The metadata as of offset {offset}"
+    if since is not None:
+        since_offset = offset_of(reader, since)
+        before = _timeline_image(reader, since_offset)
+        heading = f"From the metadata as of offset {since_offset} to that of offset {offset}"
+    after = _timeline_image(reader, offset)
+    wanted = wanted_by(None if only is None else _labels(only, before, after))
+    found = kafka_commands(before, after, show_secrets=show_secrets, wanted=wanted)
+    if only is not None and not found:
+        _check_known(reader, only, before, after, offset)
+    write_new_file(dest, found.script(heading).encode())
+    if json:
+        print_json(CommandsExport.of(dest, found), about_image(reader, after, offset))
+        return
+    print_line(f"wrote {count_text(len(found.commands), 'command')} into {dest}")
+    for each in found.not_said:
+        print_line(f"  not by command: {each.object}: {each.reason}")
+
+
+def _labels(only: str, *images: "MetadataImage") -> set[str]:
+    """Return the object's name, or the pattern, as the images label it."""
+    from replay.time_travel.objects import label_in
+
+    return {label for label in (label_in(only, image) for image in images) if label is not None}
+
+
+def _check_known(
+    reader: "LogReader", only: str, before: "MetadataImage", after: "MetadataImage", offset: int
+) -> None:
+    """Refuse an object that neither the state before nor the state after contains.
+
+    Raises:
+        RequestError: the object is absent; the code and the reason are those of `absence`.
+    """
+    from replay.time_travel.history import absence
+    from replay.time_travel.objects import in_topic, parse_object
+
+    of = in_topic(only)
+    if "*" not in only:
+        name = parse_object(only)
+    elif of is not None and of.is_by_id:
+        name = parse_object(f"{of.kind}:{of.ref}")
+    else:
+        return
+    if name.key(before) is None and name.key(after) is None:
+        raise absence(reader, name, offset, None)
+
+
+def _timeline_image(reader: "LogReader", offset: int) -> "MetadataImage":
+    from replay.timeline import Timeline
+
+    with progress("replaying", reader.history_start, offset + 1) as advance:
+        return Timeline.of(reader).image(offset, progress=advance)

@@ -1,0 +1,174 @@
+"""The `import kraft` command: imports the metadata log of a Kafka cluster as a mirror."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.app import app, need_command
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.typer_app import App
+from api.cli.source.arguments import Json
+from api.cli.source.source import kafka_path, log_path
+from api.cli.terminal.errors import CORRUPT
+from api.cli.terminal.output import print_json, print_line
+from api.cli.terminal.progress_bar import progress
+from metadata_log.files.names import MANIFEST
+
+if TYPE_CHECKING:
+    from metadata_log.kraft.importer import ImportResult
+
+importing = App(
+    name="import",
+    help="Import a log that Kafka wrote.",
+    invoke_without_command=True,
+    callback=need_command,
+)
+app.add_typer(importing)
+
+
+@importing.command()
+def kraft(
+    source: Annotated[
+        Path,
+        Argument(
+            metavar="SOURCE",
+            help="A __cluster_metadata-0 directory, or its parent.",
+            parser=kafka_path,
+        ),
+    ],
+    log: Annotated[
+        Path,
+        Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
+    ],
+    noop: Annotated[
+        str, Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
+    ] = "collapse",
+    strict: Annotated[
+        bool, Option("--strict", help="Exit 5 when the last batch is incomplete.")
+    ] = False,
+    replace_all: Annotated[
+        bool,
+        Option("--replace-all", help="Allow a SOURCE that has nothing in common with the mirror."),
+    ] = False,
+    follow: Annotated[
+        bool, Option("--follow", help="Keep copying from a running node, until stopped.")
+    ] = False,
+    tables: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Kafka's message files of a fork's own records."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
+
+    Offsets below the newest checkpoint are committed, and all that a quorum of one voter wrote.
+    Later ones are imported too, but Kafka may still replace them; the next import then replaces
+    them in the mirror, after it has read and checked the whole source. Exit 1 if a record
+    contradicts the state before it: the mirror is written nevertheless, and its bytes are intact.
+
+    The mirror keeps the files of --tables, and shows records of their types by name and fields;
+    these records have no effect on the image.
+    """
+    from api.cli.source.opened_log import log_about, replayed
+    from metadata_log.format.kraft_tables import keep_tables, read_table_files
+    from metadata_log.kraft.directory import open_directory
+    from metadata_log.kraft.importer import import_directory
+    from metadata_log.kraft.recorder import Recorder
+
+    if noop not in ("collapse", "keep"):
+        raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+    collapse_noops = noop == "collapse"
+    texts = None if tables is None else read_table_files(tables)
+    directory = open_directory(source)
+    size_bytes = sum(_size_bytes(segment.path) for segment in directory.segments)
+    result = None
+    with progress("importing", 0, size_bytes) as advance:
+        if not (log / MANIFEST).exists():
+            result = import_directory(
+                directory, log, collapse_noops=collapse_noops, progress=advance
+            )
+        elif not follow:
+            with Recorder(
+                source, log, collapse_noops=collapse_noops, may_replace_all=replace_all
+            ) as recorder:
+                recorder.step(advance)
+                result = recorder.result()
+    if texts is not None:
+        keep_tables(log, texts)
+    if result is not None and json and not follow:
+        print_json(result, log_about(log))
+    elif result is not None and not json:
+        if directory.segments:
+            _print_result(result, log)
+        else:
+            _print_checkpoint(result, log)
+    if follow:
+        from api.cli.log.recorder import record
+
+        record(source, log, collapse_noops=collapse_noops, may_replace_all=replace_all, json=json)
+    replayed(log)
+    return CORRUPT if strict and not follow and result is not None and result.trailing_bytes else 0
+
+
+def _print_checkpoint(result: "ImportResult", log: Path) -> None:
+    """Print what was imported from a directory that has a checkpoint and no segments."""
+    print_line(f"{log} has the checkpoint at {result.committed_end_offset}, and no records")
+    print_line(
+        f"  the directory has no segments: the state at offset {result.last_offset} is known, "
+        "not how it came to be"
+    )
+
+
+def _print_result(result: "ImportResult", log: Path) -> None:
+    print_line(f"imported {result.records:,} records into {log}")
+    if result.records:
+        print_line(f"  offsets {result.first_offset} to {result.last_offset}")
+    if result.replaced is not None:
+        from api.cli.log.recorder import replaced_text
+
+        print_line(f"  {replaced_text(result.replaced)}")
+    if result.source_end is not None:
+        print_line(f"  the source ends at offset {result.source_end - 1}, before the mirror: kept")
+    print_line(f"  {_committed(result.committed_end_offset, result.last_offset)}")
+    for name, count in result.by_type.items():
+        print_line(f"  {count:>9,} {name}")
+    if result.unknown_records:
+        print_line(f"  {result.unknown_records} records of unknown type or version, kept raw")
+    for name, count in _named_by_tables(log):
+        print_line(f"  {count:>9,} {name}, known by its table, not replayed")
+    if result.trailing_bytes:
+        print_line(
+            f"  {result.trailing_bytes} bytes of an incomplete last batch were left out: "
+            "the node was writing, or stopped while it did"
+        )
+
+
+def _named_by_tables(log: Path) -> list[tuple[str, int]]:
+    """Return the record types and tagged fields that only a mirror's tables describe.
+
+    Returns:
+        For each, its name and its number of records.
+    """
+    from api.cli.source.opened_log import open_reader
+    from replay.not_understood import unknown_kinds
+
+    with open_reader(log) as reader:
+        if not reader.tables:
+            return []
+        kinds = unknown_kinds(reader, reader.end_offset - 1)
+    named = [kind for kind in kinds if kind.has_table]
+    return [(kind.type if kind.tag is None else kind.text, kind.records) for kind in named]
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0  # Kafka removed it; the import will report what to do
+
+
+def _committed(end_offset: int, last_offset: int) -> str:
+    if end_offset > last_offset:
+        return "all of it committed: a checkpoint covers it, or the quorum has one voter"
+    if end_offset == 0:
+        return "not confirmed: there is no checkpoint, so Kafka may still replace any of it"
+    return f"committed below {end_offset}; not confirmed from there on: Kafka may still replace it"

@@ -1,0 +1,120 @@
+"""The options of `serve` and `broker` that choose an authorizer."""
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.options.option_groups import PROCESS, SECURITY
+from api.cli.options.parameters import Option, bad_parameter
+from api.cli.options.server_configs import check_server_config
+
+if TYPE_CHECKING:
+    from controller.authorization.authorizer import Authorizer
+
+_ACL_NAME, ALLOW_ALL_NAME = "acl", "allow-all"
+
+FILE_METAVAR = "FILE|NAME=VALUE"
+"""Of the option that takes a file of options, or one server-level config."""
+
+_CONFIG = re.compile(r"[\w.-]*=.*", re.DOTALL)
+
+ServerConfigs = Annotated[
+    list[str] | None,
+    Option(
+        "--config",
+        metavar=FILE_METAVAR,
+        help="A TOML file of these options; or a server-level config, as in Kafka's "
+        "server.properties; repeatable.",
+        rich_help_panel=PROCESS,
+    ),
+]
+
+AuthorizerName = Annotated[
+    str,
+    Option(
+        "--authorizer",
+        metavar=f"{_ACL_NAME}|{ALLOW_ALL_NAME}",
+        help="Authorizer of requests: the log's ACLs, or none.",
+        rich_help_panel=SECURITY,
+    ),
+]
+
+SuperUsers = Annotated[
+    list[str] | None,
+    Option(
+        "--super-user",
+        metavar="PRINCIPAL",
+        help="A principal that may do everything, such as User:ann; repeatable.",
+        rich_help_panel=SECURITY,
+    ),
+]
+
+
+def server_configs(
+    command: str, given: list[str] | None, authorizer: str, super_users: list[str] | None
+) -> dict[str, str]:
+    """Return the server-level configs, with the super users of --super-user added.
+
+    Raises:
+        typer.BadParameter: a config is malformed, refused by `check_server_config`, or needs an
+            authorizer, as super users do.
+    """
+    from controller.authorization.acls import ALLOW_EVERYONE, SUPER_USERS
+
+    configs = _parsed(given or [])
+    for name, text in configs.items():
+        check_server_config(command, name, text)
+    if ALLOW_EVERYONE in configs and authorizer != _ACL_NAME:
+        raise _without_authorizer(f"--config {ALLOW_EVERYONE}")
+    _check_super_users(super_users or [], authorizer, "--super-user")
+    if SUPER_USERS in configs:
+        in_configs = [user.strip() for user in configs[SUPER_USERS].split(";")]
+        _check_super_users([u for u in in_configs if u], authorizer, f"--config {SUPER_USERS}")
+    listed = [user for user in (configs.get(SUPER_USERS), *(super_users or ())) if user]
+    return {**configs, SUPER_USERS: ";".join(listed)} if super_users else configs
+
+
+def _check_super_users(users: list[str], authorizer: str, option: str) -> None:
+    for user in users:
+        if not re.fullmatch("[^:;]+:[^;]+", user):
+            raise bad_parameter(f"{user!r} is not a principal such as User:ann", param_hint=option)
+    if users and authorizer != _ACL_NAME:
+        raise _without_authorizer(option)
+
+
+def _without_authorizer(option: str) -> typer.BadParameter:
+    return bad_parameter(
+        f"everybody may do everything; say --authorizer {_ACL_NAME}", param_hint=option
+    )
+
+
+def authorizer_of(name: str, configs: dict[str, str]) -> "Authorizer":
+    """Return the authorizer with this name.
+
+    Raises:
+        typer.BadParameter: there is no such authorizer.
+    """
+    from controller.authorization.acls import AclAuthorizer
+    from controller.authorization.authorizer import ALLOW_ALL
+
+    if name == _ACL_NAME:
+        return AclAuthorizer.of(configs)
+    if name == ALLOW_ALL_NAME:
+        return ALLOW_ALL
+    raise bad_parameter(
+        f"{name!r} is none of {_ACL_NAME}, {ALLOW_ALL_NAME}", param_hint="--authorizer"
+    )
+
+
+def is_options_file(text: str) -> bool:
+    """True if a value of `--config` is the path of an options file."""
+    return _CONFIG.fullmatch(text) is None
+
+
+def _parsed(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given if not is_options_file(text)]
+    for name, _, _ in pairs:
+        if not name:
+            raise bad_parameter(f"{name!r} is not NAME=VALUE", param_hint="--config")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,1 @@
+"""The command line is parsed: at once, or by typer."""

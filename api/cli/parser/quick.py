@@ -1,0 +1,162 @@
+"""Parses plain command lines without typer, whose import takes longer than most answers.
+
+A command line is plain if the command declares its parameters with `parameters`, every option is
+spelled out and given once, and all values are valid. All others are left to typer, which provides
+help, environment variables and error messages.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, get_args
+
+from api.cli.options.keep_going import KEEP_GOING
+from api.cli.options.parameters import Argument, Parameter
+from api.cli.options.snapshot_database import DATABASE
+from api.cli.options.time_zone import ASSUMED_ZONE, ZONE
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# typer takes arguments that are left out from these, or answers a shell instead.
+_TYPER_VARIABLES = ("METALOG_LOG", "METALOG_SERVER", "_METALOG_COMPLETE")
+
+
+class QuickCommand(NamedTuple):
+    """A command whose arguments can be parsed without typer; `settings` are for typer."""
+
+    function: Callable[..., Any]
+    settings: dict[str, Any]
+
+
+COMMANDS: dict[str, QuickCommand] = {}
+"""By name; those of the modules that were imported."""
+
+
+class _NotPlain(Exception):
+    """Raised when typer must parse the command line."""
+
+
+class _Declared(NamedTuple):
+    name: str
+    type: Any
+    parameter: Parameter
+
+
+def command(**settings: Any) -> Callable[[F], F]:
+    """Register a function as a command; the command's name is the function's, with dashes."""
+
+    def register(function: F) -> F:
+        COMMANDS[function.__name__.replace("_", "-")] = QuickCommand(function, settings)
+        return function
+
+    return register
+
+
+def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
+    """Return the call for a command line, or None if typer must parse it.
+
+    The module of the command must have been imported.
+    """
+    found = COMMANDS.get(arguments[0]) if arguments else None
+    if found is None or any(name in os.environ for name in _TYPER_VARIABLES):
+        return None
+    ZONE.set("UTC")
+    ASSUMED_ZONE.set(None)
+    DATABASE.set(None)
+    KEEP_GOING.set(False)
+    try:
+        return partial(found.function, **_values(found.function, arguments[1:]))
+    except _NotPlain:
+        return None
+
+
+def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
+    declared = list(_declared(function))
+    options = {name: each for each in declared for name in _option_names(each)}
+    values: dict[str, Any] = {}
+    given: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            given.append(word)
+            continue
+        name, has_value, text = word.partition("=")
+        option = options.get(name)
+        if option is None or option.name in values:
+            raise _NotPlain
+        if option.type is bool:
+            if has_value:
+                raise _NotPlain
+            values[option.name] = True
+        else:
+            values[option.name] = _converted(option, text if has_value else next(rest, "-"))
+    positional = [each for each in declared if isinstance(each.parameter, Argument)]
+    if len(given) != len(positional):
+        raise _NotPlain
+    for each, text in zip(positional, given, strict=True):
+        values[each.name] = _converted(each, text)
+    required = len(declared) - len(function.__defaults__ or ())
+    if any(each.name not in values for each in declared[:required]):
+        raise _NotPlain
+    return values
+
+
+def _declared(function: Callable[..., Any]) -> Iterator[_Declared]:
+    """Yield the parameters of a command.
+
+    Does not use `inspect`, because importing it takes as long as parsing.
+    """
+    for name in function.__code__.co_varnames[: function.__code__.co_argcount]:
+        type_, parameter = get_args(function.__annotations__[name])
+        yield _Declared(name, type_, parameter)
+
+
+def _option_names(declared: _Declared) -> Sequence[str]:
+    if isinstance(declared.parameter, Argument):
+        return ()
+    # typer gives a nameless flag two names; none has been needed yet.
+    nameless = () if declared.type is bool else (f"--{declared.name.replace('_', '-')}",)
+    return declared.parameter.names or nameless
+
+
+def _converted(declared: _Declared, text: str) -> Any:
+    settings = declared.parameter.settings
+    if text.startswith("-"):
+        raise _NotPlain
+    try:
+        if "parser" in settings:
+            return settings["parser"](text)
+        if declared.type in (str, str | None):
+            return text_of(text)
+        if declared.type in (int, int | None):
+            return number_of(text, settings.get("min"), settings.get("max"))
+    except Exception as error:
+        raise _NotPlain from error
+    raise _NotPlain
+
+
+def text_of(value: object) -> str:
+    """Return the value if it is valid text.
+
+    Raises:
+        ValueError: the value is not valid text.
+    """
+    if not isinstance(value, str):
+        raise ValueError("not a string")
+    value.encode()  # the shell may pass bytes that are not UTF-8
+    return value
+
+
+def number_of(value: object, least: float | None, most: float | None) -> int:
+    """Parse a decimal number between two inclusive bounds, each of which may be None.
+
+    Raises:
+        ValueError: the value is not such a number.
+    """
+    digits = str(value).removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("not a number in decimal digits")
+    number = int(str(value))
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise ValueError("out of range")
+    return number

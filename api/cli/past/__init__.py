@@ -1,0 +1,1 @@
+"""Commands about a log's past."""

@@ -1,0 +1,264 @@
+"""Time travel: history, diff, blame."""
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.options.keep_going import KEEP_GOING
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.quick import command
+from api.cli.source.arguments import (
+    At,
+    From,
+    Json,
+    LogOrServer,
+    ObjectText,
+    Server,
+    ShowSecrets,
+    To,
+)
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import print_end, print_remark
+from api.cli.terminal.errors import FOUND, reads_only
+from api.cli.terminal.output import (
+    count_text,
+    note,
+    point_text,
+    print_json,
+    print_json_line,
+    print_line,
+    print_table,
+    time_text,
+    value_text,
+)
+
+if TYPE_CHECKING:
+    from api.questions.changes import FieldChange, FieldSetter, ObjectChange, ObjectEvent
+
+
+@command()
+@reads_only
+def history(
+    log: LogOrServer,
+    object_: ObjectText,
+    from_: From = "start",
+    to: To = "end",
+    last: Annotated[
+        int | None, Option(metavar="N", min=1, help="Only the newest N changes.")
+    ] = None,
+    next_: Annotated[
+        str | None, Option("--next", metavar="POINT", help="Only the next change after a point.")
+    ] = None,
+    prev: Annotated[
+        str | None, Option("--prev", metavar="POINT", help="Only the last change before a point.")
+    ] = None,
+    notes: Annotated[bool, Option("--notes", help="Also the notes about each change.")] = False,
+    json: Json = False,
+    show_secrets: ShowSecrets = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Also each client, and a last line about the log.")
+    ] = False,
+    server: Server = None,
+) -> None:
+    """Show every change of one object, oldest first; or of all objects of a pattern
+    (topic:orders*).
+    """
+    from api.cli.source.rows import print_unknown_origin
+    from api.questions.changes import HISTORY, ShowHistory, Step
+
+    ranged = from_ != "start" or to != "end" or last is not None
+    if sum((next_ is not None, prev is not None, ranged)) > 1:
+        raise bad_parameter("choose one of --next, --prev, and a range by --from, --to and --last")
+    point = next_ if prev is None else prev
+    request = ShowHistory(
+        object=object_,
+        first=log.point(from_),
+        last=last,
+        step=None if point is None else Step.NEXT if prev is None else Step.PREV,
+        fates=not json,
+        show_secrets=show_secrets,
+        notes=notes,
+    )
+    told = log.ask(HISTORY, request, at=to if point is None else point)
+    origins = []
+    for event in told.items:
+        origins.append(event.origin)
+        if json:
+            print_json_line(event)
+        else:
+            print_event(event, verbose=verbose)
+    if not json:
+        print_unknown_origin(origins)
+    if verbose or KEEP_GOING.get():
+        print_end(told.about(), json=json)
+    if not origins:
+        between = f"between {from_} and {to}"
+        where = between if point is None else f"{'after' if prev is None else 'before'} {point}"
+        note(f"{object_} did not change {where}")
+
+
+def print_event(event: "ObjectEvent", *, verbose: bool = False) -> None:
+    """Print a change of an object; `verbose`: with the client that requested it."""
+    from api.cli.source.rows import asked_text, by_text
+
+    by = by_text(event.origin, verbose=verbose)
+    asked = asked_text(event, verbose=verbose)
+    whom = f"{by and f' {by}'}{asked and f', {asked}'}"
+    print_line(f"{event.offset:>8} {time_text(event.timestamp)} {event.type}{whom}")
+    indent = " " * 10
+    if isinstance(event.object, str):
+        print_line(f"{indent}{event.object}")
+        indent += "  "
+    for line in _lines(event.changes):
+        print_line(f"{indent}{line}")
+    for pinned in event.notes or ():
+        print_line(f"{indent}note of {pinned.author}: {pinned.text}")
+
+
+# The start of a log is printed as offset -1, which must not be taken for an option.
+@command(context_settings={"ignore_unknown_options": True})
+@reads_only
+def diff(
+    log: LogOrServer,
+    before: Annotated[str, Argument(metavar="P1", help="The earlier point.")],
+    after: Annotated[str, Argument(metavar="P2", help="The later point.")],
+    object_: Annotated[
+        str | None, Option("--object", metavar="OBJECT", help="Only this object.")
+    ] = None,
+    exit_code: Annotated[
+        bool, Option("--exit-code", help="Exit 1 when there are differences.")
+    ] = False,
+    stat: Annotated[
+        bool, Option("--stat", help="Only the number of objects and fields, by kind.")
+    ] = False,
+    other: Annotated[
+        str | None,
+        Option(
+            "--other",
+            metavar="LOG2",
+            help="P2 is a point of this log, or of the service at this URL; compare by name. "
+            "LOG@P1 LOG2@P2 is short for it.",
+        ),
+    ] = None,
+    json: Json = False,
+    show_secrets: ShowSecrets = False,
+    server: Server = None,
+) -> int:
+    """Show what differs between two points, of one log or of two."""
+    from api.documents.comparisons import Differences, diff_stat
+    from api.questions.differences import DIFF, ShowDiff
+    from replay.time_travel.short_lived import RECORDS_MAX
+
+    request = ShowDiff(
+        before=log.point(before),
+        object=object_,
+        fates=stat or not json,
+        show_secrets=show_secrets,
+        passed=other is None and not stat,
+    )
+    if other is None:
+        told = log.ask(DIFF, request, at=after)
+        found = list(told.items)
+        about = told.about()
+    else:
+        from api.cli.source.two_logs import diff_of_logs
+
+        found, about = diff_of_logs(log, other, request, after)
+    differences = Differences.of(request, found)
+    changes, passed = differences.changes, differences.passed or ()
+    if json:
+        print_json(place_of(about), diff_stat(changes) if stat else differences)
+        return FOUND if exit_code and changes else 0
+    objects = len({change.object for change in changes})
+    in_objects = f" in {count_text(objects, 'object')}" if changes else ""
+    of_other = "" if other is None else f" of {other}"
+    came_and_went = f", {count_text(len(passed), 'object')} came and went" if passed else ""
+    print_line(
+        f"{count_text(len(changes), 'difference')}{in_objects} between "
+        f"{point_text(about.from_)} and {point_text(about.as_of)}{of_other}{came_and_went}"
+    )
+    if stat:
+        _print_stat(changes)
+    else:
+        _print_changes(changes)
+        for each in passed:
+            print_line(each.object)
+            print_line(f"    came and went: {each.from_offset} to {each.to_offset}")
+        if request.passed and object_ is None and differences.passed is None:
+            print_line(f"what came and went is not listed for more than {RECORDS_MAX:,} records")
+    print_remark(about)
+    return FOUND if exit_code and changes else 0
+
+
+@command()
+@reads_only
+def blame(
+    log: LogOrServer,
+    object_: ObjectText,
+    at: At = "end",
+    json: Json = False,
+    show_secrets: ShowSecrets = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also each client.")] = False,
+    server: Server = None,
+) -> None:
+    """Show which record last set each field of an object, and who caused it."""
+    from api.cli.source.rows import print_unknown_origin
+    from api.questions.changes import BLAME, ShowBlame
+
+    told = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
+    about = told.about()
+    if json:
+        print_json(place_of(about), told.answer)
+        return
+    before = f"before {about.history_start}: not known"
+    print_table(
+        ("field", "offset", "time", "record", "by", "value"),
+        [
+            (
+                field,
+                found.offset if found.known else before,
+                time_text(found.timestamp),
+                found.type or "-",
+                _whom(found, verbose=verbose),
+                value_text(found.value),
+            )
+            for field, found in told.answer.fields.items()
+        ],
+    )
+    print_unknown_origin(found.origin for found in told.answer.fields.values() if found.known)
+    print_remark(about)
+
+
+def _whom(found: "FieldSetter", *, verbose: bool) -> str:
+    from api.cli.source.rows import asked_text, origin_text
+
+    asked = asked_text(found, verbose=verbose)
+    return origin_text(found.origin, verbose=verbose) + (asked and f", {asked}")
+
+
+def _print_changes(changes: "Sequence[ObjectChange]") -> None:
+    for name, of_object in itertools.groupby(changes, key=lambda change: change.object):
+        print_line(name)
+        for line in _lines(list(of_object)):
+            print_line(f"    {line}")
+
+
+def _print_stat(changes: "Sequence[ObjectChange]") -> None:
+    from api.documents.comparisons import diff_stat
+
+    rows = [(r.kind, r.new, r.gone, r.changed, r.fields) for r in diff_stat(changes).stat]
+    if rows:
+        print_table(("kind", "new", "gone", "changed", "fields"), rows)
+
+
+def _lines(changes: "Sequence[FieldChange | ObjectChange]") -> list[str]:
+    """Return the changes of one object as text; creation or deletion of the object is one line."""
+    fate = changes[0].fate
+    if fate != "changed":
+        side = "after" if fate == "new" else "before"
+        fields = [f"{change.field}={value_text(getattr(change, side))}" for change in changes]
+        return [f"{fate}: {' '.join(fields)}"]
+    return [
+        f"{change.field}: {value_text(change.before)} -> {value_text(change.after)}"
+        for change in changes
+    ]

@@ -1,0 +1,355 @@
+"""Commands about incidents: timeline, outages, why."""
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from api.cli.options.parameters import Option, bad_parameter
+from api.cli.parser.quick import command
+from api.cli.source.arguments import (
+    At,
+    From,
+    Json,
+    LogOrServer,
+    ObjectText,
+    Server,
+    ShowSecrets,
+    To,
+)
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import absolute_point, print_remark
+from api.cli.terminal.errors import reads_only
+from api.cli.terminal.output import (
+    count_text,
+    note,
+    print_hanging,
+    print_json,
+    print_json_pieces,
+    print_line,
+    print_table,
+    time_text,
+    value_text,
+)
+
+if TYPE_CHECKING:
+    from replay.about import About
+    from replay.incidents.event import TimelineEvent
+
+Interval = dict[str, Any]
+
+_ASKED_FOR = frozenset({"topics", "others"})
+"""Kinds of events that callers ask for."""
+
+_MIN_ISR = "min.insync.replicas"
+
+_OF_PARTITIONS = ("leaderless", "under_replicated", "under_min_isr")
+"""Kinds of outages of partitions; the others are of brokers."""
+
+_NAMED_MAX = 3
+"""An event about more partitions only counts them."""
+
+
+@command()
+@reads_only
+def timeline(
+    log: LogOrServer,
+    from_: From = "start",
+    to: To = "end",
+    types: Annotated[
+        list[str] | None,
+        Option(
+            "--type",
+            metavar="KIND",
+            help="Only controllers, brokers, partitions, topics or others; repeatable.",
+        ),
+    ] = None,
+    objects: Annotated[
+        list[str] | None,
+        Option(
+            "--object",
+            metavar="OBJECT",
+            help="Only events that touch it: its name, or a pattern such as partition:orders*/0; "
+            "repeatable.",
+        ),
+    ] = None,
+    stat: Annotated[bool, Option("--stat", help="Only the number of events of each kind.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also each client and object.")] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show what happened between two points, in words, grouped by cause."""
+    from api.cli.source.rows import print_unknown_origin
+    from api.documents.incidents import Stat, Timeline
+    from api.questions.timeline import TIMELINE, ShowTimeline
+
+    request = ShowTimeline(
+        first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
+    )
+    told = log.ask(TIMELINE, request, at=to)
+    events = tuple(told.items)
+    about = told.about()
+    if json:
+        print_json(place_of(about), Stat.of(events) if stat else Timeline(events=events))
+        return
+    if stat:
+        rows = [
+            (name, f"{of.events:,}", f"{of.objects:,}") for name, of in Stat.of(events).stat.items()
+        ]
+        print_table(("kind", "events", "objects"), rows)
+    else:
+        if not events:
+            note(f"nothing happened between {from_} and {to}")
+        _print_events(events, verbose)
+        print_unknown_origin(each.principal for each in events if each.kind in _ASKED_FOR)
+    if types == ["controllers"]:
+        _print_active(events)
+    print_remark(about)
+
+
+def _print_active(events: "Iterable[TimelineEvent]") -> None:
+    """Print how often and how long each node was the active controller."""
+    from api.documents.incidents import active_controllers
+    from records.text import duration_text
+
+    if nodes := active_controllers(events):
+        print_line()
+        print_table(
+            ("controller", "times active", "in all"),
+            [(each.node, f"{each.terms:,}", duration_text(each.active_ms)) for each in nodes],
+        )
+
+
+def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
+    from api.cli.source.rows import askers_text
+
+    for event in events:
+        offsets = str(event.from_offset)
+        if event.to_offset != event.from_offset:
+            offsets += f"-{event.to_offset}"
+        outside = not (event.cause is None or event.from_offset <= event.cause <= event.to_offset)
+        because = f" (because of {event.cause})" if outside else ""
+        by = "" if event.principal is None else f"  by {event.principal}"
+        # The text of a fencing already has its reason.
+        is_new = event.reason is not None and event.reason not in event.text
+        reason = f"{'' if by else ' '} ({event.reason})" if is_new else ""
+        asked = askers_text(event.asked or (), event.principal)
+        print_hanging(
+            f"{time_text(event.time)} {offsets:>13}  {_named(event)}{because}{by}{reason}"
+            f"{asked and f'  {asked}'}"
+        )
+        if verbose:
+            client = () if event.client is None else (f"client {event.client}",)
+            for line in (*client, *event.objects):
+                print_line(f"{'':>40}{line}")
+
+
+def _named(event: "TimelineEvent") -> str:
+    """Return the text of an event; it names the partitions if they are few."""
+    if event.kind not in ("brokers", "partitions") or len(event.objects) > _NAMED_MAX + 1:
+        return event.text
+    names = ", ".join([name for name in event.objects if name.startswith("partition:")])
+    if not names or len(event.objects) - (event.kind == "brokers") > _NAMED_MAX:
+        return event.text
+    return f"{names}: {event.text}" if event.kind == "partitions" else f"{event.text} ({names})"
+
+
+@command()
+@reads_only
+def outages(
+    log: LogOrServer,
+    from_: From = "start",
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            metavar="POINT",
+            help="Last, inclusive; by default the end, and with --server now.",
+        ),
+    ] = None,
+    broker: Annotated[
+        int | None,
+        Option("--broker", metavar="N", help="Only this broker, and partitions waiting for it."),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        Option("--topic", metavar="TOPIC", help="Only this topic: its name, a pattern, or @ID."),
+    ] = None,
+    objects: Annotated[
+        list[str] | None,
+        Option(
+            "--object",
+            metavar="OBJECT",
+            help="Only this partition or broker: its name, or a pattern such as "
+            "partition:orders*/0; "
+            "repeatable.",
+        ),
+    ] = None,
+    assume: Annotated[
+        str | None,
+        Option(metavar=f"{_MIN_ISR}=N", help="Value for topics for which the log has none."),
+    ] = None,
+    verbose: Annotated[
+        bool, Option("--verbose", help="A line per partition, also if many went down together.")
+    ] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show the partitions and brokers that were down, longest first, with times and causes."""
+    from api.questions.objects import joined
+    from api.questions.outages import OUTAGES, ShowOutages
+
+    until = to or ("end" if log.server is None else "now")
+    request = ShowOutages(
+        first=log.point(from_),
+        until=absolute_point(until),
+        broker=broker,
+        topic=topic,
+        objects=tuple(objects or ()),
+        min_insync_replicas=None if assume is None else _assumed(assume),
+    )
+    told = log.ask(OUTAGES, request, at=until)
+    if json:
+        print_json_pieces(told.items, lambda: place_of(told.about()))
+    else:
+        found = joined(told.items)
+        about = told.about()
+        _print(found, about, verbose)
+        print_remark(about)
+
+
+@command()
+@reads_only
+def why(
+    log: LogOrServer,
+    object_: ObjectText,
+    at: At = "end",
+    json: Json = False,
+    show_secrets: ShowSecrets = False,
+    server: Server = None,
+) -> None:
+    """Show the records that led to a value, such as that of partition:T/0#leader."""
+    from api.cli.source.rows import askers_text
+    from api.questions.why import WHY, AskWhy
+
+    told = log.ask(WHY, AskWhy(object=object_, show_secrets=show_secrets), at=at)
+    about = told.about()
+    if json:
+        print_json(place_of(about), told.answer)
+        return
+    found = told.answer
+    print_line(f"{found.object}#{found.field} is {value_text(found.value)} at {about.as_of}")
+    for remark in found.notes:
+        print_line(f"  {remark}")
+    if found.chain:
+        print_line()
+    for link in found.chain:
+        by = "" if link.principal is None else f"  by {link.principal}"
+        asked = askers_text((link.asked,) if link.asked else (), link.principal)
+        print_line(
+            f"{link.offset:>8} {time_text(link.time)} {link.type}{by}{asked and f'  {asked}'}"
+        )
+        print_line(f"{'':>10}{link.text}")
+    print_remark(about)
+
+
+def _assumed(text: str) -> int:
+    name, _, value = text.partition("=")
+    if name != _MIN_ISR or not value.isdecimal():
+        raise bad_parameter(f"write {_MIN_ISR}=N", param_hint="--assume")
+    return int(value)
+
+
+def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
+    intervals = found["intervals"]
+    until = f"up to offset {about.as_of}" if about.as_of >= 0 else "before the first record"
+    print_line(f"{count_text(len(intervals), 'outage')} {until}")
+    for kind, total in found["totals"].items():
+        if total["intervals"]:
+            lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""
+            lasted = _sum_text(kind, total["duration_ms"])
+            print_line(f"  {kind}: {total['intervals']:,}, {lasted} in all{lasting}")
+    used = found["min_insync_replicas"]
+    if used["known_topics"] or used["unknown_topics"]:
+        print_line(_min_isr_text(used))
+    if not intervals:
+        return
+    print_line()
+    print_table(
+        ("lasted", "kind", "object", "from", "", "to", "", "cause"),
+        [_row(group) for group in ([[i] for i in intervals] if verbose else _grouped(intervals))],
+    )
+    _print_sums("topic", _OF_PARTITIONS, intervals)
+    _print_sums("broker", {"fenced", "shutting_down"}, intervals)
+
+
+def _min_isr_text(used: dict[str, Any]) -> str:
+    unknown = used["unknown_topics"]
+    if not unknown:
+        return f"  {_MIN_ISR} of every topic is in the log"
+    topics = count_text(unknown, "topic")
+    if used["assumed"] is None:
+        return f"  {_MIN_ISR} of {topics} is not in the log: unknown; see --assume"
+    return f"  {_MIN_ISR} of {topics} is not in the log: {used['assumed']} was assumed"
+
+
+def _grouped(intervals: list[Interval]) -> Iterable[list[Interval]]:
+    """Group outages with the same kind, cause, start and end."""
+    groups: dict[tuple[Any, ...], list[Interval]] = {}
+    for it in intervals:
+        cause = it["cause"] and it["cause"]["offset"]
+        key = (it["kind"], cause, it["from_time"], it["to_time"], it["topic_id"] is None)
+        groups.setdefault(key, []).append(it)
+    return groups.values()
+
+
+def _row(group: list[Interval]) -> tuple[object, ...]:
+    from records.text import duration_text
+
+    first = group[0]
+    cause = first["cause"]
+    began = [it["from_offset"] for it in group]
+    ended = [it["to_offset"] for it in group]
+    return (
+        duration_text(first["duration_ms"]),
+        first["kind"],
+        first["object"] if len(group) == 1 else f"{len(group):,} partitions",
+        "before the kept history" if first["from_time"] is None else time_text(first["from_time"]),
+        "" if first["from_time"] is None else min(began),
+        "it lasts" if first["to_time"] is None else time_text(first["to_time"]),
+        "" if first["to_time"] is None else max(ended),
+        "before the kept history" if cause is None else f"{cause['offset']}: {cause['text']}",
+    )
+
+
+def _sum_text(kind: str, duration_ms: int) -> str:
+    """Return the sum of the durations of outages.
+
+    Those of partitions overlap: 50 partitions that were down for an hour were not down for two
+    days, but for 50 partition-hours.
+    """
+    from records.text import duration_text
+
+    if kind not in _OF_PARTITIONS:
+        return duration_text(duration_ms)
+    for size_ms, unit in ((3_600_000, "hours"), (60_000, "minutes")):
+        if duration_ms >= size_ms:
+            return f"{duration_ms / size_ms:,.1f} partition-{unit}"
+    return f"{duration_ms / 1_000:.1f} partition-seconds"
+
+
+def _print_sums(what: str, kinds: Collection[str], intervals: list[Interval]) -> None:
+    """Print the number and total duration of outages of some kinds, per topic or broker."""
+    sums: dict[tuple[str, str], list[Interval]] = {}
+    for it in intervals:
+        if it["kind"] in kinds:
+            name = it["object"].partition(":")[2]
+            name = name.rpartition("/")[0] if what == "topic" else name
+            sums.setdefault((name, it["kind"]), []).append(it)
+    if not sums:
+        return
+    print_line()
+    rows = [(sum(it["duration_ms"] for it in of), *key, len(of)) for key, of in sums.items()]
+    rows.sort(key=lambda row: (-row[0], row[1], row[2]))
+    print_table(
+        (what, "kind", "times", "in all"),
+        [(name, kind, f"{times:,}", _sum_text(kind, ms)) for ms, name, kind, times in rows],
+    )

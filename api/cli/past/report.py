@@ -1,0 +1,105 @@
+"""The `report` command: writes an HTML file about a range of the log."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.quick import command
+from api.cli.source.arguments import From, Json, LogOrServer, Server, To
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import Source
+from api.cli.terminal.errors import reads_only
+from api.cli.terminal.output import count_text, note, print_json, print_line
+
+if TYPE_CHECKING:
+    from api.questions.report import ReportPiece
+    from api.report.page import PageCommand
+
+
+def _html_path(text: str) -> Path:
+    if not text.endswith((".html", ".htm")):
+        raise bad_parameter(f"{text!r} is not the name of an HTML file")
+    return Path(text)
+
+
+@command()
+@reads_only
+def report(
+    log: LogOrServer,
+    file: Annotated[
+        Path,
+        Argument(
+            metavar="FILE.html",
+            help="File to write; an existing file is replaced.",
+            show_default=False,
+            parser=_html_path,
+        ),
+    ],
+    from_: From = "start",
+    to: To = "end",
+    mask_hosts: Annotated[
+        bool, Option("--mask-hosts", help="Replace names of hosts and addresses.")
+    ] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Write one HTML file that shows what happened between two points, without secrets."""
+    from api.documents.reports import Written
+    from api.questions.report import REPORT, ShowReport
+    from api.report.page import report_page
+
+    request = ShowReport(first=log.point(from_), mask_hosts=mask_hosts)
+    told = log.ask(REPORT, request, at=to)
+    pieces: list[ReportPiece] = list(told.items)
+    about = told.about()
+    packed = b"".join(piece.content for piece in pieces)
+    page = report_page(packed, _command(log, hides_place=mask_hosts))
+    _write(file, page)
+    first = pieces[0]
+    written = Written(
+        file=str(file),
+        records=first.records,
+        changes=first.changes,
+        opens=first.opens,
+        narrowed=first.narrowed,
+    )
+    if json:
+        print_json(place_of(about), written)
+        return
+    if first.narrowed:
+        note("the whole range is too large for one file: it was narrowed")
+    print_line(
+        f"{file}: {count_text(first.changes, 'change')} of offsets {first.first} to {first.last}"
+    )
+
+
+def _command(log: Source, *, hides_place: bool) -> "PageCommand":
+    import shlex
+
+    from api.report.page import PageCommand
+
+    if log.server is not None:
+        name, where = log.server, f"--server {shlex.quote(log.server)}"
+    else:
+        name, where = Path(str(log.log)).resolve().name, shlex.quote(str(log.log))
+    if hides_place:
+        # A path may name a person, a URL a host.
+        name, where = "report", "LOG"
+    return PageCommand(name=name, where=where, masked=hides_place)
+
+
+def _write(file: Path, page: str) -> None:
+    """Write a file completely or not at all."""
+    part = file.with_name(file.name + ".part")
+    try:
+        part.write_text(page, encoding="utf-8")
+        os.replace(part, file)
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError):
+            # Writing and closing do not know the file's name.
+            error.filename = str(file)
+        raise

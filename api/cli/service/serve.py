@@ -1,0 +1,288 @@
+"""The `serve` command: runs a service."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.app import app
+from api.cli.options.authorizer_options import (
+    ALLOW_ALL_NAME,
+    AuthorizerName,
+    ServerConfigs,
+    SuperUsers,
+    authorizer_of,
+    server_configs,
+)
+from api.cli.options.listener_options import AllowRemote, StrictModes
+from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
+from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
+from api.cli.options.parameters import Option, bad_parameter
+from api.cli.options.secret_input import read_secret
+from api.cli.options.security_options import (
+    CaFile,
+    CertificateFile,
+    ClientCertificate,
+    ClientCertificates,
+    KeyFile,
+    Mechanisms,
+    PrincipalRules,
+    SecretKeyFile,
+    listener_addresses,
+    security_options,
+    tls_files,
+    with_session_limit,
+)
+from api.cli.options.server_configs import CONFIG_POLICY, SERVE, TOPIC_POLICY
+from api.cli.service.policies import policy_of
+from api.cli.source.arguments import Json, Log
+from api.cli.terminal.output import print_json_line, print_line
+from api.cli.terminal.progress_bar import progress
+
+if TYPE_CHECKING:
+    from api.running import Ready
+
+_DEFAULT_KAFKA = ["127.0.0.1:9092"]
+# Replayed in about two seconds at the next start.
+_SNAPSHOT_EVERY = 100_000
+_SNAPSHOT_KEEP = 10
+# That of `HttpOptions`, which is imported only when it is used.
+_HTTP_CONNECTIONS = 1_200
+
+_Kafka = Annotated[
+    list[str],
+    Option(
+        "--kafka",
+        metavar="ADDRESS",
+        help="Listener for Kafka clients: [NAME=][PROTOCOL://][HOST]:PORT with "
+        "plaintext (the default), ssl, sasl_plaintext or sasl_ssl; port 0 means "
+        "any free port; repeatable.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_Socket = Annotated[
+    str | None,
+    Option(
+        "--socket",
+        metavar="ADDRESS",
+        help="Socket for appends: [PROTOCOL://][HOST]:PORT as for --kafka, or "
+        "unix:PATH; default: none.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_Http = Annotated[
+    str | None,
+    Option(
+        "--http",
+        metavar="ADDRESS",
+        help="HTTP listener: HOST:PORT, https://HOST:PORT or unix:PATH; default: none.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_HttpTokens = Annotated[
+    Path | None,
+    Option(
+        "--http-tokens",
+        metavar="FILE",
+        help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
+        rich_help_panel=SECURITY,
+    ),
+]
+_HttpConnections = Annotated[
+    int,
+    Option(
+        "--http-connections",
+        metavar="N",
+        help="Maximum number of HTTP connections, including event streams.",
+        min=1,
+        rich_help_panel=LISTENERS,
+    ),
+]
+_SessionTimeoutMs = Annotated[
+    int,
+    Option(
+        help="Time without heartbeats after which a broker is fenced.",
+        min=1,
+        rich_help_panel=BROKERS,
+        metavar="MS",
+    ),
+]
+_RetryMs = Annotated[
+    int,
+    Option(
+        help="Delay before an operation that failed on a broker is retried.",
+        min=1,
+        rich_help_panel=BROKERS,
+        metavar="MS",
+    ),
+]
+_SnapshotEvery = Annotated[
+    int,
+    Option(
+        "--snapshot-every",
+        metavar="N",
+        help="Records between two snapshots; 0: none.",
+        min=0,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_SnapshotKeep = Annotated[
+    int,
+    Option(
+        "--snapshot-keep",
+        metavar="N",
+        help="Keep only the newest N of the snapshots that it makes; 0: all.",
+        min=0,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_SqlHistory = Annotated[
+    str | None,
+    Option(
+        "--sql-history",
+        metavar="URL",
+        help="Keep the history in this database; default: LOG/history.db.",
+        show_default=False,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_Archive = Annotated[
+    str | None,
+    Option(
+        "--archive",
+        metavar="DEST",
+        help="Copy sealed segments there: a directory, or s3://bucket/prefix.",
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_Retain = Annotated[
+    str | None,
+    Option(
+        "--retain",
+        metavar="AGE",
+        help="Drop archived history that is older, such as 30d; default: keep all.",
+        show_default=False,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_UpkeepEveryS = Annotated[
+    int,
+    Option(
+        "--upkeep-every-s",
+        metavar="S",
+        help="Seconds between two runs of --archive and --retain.",
+        min=1,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+
+
+@app.command()
+def serve(
+    log: Log,
+    kafka: _Kafka = _DEFAULT_KAFKA,
+    socket: _Socket = None,
+    http: _Http = None,
+    http_tokens: _HttpTokens = None,
+    http_connections: _HttpConnections = _HTTP_CONNECTIONS,
+    allow_remote: AllowRemote = False,
+    strict_modes: StrictModes = False,
+    session_timeout_ms: _SessionTimeoutMs = 9_000,
+    retry_ms: _RetryMs = 1_000,
+    snapshot_every: _SnapshotEvery = _SNAPSHOT_EVERY,
+    snapshot_keep: _SnapshotKeep = _SNAPSHOT_KEEP,
+    sql_history: _SqlHistory = None,
+    archive: _Archive = None,
+    retain: _Retain = None,
+    upkeep_every_s: _UpkeepEveryS = 600,
+    certificate_file: CertificateFile = None,
+    key_file: KeyFile = None,
+    ca_file: CaFile = None,
+    client_auth: ClientCertificates = ClientCertificate.NONE,
+    principal_rules: PrincipalRules = "",
+    mechanism: Mechanisms = None,
+    config: ServerConfigs = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    secret_key_file: SecretKeyFile = None,
+    authorizer: AuthorizerName = ALLOW_ALL_NAME,
+    super_user: SuperUsers = None,
+    json: Json = False,
+) -> None:
+    """Run the service: write a log and answer over the network, until SIGTERM."""
+    import asyncio
+    from contextlib import ExitStack
+
+    from api.http.options import HttpOptions
+    from api.running import ServeOptions, serve_until_stopped
+    from api.socket.options import parse_socket
+    from api.upkeep.upkeep import UpkeepOptions
+    from controller.decisions.context import Settings
+    from controller.decisions.tokens import SECRET_KEY
+    from metadata_log.writer.cut_off_log import seen_end
+    from replay.time_travel.points import age_in
+
+    if http_tokens is not None and http is None:
+        raise bad_parameter("there is no --http that needs them", param_hint="--http-tokens")
+    if archive == "":
+        raise bad_parameter(
+            "the path is empty; write . for the working directory", param_hint="--archive"
+        )
+    if retain is not None and age_in(retain) is None:
+        raise bad_parameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
+    use_log_format(log_format)
+    security = security_options(
+        tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
+    )
+    listeners = listener_addresses(kafka, security, allow_remote=allow_remote)
+    configs = server_configs(SERVE, config, authorizer, super_user)
+    security = with_session_limit(security, configs)
+    if secret_key_file is not None:
+        configs[SECRET_KEY] = read_secret(
+            secret_key_file, option="--secret-key-file", prompt=SECRET_KEY
+        )
+    options = ServeOptions(
+        log=log,
+        kafka=listeners,
+        security=security,
+        socket=None if socket is None else parse_socket(socket, security),
+        http=None
+        if http is None
+        else HttpOptions.parse(http, http_tokens, security, connections_max=http_connections),
+        strict_modes=strict_modes,
+        retry_ms=retry_ms,
+        snapshot_every=snapshot_every,
+        snapshot_keep=snapshot_keep,
+        sql_history=sql_history,
+        upkeep=UpkeepOptions(archive=archive, retain=retain, every_s=upkeep_every_s),
+        settings=Settings(
+            session_timeout_ms=session_timeout_ms,
+            static_configs=configs,
+            authorizer=authorizer_of(authorizer, configs),
+            topic_policy=policy_of(configs, TOPIC_POLICY),
+            config_policy=policy_of(configs, CONFIG_POLICY),
+        ),
+    )
+
+    log_end = seen_end(log).mark.end_offset
+    loading = ExitStack()
+
+    def ready(running: "Ready") -> None:
+        loading.close()
+        if json:
+            print_json_line(running)
+        else:
+            print_line(_ready_text(running))
+        sys.stdout.flush()
+
+    with loading:
+        loaded = loading.enter_context(progress("loading", 0, log_end))
+        asyncio.run(serve_until_stopped(options, ready, loaded))
+
+
+def _ready_text(running: "Ready") -> str:
+    socket = f", socket {running.socket}" if running.socket else ""
+    web = f", http {running.http}" if running.http else ""
+    listeners = ", ".join(running.listeners or (running.kafka,))
+    return (
+        f"serving {running.log}: kafka {listeners}{socket}{web}, "
+        f"leader epoch {running.leader_epoch}, log end {running.log_end}"
+    )

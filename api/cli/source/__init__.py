@@ -1,0 +1,1 @@
+"""What a command asks: a log or a service."""

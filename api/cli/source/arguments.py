@@ -1,0 +1,86 @@
+"""Arguments and options shared by several commands, so that the spelling is the same everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+from api.cli.options.parameters import Argument, Option
+from api.cli.source.source import Source, log_path, log_place, server_url
+
+OFFSET_MAX = 2**63 - 1
+"""Largest offset that a record can have."""
+
+
+Log = Annotated[
+    Path,
+    Argument(
+        metavar="LOG",
+        help="Log directory; else METALOG_LOG.",
+        show_default=False,
+        parser=log_path,
+    ),
+]
+
+LogPlace = Annotated[
+    str,
+    Argument(
+        metavar="LOG",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; else METALOG_LOG.",
+        show_default=False,
+        parser=log_place,
+    ),
+]
+
+LogOrServer = Annotated[
+    Source,
+    Argument(
+        metavar="LOG",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; else "
+        "METALOG_LOG. Left out with --server.",
+        show_default=False,
+        parser=Source.parse,
+    ),
+]
+
+Server = Annotated[
+    str | None,
+    Option(
+        "--server",
+        metavar="URL",
+        help="A running service to ask instead, such as kafka://HOST:PORT; else METALOG_SERVER.",
+        parser=server_url,
+    ),
+]
+"""What the command line does with it is in `typer_app`: the verb finds it in its `LogOrServer`."""
+
+Json = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
+
+At = Annotated[
+    str,
+    Option(
+        "--at",
+        metavar="POINT",
+        help="Offset, `start`, `end`, `now`, RFC 3339 time, age such as 10m, 1h30m, 7d or 1w, or "
+        "counted back from the end: end-2h, end-100.",
+    ),
+]
+
+From = Annotated[str, Option("--from", metavar="POINT", help="First, inclusive.")]
+
+To = Annotated[str, Option("--to", metavar="POINT", help="Last, inclusive.")]
+
+ShowSecrets = Annotated[bool, Option("--show-secrets", help="Print secrets instead of (redacted).")]
+
+ShowAsked = Annotated[
+    bool,
+    Option("--asked", help="Also print the request, with the first record of each decision."),
+]
+
+ObjectText = Annotated[
+    str,
+    Argument(
+        metavar="OBJECT",
+        help="Such as topic:orders, partition:@ID/0#leader, config:topic/orders, broker:1; a # "
+        "inside a name is %23.",
+        show_default=False,
+    ),
+]

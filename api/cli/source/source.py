@@ -1,0 +1,294 @@
+"""Asks questions: of a log directory, at any point and without a lock, or of a running service."""
+
+import datetime
+import time
+from collections.abc import Awaitable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from api.cli.options.keep_going import KEEP_GOING
+from api.cli.options.parameters import bad_parameter
+from api.cli.options.snapshot_database import DATABASE
+from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
+from api.cli.terminal.output import note
+
+if TYPE_CHECKING:
+    from api.documents.logs import Known
+    from api.questions.past import Past
+    from api.questions.question import Computed, Question
+    from api.requests.wire_requests import AnswerPage
+    from replay.about import About
+
+T = TypeVar("T")
+
+# Some ages reach back before all times that can be written.
+_FIRST_TIME = "0001-01-01T00:00:00Z"
+
+
+SERVER_MARK = "server:"
+"""Stands before the URL of a service where it takes the place of LOG (see `typer_app`)."""
+
+
+def log_place(text: str) -> str:
+    """Parse a path or URL; reject an empty text, such as from an unset shell variable."""
+    if not text:
+        raise bad_parameter("the path is empty; write . for the working directory")
+    return text
+
+
+def server_url(text: str) -> str:
+    """Check the URL of a service, before a command begins."""
+    from api.clients.connecting import check_url
+    from records.errors import RequestError
+
+    try:
+        check_url(text)
+    except RequestError as error:
+        raise bad_parameter(str(error), param_hint="--server") from error
+    return text
+
+
+def log_path(text: str) -> Path:
+    """Parse the path of a log directory; reject a URL."""
+    if "://" in log_place(text):
+        raise bad_parameter(
+            f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "
+            "archive or backup"
+        )
+    return Path(text)
+
+
+def kafka_path(text: str) -> Path:
+    """Parse the path of Kafka's own files; reject a URL."""
+    if "://" in log_place(text):
+        raise bad_parameter(f"Kafka's files are read from a directory; copy those of {text} to one")
+    return Path(text)
+
+
+class Source(NamedTuple):
+    """The source of answers: a log directory, an archive's URL, or a running service."""
+
+    log: Path | str | None = None
+    server: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Source":
+        """Parse a path, the URL of an archive, or the URL of a service marked by `SERVER_MARK`."""
+        if text.startswith(SERVER_MARK):
+            return cls(server=server_url(text.removeprefix(SERVER_MARK)))
+        return cls(log=log_place(text))
+
+    def place(self, verb: str) -> Path | str:
+        """Return the log's directory or URL, for a command that needs the log itself.
+
+        Raises:
+            typer.BadParameter: a service was named.
+        """
+        if self.log is None:
+            raise bad_parameter(f"{verb} needs a log; name LOG instead of --server")
+        return self.log
+
+    def ask(
+        self, question: "Question", request: Any, *, at: str = "end", within_s: float | None = None
+    ) -> "Computed":
+        """Ask a question of `api.questions`.
+
+        Args:
+            at: The offset or time that the answer is for. Convert offsets and times inside
+                `request` with `point` first.
+            within_s: Time limit of a service for each page, in seconds; None means the default.
+
+        Raises:
+            RequestError: an object or the point does not exist; or there is no log.
+            UnavailableError: the service or the snapshot database does not answer.
+            CorruptLogError: the log is damaged.
+        """
+        if self.server is not None:
+            if DATABASE.get() is not None:
+                raise bad_parameter("--database needs a log; name LOG instead of --server")
+            if KEEP_GOING.get():
+                raise bad_parameter("--keep-going needs a log; a service's own has no mirror")
+            return _ask_server(self.server, question, request, self.point(at), within_s)
+        return self._ask_log(question, request, at)
+
+    def point(self, text: str) -> str:
+        """Return a point in the form to send to the source.
+
+        For a service, whose clock and time zone may differ from ours, the point is made absolute;
+        for a log it is unchanged.
+        """
+        return text if self.server is None else _absolute(text)
+
+    def end(self) -> "About":
+        """Return the position of the log's end.
+
+        Raises:
+            UnavailableError: no service answers.
+            CorruptLogError: the log is damaged.
+        """
+        from msgspec import UNSET
+        from msgspec.structs import replace
+
+        from metadata_log.reader.log_reader import LogReader
+
+        if self.server is not None:
+            from api.questions.descriptions import FEATURES
+            from controller.descriptions.queries import DescribeFeatures
+
+            # The controller answers this from its state at once.
+            about = self.ask(FEATURES, DescribeFeatures()).about()
+            return replace(about, as_of_timestamp=UNSET)
+        from api.questions.past import Past
+
+        assert self.log is not None, "a log is read"
+        with LogReader.open(self.log) as reader:
+            return Past(reader).about(reader.end_offset - 1)
+
+    def _ask_log(self, question: "Question", request: Any, at: str) -> "Computed":
+        with self.past() as past:
+            return question.answered(past, past.offset(at), request)
+
+    @contextmanager
+    def past(self) -> "Iterator[Past]":
+        """Open the log for questions.
+
+        Raises:
+            RequestError: there is no log.
+            CorruptLogError: the log is damaged.
+        """
+        from api.cli.options.snapshot_database import named_timeline
+        from api.cli.source.opened_log import offset_of
+        from api.cli.terminal.progress_bar import progress
+        from api.questions.past import Past
+        from metadata_log.reader.log_reader import LogReader
+
+        assert self.log is not None, "a log is read"
+        with LogReader.open(self.log) as reader:
+            timeline = named_timeline(reader)
+            yield Past(
+                reader,
+                resolve=offset_of,
+                progress=progress,
+                timeline=timeline,
+                keep_going=KEEP_GOING.get(),
+            )
+
+
+def print_end(about: "About", *, json: bool) -> None:
+    """Print the last line of a stream under --verbose: its position in the log."""
+    from api.cli.source.image_view import position_text
+    from api.cli.source.opened_log import place_of
+    from api.cli.terminal.output import print_json_line, print_line
+    from api.documents.logs import End
+
+    if json:
+        print_json_line(End(end=place_of(about)))
+    else:
+        print_line(position_text(about))
+        print_remark(about)
+
+
+def print_remark(about: "About | Known") -> None:
+    """If output is text, print which parts an answer lacks; see `image_view.print_remark`."""
+    from api.cli.source.image_view import print_remark as print_
+
+    print_(about)
+
+
+def _absolute(point: str) -> str:
+    """Return a point in absolute form: ages and local times become times in UTC."""
+    from replay.time_travel.points import is_zoneless
+
+    if is_zoneless(point):
+        zone = ZONE.get()
+        ASSUMED_ZONE.set(zone)
+        note(f"{point} has no time zone and was read as {zone}; see --time-zone")
+    return absolute_point(point)
+
+
+def absolute_point(point: str) -> str:
+    """Return a point in a form that means the same on every clock and in every time zone.
+
+    Raises:
+        MalformedPointError: the text is not a point.
+    """
+    from replay.time_travel.points import age_in, check_point_form, is_zoneless
+
+    check_point_form(point)
+    if is_zoneless(point):
+        zone = zone_of(ZONE.get())
+        return datetime.datetime.fromisoformat(point).replace(tzinfo=zone).isoformat()
+    age_ms = 0 if point == "now" else age_in(point)
+    if age_ms is None:
+        return point
+    then_ms = time.time_ns() // 1_000_000 - age_ms
+    try:
+        then = datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(
+            milliseconds=then_ms
+        )
+    except OverflowError:
+        return _FIRST_TIME
+    return then.isoformat(timespec="milliseconds")
+
+
+def _ask_server(
+    server: str, question: "Question", request: Any, at: str, within_s: float | None
+) -> "Computed":
+    from api.questions.question import Computed
+
+    pages = _pages(server, question.name, request, at, within_s)
+    first = next(pages)
+    if question.item is None:
+        pages.close()
+        return Computed(answer=first.response, about=lambda: _about(server, first))
+    last = first
+
+    def items() -> Iterator[Any]:
+        nonlocal last
+        yield from first.response
+        for last in pages:
+            yield from last.response
+
+    return Computed(items=items(), about=lambda: _about(server, last))
+
+
+def _pages(
+    server: str, question: str, request: Any, at: str, within_s: float | None
+) -> "Generator[AnswerPage, None, None]":
+    """Yield the pages of an answer on demand."""
+    import asyncio
+
+    from api.clients.connecting import connect
+    from records.errors import UnavailableError
+
+    async def within(answer: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(within_s):
+                return await answer
+        except TimeoutError as error:
+            raise UnavailableError(f"{server}: no answer in time; try again") from error
+
+    with asyncio.Runner() as runner:
+        client = runner.run(within(connect(server)))
+        try:
+            cursor = b""
+            while True:
+                page = runner.run(within(client.page(question, request, at=at, cursor=cursor)))
+                yield page
+                cursor = page.cursor
+                if not cursor:
+                    return
+        finally:
+            runner.run(client.close())
+
+
+def _about(server: str, page: "AnswerPage") -> "About":
+    from records.errors import RequestError
+
+    if page.about is None:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"{server} runs a release that does not say where its answers stand",
+        )
+    return page.about
