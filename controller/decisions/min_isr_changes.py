@@ -83,6 +83,14 @@ def cleared_elrs(context: Context, changes: Iterable[ConfigRecord]) -> list[Reco
     ]
 
 
+def cleared_by_move(context: Context, topics: Iterable[Topic]) -> Iterator[Record]:
+    """Yield the records that clear the ELRs of topics that inherit another minimum once moved."""
+    image = context.image
+    for topic in topics if context.elr_enabled else ():
+        if image.config_value(TOPIC, image.full_name(topic), MIN_ISR) is None:
+            yield from _cleared_topic(image, topic)
+
+
 def _cleared(image: MetadataImage, resource_type: int, name: str) -> Iterator[Record]:
     if resource_type == BROKER:
         yield ClearElrRecord(topic_name="")  # of all topics
@@ -107,7 +115,7 @@ def _inheriting(image: MetadataImage, namespace: str) -> Iterator[Topic]:
 
 
 def _cleared_topic(image: MetadataImage, topic: Topic) -> Iterator[PartitionChangeRecord]:
-    """Yield the records of a topic in a namespace, which ClearElrRecord, Kafka's, cannot name."""
+    """Yield the records of a topic whose name ClearElrRecord, Kafka's, cannot hold or changes."""
     for partition in image.partitions(topic.topic_id):
         if partition.eligible_leader_replicas or partition.last_known_elr:
             yield PartitionChangeRecord(

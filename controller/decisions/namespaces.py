@@ -25,6 +25,7 @@ from controller.decisions.lookup import (
     find_topic,
     namespace_of,
 )
+from controller.decisions.min_isr_changes import cleared_by_move
 from controller.decisions.move_effects import MoveEffects, move_effects
 from controller.decisions.names import (
     TIER_SEPARATOR,
@@ -35,6 +36,7 @@ from controller.decisions.names import (
 )
 from controller.decisions.request import Request
 from controller.decisions.subscriptions import Subscription, SubscriptionMatcher
+from controller.decisions.topic_configs import MIN_ISR
 from controller.results.refusals import (
     invalid_namespace,
     invalid_topic_name,
@@ -254,9 +256,11 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
         count = len(image.partitions(topic.topic_id))
         records.move(request.to_namespace, moved_from=request.from_namespace, partitions=count)
         records.add(MoveTopicRecord(topic_id=topic.topic_id, namespace_id=target, name=topic.name))
+    effects = move_effects(context, topics, request.from_namespace, request.to_namespace)
+    if any(shift.name == MIN_ISR for shift in effects.configs or ()):
+        records.add(*cleared_by_move(context, topics))
     result = NamespaceResult(
-        topics=tuple([image.full_name(topic) for topic in topics]),
-        effects=move_effects(context, topics, request.from_namespace, request.to_namespace),
+        topics=tuple([image.full_name(topic) for topic in topics]), effects=effects
     )
     return records.result(result, validate_only=request.validate_only)
 

@@ -20,10 +20,16 @@ from controller.decisions.features import (
     update_features,
 )
 from controller.decisions.levels import ELR_FEATURE, METADATA_VERSION_NEWEST
-from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.namespaces import (
+    CreateNamespace,
+    MoveTopics,
+    create_namespace,
+    move_topics,
+)
 from records.base import Record
 from records.configs import ConfigRecord, FeatureLevelRecord
 from records.partitions import ClearElrRecord, PartitionChangeRecord
+from records.topics import MoveTopicRecord
 from replay.image.configs import BROKER, NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster
 
@@ -127,6 +133,30 @@ def test_while_elr_is_on_no_broker_has_a_minimum_of_its_own_and_the_cluster_keep
     assert _set(cluster, BROKER, "1", "2") == "NONE"
     assert _set(cluster, BROKER, "", None) == "NONE"
     assert cluster.records == (_config(BROKER, "", None),)
+
+
+@pytest.mark.parametrize(
+    ("topic", "source", "minimum", "is_cleared"),
+    [
+        ("inherits", "org:apache", "1", True),
+        ("inherits", "org:apache", "2", False),
+        ("inherits", "org:apache", None, False),
+        ("own", "org:apache", "1", False),
+        ("plain", "", "1", True),
+    ],
+)
+def test_a_move_to_another_minimum_clears_the_elr_of_those_that_inherit_it(
+    cluster: Cluster, topic: str, source: str, minimum: str | None, is_cleared: bool
+) -> None:
+    if minimum is not None:
+        _set(cluster, NAMESPACE, "com", minimum)
+    before = _eligible(cluster)
+    assert topic in before
+    move = MoveTopics(from_namespace=source, to_namespace="com", topic=topic)
+    cluster.do(move_topics, move)
+    assert _eligible(cluster) == (before - {topic} if is_cleared else before)
+    assert isinstance(cluster.records[0], MoveTopicRecord)
+    assert len(cluster.records) == 1 + is_cleared
 
 
 @pytest.mark.parametrize(
