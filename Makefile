@@ -37,7 +37,7 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	@touch $@
 
 heavy: .venv/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples
-	SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
+	METALOG_REQUIRE_CLIENTS=1 SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
 	$(BIN)/python -m benchmarks $(ARGS)

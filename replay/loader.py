@@ -259,6 +259,10 @@ def check_point(source: BatchSource, at: int | None) -> int:
     """
     if at is None:
         return source.end_offset
+    if not isinstance(at, int):
+        raise RequestError(
+            "INVALID_REQUEST", f"{at!r} is not an offset; `resolve_point` finds that of a point"
+        )
     if at < source.history_start - 1:
         raise UnknownHistoryError(
             f"offset {at} is unknown: history starts at {source.history_start}"

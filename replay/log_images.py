@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from metadata_log.format.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
-from replay.loader import BatchSource, images, load_image
+from replay.loader import BatchSource, check_point, images, load_image
 from replay.snapshot.ports import SNAPSHOTS_NAME, LazySnapshots, ReadableTopics, Snapshots
 from replay.time_travel.contradictions import explained
 from replay.time_travel.past_topics import PastTopics
@@ -66,9 +66,10 @@ class LogImages:
 
         Raises:
             UnknownHistoryError: `at` is before the kept history.
-            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
+            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end; INVALID_REQUEST: no offset.
             CorruptLogError: a record contradicts the state before it; names the offset.
         """
+        check_point(self.source, at)
         if start is None:
             start = self.newest_snapshot(at)
         with explained(self.source):

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from api import LocalAdmin, ServeOptions, Service, serving
+from api.cli.main import run
 from controller import AddNote, Caller
 from metadata_log import LogReader, MirrorBuilder, create_log
+from metadata_log.format.batch import NewBatch
 from metadata_log.writer.log import MetadataLog
 from records import RequestError
+from replay.time_travel.objects import parse_object
+from replay.timeline import Timeline
 
 CLUSTER = "a-cluster"
 
@@ -78,3 +82,33 @@ async def test_path_may_be_a_string(use: Callable[[str], Any], tmp_path: Path) -
     path = str(tmp_path / "log")
     create_log(path, CLUSTER)
     await use(path)
+
+
+@pytest.mark.parametrize("with_snapshot", [False, True])
+@pytest.mark.parametrize("point", ["end", "2026-01-01T08:00:00Z", 2.5])
+def test_point_that_is_no_offset_is_refused_by_name(
+    tmp_path: Path, point: Any, with_snapshot: bool
+) -> None:
+    create_log(tmp_path / "log", CLUSTER)
+    if with_snapshot:
+        assert run(["snapshot", "create", str(tmp_path / "log")]) == 0
+    with LogReader.open(tmp_path / "log") as reader:
+        timeline = Timeline.of(reader)
+        for question in (timeline.image, lambda at: timeline.why(parse_object("broker:1"), at)):
+            with pytest.raises(RequestError, match=f"{point!r} is not an offset"):
+                question(point)
+
+
+@pytest.mark.parametrize("records", [("x",), (None,), (1,)])
+async def test_batch_of_what_is_no_record_is_refused_by_its_type(
+    tmp_path: Path, records: Any
+) -> None:
+    create_log(tmp_path / "log", CLUSTER)
+    log = await MetadataLog.open(tmp_path / "log")
+    try:
+        name = type(records[0]).__name__
+        with pytest.raises(RequestError) as error:
+            await log.append(NewBatch(records=records))
+        assert str(error.value) == f"the batch cannot be encoded: {name} is not a record type"
+    finally:
+        await log.close()

@@ -330,9 +330,7 @@ class MetadataLog:
             timestamp = max(decided, self._last_timestamp)
             rows, rest = batch.placed(base, self.leader_epoch, timestamp)
         except (LookupError, TypeError, ValueError) as error:
-            raise RequestError(
-                "INVALID_RECORD", f"what was given is not a batch: {error!r}"
-            ) from error
+            raise RequestError("INVALID_RECORD", f"the batch cannot be encoded: {error}") from error
         place = self._writer.write(rows, base + len(batch.records), rest)
         self._last_timestamp = timestamp
         result = AppendResult(

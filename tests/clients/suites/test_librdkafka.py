@@ -42,6 +42,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def _suite() -> None:
     if not (SUITE / "installed").exists():
+        assert "METALOG_REQUIRE_CLIENTS" not in os.environ, "make .venv/suites/librdkafka/installed"
         pytest.skip("the suite is not installed: make .venv/suites/librdkafka/installed")
 
 
