@@ -14,8 +14,7 @@ from msgspec import UNSET, UnsetType
 from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.http.options import HttpOptions
-from api.kafka.listener import Listener
-from api.kafka.listeners import bind_all, start_listeners
+from api.kafka.listener import Listener, bind_all, start_listeners
 from api.security.listeners import LOCAL, OPEN, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.security.sasl import Authenticator

@@ -35,8 +35,7 @@ from api.kafka import apis
 from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Listener
-from api.kafka.listeners import start_listeners
+from api.kafka.listener import Listener, start_listeners
 from api.kafka.messages.brokers import Listener as RegisteredListener
 from api.kafka.messages.replicas import BrokerConfig
 from api.security.listeners import ListenerAddress

@@ -15,7 +15,6 @@ from api.broker.stale_folders import now_ms
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds
 from api.controller_server.broker_requests import BrokerRequests
 from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
-from api.controller_server.codes import with_codes
 from api.kafka import (
     apis,
     configs,
@@ -29,7 +28,7 @@ from api.kafka import (
 from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import is_own_question, is_question, opened, response_in_envelope
-from api.kafka.errors import code_for
+from api.kafka.errors import code_for, with_codes
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame, encode_body
 from api.kafka.large_requests import beside

@@ -3,7 +3,8 @@
 Source: Errors of Kafka 4.0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
+from typing import TypeVar
 
 from controller.decisions.outcome import Refusal
 from records.errors import (
@@ -105,6 +106,8 @@ NAMES = {code: name for name, code in CODES.items()}
 MAYBE_DONE = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR"})
 """Errors that leave open whether the request was carried out."""
 
+T = TypeVar("T")
+
 
 def code_of(name: str) -> int:
     """Return the code of an error name; UNKNOWN_SERVER_ERROR's code for names that Kafka lacks."""
@@ -160,3 +163,15 @@ def check(code: int, message: str | None) -> None:
         outcome = Outcome.UNKNOWN if name in MAYBE_DONE else Outcome.NOTHING
         text = message or f"the request was refused with {name}"
         raise RequestError(name, text, outcome=outcome)
+
+
+async def with_codes(answer: Awaitable[T]) -> T:
+    """Await an answer; convert errors to RequestError with a Kafka code."""
+    try:
+        return await answer
+    except RequestError:
+        raise
+    except MetadataLogError as error:
+        raise RequestError(
+            name_of(code_for(error)), str(error), outcome=error.outcome, done_to=error.done_to
+        ) from error

@@ -1,7 +1,9 @@
 """Answers questions to a running service, limited to the objects that the caller may see."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -15,11 +17,9 @@ from api.questions.rows import FollowRows, check_types, is_offset
 from api.questions.table import find_question, guard_of
 from api.questions.workers import Workers
 from api.requests.wire_requests import not_available
-from api.service.feed import Feed
+from api.service.feed import Feed, followed_rows
 from api.service.history import History
-from api.service.live_rows import live_rows
 from api.service.visible_pages import VisiblePages
-from api.service.waiters import Waiters
 from api.transport.shutdown import first_of
 from controller.asked.asked import BoundDecision
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
@@ -31,6 +31,7 @@ from controller.pipeline.log_port import ServedLog
 from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire
 from records.base import Uuid
+from records.errors import UnavailableError
 from replay.about import About
 from replay.image.provenance import Provenance
 
@@ -149,7 +150,7 @@ class Answers:
         if isinstance(request, FollowRows) and at == END and is_offset(request.first):
             check_types(request.types)
             await self.rows_come(request, caller)
-            if (rows := live_rows(self._feed(), request)) is not None:
+            if (rows := followed_rows(self._feed(), request)) is not None:
                 return Page(payload=rows, about=self._about_feed())
         shown = guard_of(question).shown
         if shown is None or access.allows_all:
@@ -282,3 +283,32 @@ def _with_provenance(
         partial(described, question), replace(context, caller=caller), request
     )
     return ControllerResult(response=(result.response, context.image.provenance))
+
+
+class Waiters:
+    """Limits how many questions wait for records at once: all together, and of one caller."""
+
+    def __init__(self, what: str) -> None:
+        """Start with no waiting question; `what` names them in errors."""
+        self._what = what
+        self._by_caller: Counter[tuple[str, str | None]] = Counter()
+
+    @contextmanager
+    def counted(self, caller: Caller, all_max: int, caller_max: int) -> Iterator[None]:
+        """Count one more waiting question for the `with` block.
+
+        Raises:
+            UnavailableError: too many are waiting, of this caller or together.
+        """
+        key = (caller.principal, caller.host)
+        if self._by_caller.total() >= all_max:
+            raise UnavailableError(f"{all_max} {self._what}; try again later")
+        if self._by_caller[key] >= caller_max:
+            raise UnavailableError(f"{caller_max} {self._what} for {caller.principal}; try later")
+        self._by_caller[key] += 1
+        try:
+            yield
+        finally:
+            self._by_caller[key] -= 1
+            if not self._by_caller[key]:
+                del self._by_caller[key]

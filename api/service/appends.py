@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from api.service.shielded import shielded
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import Caller
 from controller.controller import Controller
@@ -16,6 +16,8 @@ from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.writer.request_window import Committed, is_repeatable
 from records.envelope import Origin
 from records.errors import RequestError
+
+T = TypeVar("T")
 
 
 class Appends:
@@ -157,3 +159,17 @@ class Appends:
         )
         # Told by the position of the records.
         return Answer(response, result.end_offset, versions=None)
+
+
+async def shielded(future: asyncio.Future[T]) -> T:
+    """Await a future that continues even if the caller is cancelled; its error is then dropped.
+
+    `asyncio.shield` alone leaves such an error to asyncio, which logs it with a traceback.
+    """
+    future.add_done_callback(_retrieve)
+    return await asyncio.shield(future)
+
+
+def _retrieve(future: asyncio.Future[T]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -16,11 +16,10 @@ from msgspec.structs import replace
 
 from api.requests.command import Command
 from api.requests.commands import any_command
-from api.service.appends import Appends
+from api.service.appends import Appends, shielded
 from api.service.feed import Feed
 from api.service.history import History
 from api.service.lockout import check_lockout
-from api.service.shielded import shielded
 from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.authorization.authorizer import CLUSTER, Access, Operation

@@ -14,8 +14,7 @@ from api.socket.appends import correlation_id_of
 from api.socket.authentication import ServerHandshake
 from api.socket.frames import FrameError, FrameReader
 from api.socket.handshake import agree, encode_welcome
-from api.socket.in_flight import InFlight
-from api.socket.in_flight_limit import InFlightLimit
+from api.socket.in_flight import InFlight, InFlightLimit
 from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.requests import Requests, SessionOf
 from api.socket.schemas import layouts

@@ -1,14 +1,13 @@
 """The requests of a connection that are not answered yet."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from api.socket.changes import Changes
-from api.socket.in_flight_limit import InFlightLimit
 from api.socket.refusals import Refused, encode_refused
 from api.socket.requests import PlainAppend, Question
 from api.transport.connections import Place
@@ -16,6 +15,93 @@ from api.transport.log_limit import limited_logger
 from records.errors import MetadataLogError, Outcome, UnavailableError
 
 _logger = limited_logger(__name__)
+
+
+class InFlightLimit:
+    """Counts requests in flight and their bytes; one per connection, one for the whole server.
+
+    Once full, it counts as full until half of the limits is free again: stopping and starting a
+    reader at each request would cost more than it saves.
+    """
+
+    def __init__(self, requests_max: int, bytes_max: int) -> None:
+        self._requests_max = requests_max
+        self._bytes_max = bytes_max
+        # A dict, because it is ordered: first come, first called, and only once.
+        self._waiting: dict[Callable[[], None], None] = {}
+        self.requests = 0
+        self.size_bytes = 0
+        self.is_full = False
+
+    def take(self, size_bytes: int) -> None:
+        """Count one more request."""
+        self.requests += 1
+        self.size_bytes += size_bytes
+        if self.requests >= self._requests_max or self.size_bytes >= self._bytes_max:
+            self.is_full = True
+
+    def give_back(self, size_bytes: int) -> None:
+        """Count one request less; if half is free again, call the callbacks of `when_free`."""
+        self.requests -= 1
+        self.size_bytes -= size_bytes
+        if (
+            self.is_full
+            and 2 * self.requests <= self._requests_max
+            and 2 * self.size_bytes <= self._bytes_max
+        ):
+            self.is_full = False
+            waiting, self._waiting = self._waiting, {}
+            for call in waiting:
+                call()
+
+    def when_free(self, call: Callable[[], None]) -> None:
+        """Call `call` once, as soon as half is free."""
+        self._waiting[call] = None
+
+
+class Changes:
+    """Counts unanswered changes, for which questions behind them wait.
+
+    They are counted by the number of questions that came before them.
+
+    Appends are many and questions few, so a change costs two steps in a dictionary, and a question
+    one future, however many changes are in flight.
+    """
+
+    def __init__(self) -> None:
+        """Start without changes."""
+        self._questions = 0
+        # In the order of the numbers: a number is only added while it is the largest.
+        self._unanswered: dict[int, int] = {}
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def begin(self) -> int:
+        """Count a change; return what to pass to `end` once it is answered."""
+        number = self._questions
+        self._unanswered[number] = self._unanswered.get(number, 0) + 1
+        return number
+
+    def end(self, number: int) -> None:
+        """Count a change as answered; wake the questions that wait for no other."""
+        left = self._unanswered[number] - 1
+        if left:
+            self._unanswered[number] = left
+            return
+        del self._unanswered[number]
+        oldest = next(iter(self._unanswered), self._questions)
+        while self._waiting and self._waiting[0][0] <= oldest:
+            _, answered = self._waiting.popleft()
+            if not answered.done():  # the question was abandoned
+                answered.set_result(None)
+
+    def answered(self) -> asyncio.Future[None] | None:
+        """Return a future of all changes that began before now; None if none is unanswered."""
+        if not self._unanswered:
+            return None
+        self._questions += 1
+        answered = asyncio.get_running_loop().create_future()
+        self._waiting.append((self._questions, answered))
+        return answered
 
 
 class InFlight:

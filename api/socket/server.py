@@ -12,7 +12,7 @@ from pathlib import Path
 from api.security.listeners import OPEN, ListenerSecurity
 from api.socket import limits
 from api.socket.connection import Connection
-from api.socket.in_flight_limit import InFlightLimit
+from api.socket.in_flight import InFlightLimit
 from api.socket.requests import SessionOf
 from api.transport.acceptor import Acceptor, Bound, bind
 from api.transport.connections import Connections, Quota

@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from api.service.shielded import shielded
+from api.service.appends import shielded
 from records.errors import RequestError
 
 

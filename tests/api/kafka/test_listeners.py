@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.kafka.answering import Answering
-from api.kafka.listeners import start_listeners
+from api.kafka.listener import start_listeners
 from api.security.listeners import LOCAL
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.transport.connections import Connections

@@ -11,8 +11,8 @@ import pytest
 from api.questions.notes import NOTES, ListNotes
 from api.questions.rows import TAIL, FollowRows
 from api.requests.transactions import Step, Transact
-from api.socket.changes import Changes
 from api.socket.client import SocketClient
+from api.socket.in_flight import Changes
 from controller.decisions.notes import AddNote
 from tests.api.socket.test_served import _note, _served
 
