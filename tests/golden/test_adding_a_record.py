@@ -1,10 +1,7 @@
 """A release with one more record type, made only by the steps in the document."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,20 +10,9 @@ from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
 from tests.docs_console import ROOT
 from tests.golden import release_directory
-from tests.golden.steps import documented_steps
+from tests.golden.steps import copy_with_steps, documented_steps, run_module
 from tests.golden.test_golden_logs import RELEASES
 
-_COPIED = (
-    "records",
-    "metadata_log",
-    "replay",
-    "controller",
-    "api",
-    "migrations",
-    "tests",
-    "benchmarks",
-    "docs",
-)
 # What shows that a step was forgotten, and that nothing else broke.
 _TESTS = (
     "tests/golden/test_golden_logs.py",
@@ -45,25 +31,8 @@ _TESTS = (
 def next_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the packages with the record of the document."""
     root = tmp_path_factory.mktemp("next") / "release"
-    for name in _COPIED:
-        # With their bytecode, which is valid for a copy that keeps its source's time.
-        shutil.copytree(ROOT / name, root / name)
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy(ROOT / name, root / name)
-    for step in documented_steps((ROOT / "docs" / "adding_a_record.md").read_text()):
-        step.apply(root)
+    copy_with_steps(root, documented_steps((ROOT / "docs" / "adding_a_record.md").read_text()))
     return root
-
-
-def _run(root: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_document_has_all_its_steps() -> None:
@@ -78,7 +47,7 @@ def test_next_release_goes_on_with_logs_of_the_old_ones(
 ) -> None:
     log = tmp_path / "log"
     shutil.copytree(release_directory(release) / "own", log)
-    done = _run(next_release, "tests.golden.next_release", log)
+    done = run_module(next_release, "tests.golden.next_release", log)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert Path(found["registry"]).is_relative_to(next_release)
@@ -91,7 +60,7 @@ def test_next_release_goes_on_with_logs_of_the_old_ones(
 
 
 def test_tests_of_the_next_release_find_nothing_missing(next_release: Path) -> None:
-    done = _run(next_release, "pytest", "-q", "-p", "no:cacheprovider", *_TESTS)
+    done = run_module(next_release, "pytest", "-q", "-p", "no:cacheprovider", *_TESTS)
     assert done.returncode == 0, done.stdout
 
 
@@ -100,7 +69,7 @@ def test_todays_release_says_that_a_log_is_of_a_newer_one(
 ) -> None:
     log = tmp_path / "log"
     shutil.copytree(release_directory("0.1.0") / "own", log)
-    assert _run(next_release, "tests.golden.next_release", log).returncode == 0
+    assert run_module(next_release, "tests.golden.next_release", log).returncode == 0
     with LogReader.open(log) as reader, pytest.raises(RequestError) as refused:
         list(reader.batches())
     assert refused.value.code == "UNSUPPORTED_VERSION"
