@@ -3,6 +3,7 @@
 import msgspec
 from msgspec.structs import replace
 
+from controller.decisions.broker_configs import OF_BROKERS, OF_EACH_PROCESS
 from controller.decisions.config_definitions import (
     ConfigDefinition,
     Update,
@@ -12,6 +13,7 @@ from controller.decisions.config_resources import definitions, find_definition, 
 from controller.decisions.effective_configs import (
     BROKER,
     CLUSTER_DEFAULT,
+    ConfigSource,
     Setting,
     default_settings,
     effective_config,
@@ -74,6 +76,8 @@ class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
     """A config: its effective value, every level that sets it, nearest first, and its definition.
 
     The last level is the built-in default; a config that this release does not know has no default.
+    `of_process`: the broker's process may have an option with another value, which only the broker
+    itself knows: it answers DescribeConfigs.
     """
 
     name: str
@@ -86,6 +90,7 @@ class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
     doc: str
     since: str
     read_only: bool
+    of_process: bool = False
 
     def redacted(self) -> "ConfigExplained":
         """Return a copy without its values if the config is secret."""
@@ -158,7 +163,15 @@ def _explained(view: View, resource: ConfigResource, config: str) -> ConfigExpla
         doc=definition.doc,
         since=definition.since,
         read_only=resource[0] == BROKER and definition.update is Update.FILE,
+        of_process=_is_of_process(resource, config, effective),
     )
+
+
+def _is_of_process(resource: ConfigResource, config: str, effective: Setting) -> bool:
+    type_, name = resource
+    is_unset = effective.source is ConfigSource.DEFAULT
+    is_own = config in OF_BROKERS or config in OF_EACH_PROCESS
+    return type_ == BROKER and name != CLUSTER_DEFAULT and is_own and is_unset
 
 
 def _at_level(setting: Setting) -> ConfigAtLevel:

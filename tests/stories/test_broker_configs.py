@@ -1,6 +1,7 @@
 """Brokers apply config changes while they run."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from api.kafka.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
-from controller.decisions.broker_configs import OF_BROKERS
+from controller.decisions.broker_configs import OF_BROKERS, OF_EACH_PROCESS
 from records.text import uuid_text
 from replay.image.configs import BROKER
 from tests.stories.partition_client import partitions
@@ -91,6 +92,26 @@ async def test_a_value_in_the_log_stays_in_effect_before_the_brokers_own(world: 
             (own, 4),
             ("PLAINTEXT://:9092", 5),
         ]
+    finally:
+        await world.ask("configs", "delete", "broker/2", "listeners")
+
+
+async def test_explained_defaults_say_what_only_the_broker_knows(world: World) -> None:
+    async def explained(resource: str) -> dict[str, Any]:
+        told = await world.ask("configs", "explain", resource)
+        return {config["name"]: config for config in told["configs"]}
+
+    of_broker, of_cluster = await explained("broker/2"), await explained("cluster")
+    names = {name for name, config in of_broker.items() if config["of_process"]}
+    assert names == OF_BROKERS | OF_EACH_PROCESS
+    assert not any(config["of_process"] for config in of_cluster.values())
+    # The registration tells the rest.
+    listen = f"PLAINTEXT://{world.brokers[2].ready['listen']}"
+    assert (of_broker["node.id"]["value"], of_broker["node.id"]["level"]) == ("2", "static")
+    assert of_broker["advertised.listeners"]["value"] == listen
+    await world.ask("configs", "set", "broker/2", "listeners=PLAINTEXT://h:1")
+    try:
+        assert not (await explained("broker/2"))["listeners"]["of_process"]
     finally:
         await world.ask("configs", "delete", "broker/2", "listeners")
 

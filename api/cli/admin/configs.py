@@ -243,11 +243,14 @@ def _level(config: "ConfigSetting") -> str:
     return config.source if config.namespace is None else f"namespace/{config.namespace}"
 
 
+_OF_PROCESS = ", if not by the broker's own options, which the broker tells (DescribeConfigs)"
+
+
 def _lines_of(config: "ConfigExplained") -> list[str]:
     """Return an explained config as lines: its value, its definition, and its levels."""
     about = [config.type, config.valid_values, f"since {config.since}" if config.since else ""]
     return [
-        f"{config.name} = {config.value}  set by {config.level}",
+        f"{config.name} = {config.value}  set by {config.level}{_OF_PROCESS * config.of_process}",
         f"  {', '.join(filter(None, about))}",
         *([f"  {config.doc}"] if config.doc else []),
         *(f"  {level.level}: {level.name} = {level.value}" for level in config.levels),
