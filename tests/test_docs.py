@@ -184,6 +184,22 @@ def test_the_architecture_page_names_every_folder() -> None:
             assert f"`{folder}/`" in rows[package], f"{package}/{folder}"
 
 
+def test_the_architecture_page_names_tests_that_there_are() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| I\d+ \| .* \| (.*) \|$", page, re.MULTILINE)
+    defined = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^\s*(?:async )?def (test_\w+)\(", path.read_text(), re.MULTILINE)
+    }
+    assert rows
+    for guards in rows:
+        names = re.findall(r"`([^`]+)`", guards)
+        assert names, guards
+        for name in names:
+            assert (ROOT / name).exists() if "/" in name else name in defined, name
+
+
 def test_documents_name_no_file_that_is_not_there() -> None:
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for name in re.findall(r"\]\(((?!http|#)[^)#]+)\)", path.read_text()):
