@@ -99,7 +99,6 @@ class Timeline(LogImages):
         to_offset: int,
         progress: Progress | None = None,
         *,
-        start: MetadataImage | None = None,
         until_ms: int | None = None,
     ) -> "list[TimelineEvent]":
         """Return the events in [from_offset, to_offset); see `timeline_events`.
@@ -107,16 +106,14 @@ class Timeline(LogImages):
         Notes about these offsets are included, even if they were written later.
 
         Args:
-            start: The image as of the offset before the range, if the caller has it.
             until_ms: As for `timeline_events`.
         """
         from replay.incidents.events import timeline_events
         from replay.incidents.pinned_notes import with_notes
 
         source, written = self.source, list[NoteRecord]()
-        before = self.image if start is None else lambda offset: start
         events = timeline_events(
-            source, from_offset, to_offset, before, progress, written.append, until_ms
+            source, from_offset, to_offset, self.image, progress, written.append, until_ms
         )
         # Of a whole log all notes were in the range.
         is_whole = from_offset <= 0 and source.base is None and to_offset == source.end_offset

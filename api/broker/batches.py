@@ -99,13 +99,14 @@ def produced_batches(data: bytes) -> list[RawBatch]:
     return batches
 
 
-def whole_batches(data: bytes, position: int = 0) -> Iterator[RawBatch]:
-    """Yield the consecutive batches from byte `position` to the end of `data`.
+def whole_batches(data: bytes) -> Iterator[RawBatch]:
+    """Yield the consecutive batches of `data`.
 
     Raises:
         CorruptLogError: a batch is incomplete, not of format 2, or has a wrong CRC; the message
             gives the byte.
     """
+    position = 0
     while position < len(data):
         header = _header(data, position)
         end = position + header.size

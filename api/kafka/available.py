@@ -1,5 +1,7 @@
 """Selects the partitions of a topic that a client can write or read now.
 
+For applications that ask with `MetadataClient`; the service itself does not need it.
+
 Source: KIP-694 (READ_ONLY partitions cannot be written; partitions in mode NONE can be neither
 written nor read).
 """

@@ -15,11 +15,6 @@ def layouts() -> Mapping[str, Layout]:
     return appended_layouts()
 
 
-def newest_schema() -> str:
-    """Return the fingerprint of the schema with all of this release's record types."""
-    return next(iter(layouts()))
-
-
 def first_schema() -> str:
     """Return the fingerprint of the only schema in version 1 of the protocol."""
     return fingerprint(first_appended())

@@ -7,8 +7,6 @@ from typing import NoReturn
 
 import msgspec
 
-from records.secrets import is_secret_config
-
 
 class ConfigType(enum.Enum):
     """Type of a config value."""
@@ -60,11 +58,6 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     update: Update = Update.CLUSTER
     doc: str = ""
     since: str = ""
-
-    @property
-    def sensitive(self) -> bool:
-        """True if the value is secret and must not be shown."""
-        return is_secret_config(self.name)
 
     @property
     def valid_values(self) -> str:

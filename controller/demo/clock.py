@@ -13,8 +13,8 @@ class SimulatedClock:
     demo's.
     """
 
-    def __init__(self, start_ms: int = DEMO_START_MS) -> None:
-        self._now_ms = start_ms
+    def __init__(self) -> None:
+        self._now_ms = DEMO_START_MS
 
     def now_ms(self) -> int:
         """Return milliseconds since 1970, UTC."""

@@ -22,7 +22,7 @@ from records.errors import RequestError
 from records.secrets import REDACTED, is_secret_config
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, NONE, READ_WRITE, Partition
+from replay.image.partitions import Partition
 from replay.image.topics import Topic
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -203,21 +203,6 @@ def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
         if broker is None or broker.fenced or not is_online(broker, directory):
             offline.append(broker_id)
     return tuple(offline)
-
-
-def available_partitions(view: View, topic: Topic, *, for_write: bool) -> tuple[Partition, ...]:
-    """Return the partitions that a client can currently write to (`for_write`), or read from.
-
-    These partitions have a leader, and a mode that allows the access (KIP-694).
-    """
-    return tuple(
-        [
-            partition
-            for partition in view.image.partitions(topic.topic_id)
-            if partition.leader != NO_LEADER
-            and (partition.mode == READ_WRITE if for_write else partition.mode != NONE)
-        ]
-    )
 
 
 def is_internal(topic: Topic) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import ByteStore, Fs, OsFs, write_whole
+from metadata_log.files.fs import ByteStore, OsFs, write_whole
 from metadata_log.files.json_file import read_json
 from metadata_log.files.names import KRAFT_TABLES
 from records.errors import CorruptLogError, RequestError
@@ -51,10 +51,10 @@ def read_table_files(directory: Path) -> dict[str, str]:
     return {name: texts[name] for name in tables}
 
 
-def keep_tables(log: Path, texts: Mapping[str, str], fs: Fs | None = None) -> None:
+def keep_tables(log: Path, texts: Mapping[str, str]) -> None:
     """Store tables in a mirror; they replace the tables stored there before."""
     content = msgspec.json.format(msgspec.json.encode(_Kept(files=dict(texts))), indent=2)
-    write_whole(fs or OsFs(), log / KRAFT_TABLES, content + b"\n")
+    write_whole(OsFs(), log / KRAFT_TABLES, content + b"\n")
 
 
 def kept_tables(fs: ByteStore, log: Path) -> Tables:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import Fs
 from metadata_log.format.checkpoint import CheckpointRecord
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.contested_keys import ContestedKeys
@@ -56,7 +55,6 @@ def import_directory(
     *,
     collapse_noops: bool = True,
     progress: Callable[[int], None] | None = None,
-    fs: Fs | None = None,
 ) -> ImportResult:
     """Import a whole directory as a new mirror at `log`; on failure nothing is left there.
 
@@ -73,7 +71,7 @@ def import_directory(
     by_type: defaultdict[type[Record], int] = defaultdict(int)
     cluster_id = source.cluster_id or UNKNOWN_CLUSTER_ID
     first_offset: int | None = None
-    with MirrorBuilder(log, cluster_id, fs=fs) as mirror:
+    with MirrorBuilder(log, cluster_id) as mirror:
         end_offset = 0
         contested, sole = ContestedKeys(), SoleVoter()
         base = source.base_checkpoint

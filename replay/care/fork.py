@@ -7,7 +7,7 @@ import msgspec
 
 from metadata_log.care.new_log import NewLog
 from metadata_log.care.restore import RESTORED_EPOCH_GAP
-from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.fs import OsFs
 from metadata_log.files.names import segment_name
 from metadata_log.format.checkpoint import write_checkpoint
 from metadata_log.format.commit_mark import CommitMark
@@ -34,9 +34,7 @@ class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
     writer_epoch: int
 
 
-def fork_log(
-    reader: LogReader, target: Path, at: int, *, fs: Fs | None = None, progress: Progress
-) -> ForkResult:
+def fork_log(reader: LogReader, target: Path, at: int, *, progress: Progress) -> ForkResult:
     """Create a writable log (not a mirror) whose base is the image of another log.
 
     The log appears at `target` only when it is complete. It keeps the cluster id and the offsets:
@@ -64,7 +62,7 @@ def fork_log(
         if found != digest:
             raise CorruptLogError(f"{target} has digest {found}, its source {digest}")
 
-    with NewLog(target, fs or OsFs()) as log:
+    with NewLog(target, OsFs()) as log:
         mark = _write(log, reader, image)
         manifest = Manifest(cluster_id=reader.cluster_id, kind=Kind.OWN)
         log.publish(manifest, mark, epoch, check)

@@ -206,19 +206,13 @@ def _last_setters(
 
 
 @explains
-def fields_at(
-    source: BatchSource,
-    name: ObjectName,
-    at: int,
-    index: ChangeIndex | None = None,
-    past: PastTopics | None = None,
-) -> Fields | None:
+def fields_at(source: BatchSource, name: ObjectName, at: int) -> Fields | None:
     """Return the requested fields of an object as of an offset; None or empty if it is absent.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    return _watch_at(source, name, at, index, past).fields
+    return _watch_at(source, name, at, None, None).fields
 
 
 @explains

@@ -22,7 +22,7 @@ from api.socket.handshake import (
     encode_welcome,
 )
 from api.socket.refusals import CONNECTION, decode_refused
-from api.socket.schemas import layouts, newest_schema
+from api.socket.schemas import layouts
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from benchmarks.log_sessions import sessions_on
 from metadata_log.format.batch import AppendResult, NewBatch
@@ -30,6 +30,8 @@ from metadata_log.writer.log import MetadataLog
 from records.errors import RequestError, UnavailableError
 from tests.api.socket.conftest import CLUSTER_ID, OpenRaw, SlowLog, rows, size_prefixed
 from tests.metadata_log.conftest import topics
+
+NEWEST_SCHEMA = next(iter(layouts()))
 
 
 def request(number: int) -> bytes:
@@ -87,7 +89,7 @@ async def test_what_was_sent_before_the_connection_broke_is_committed_whole_or_n
         (size_prefixed(b"\x01MLGS"), "not a hello"),
         (size_prefixed(b"\x01MLGS\x01\xc1"), "cannot be read"),
         (size_prefixed(b"\x01MLGS\x01\x80"), "names no schema"),
-        (encode_hello(Hello(version=0, schema=newest_schema())), "version 0"),
+        (encode_hello(Hello(version=0, schema=NEWEST_SCHEMA)), "version 0"),
         (request(1), "not a hello"),
     ],
 )
@@ -152,19 +154,19 @@ async def test_other_schema_is_refused(server: SocketServer, raw: OpenRaw) -> No
 async def test_client_is_answered_in_the_newest_version_that_both_speak(
     server: SocketServer, raw: OpenRaw, newest: int, spoken: int
 ) -> None:
-    hello = Hello(version=newest, schema="0" * 16, schemas=("f" * 16, newest_schema()))
+    hello = Hello(version=newest, schema="0" * 16, schemas=("f" * 16, NEWEST_SCHEMA))
     peer = await raw(server, hello=encode_hello(hello))
     welcome = await peer.frame()
     assert welcome is not None
     assert decode_welcome(welcome) == Welcome(
-        version=spoken, cluster_id=CLUSTER_ID, schema=newest_schema(), schemas=tuple(layouts())
+        version=spoken, cluster_id=CLUSTER_ID, schema=NEWEST_SCHEMA, schemas=tuple(layouts())
     )
 
 
 async def test_unsupported_version_is_refused_with_the_supported_ones(
     server: SocketServer, raw: OpenRaw
 ) -> None:
-    hello = Hello(version=9, oldest_version=7, schema=newest_schema())
+    hello = Hello(version=9, oldest_version=7, schema=NEWEST_SCHEMA)
     peer = await raw(server, hello=encode_hello(hello))
     (refusal,) = await peer.rest()
     error = decode_refused(refusal).error

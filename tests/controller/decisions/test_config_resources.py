@@ -20,6 +20,7 @@ from controller.decisions.configs import (
 from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.topic_configs import TOPIC_CONFIGS
 from records.configs import ConfigRecord
+from records.secrets import is_secret_config
 from replay.image.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster
 from tests.controller.effort import lines_run
@@ -60,7 +61,9 @@ def test_every_definition_is_whole(type_: int) -> None:
     for definition in definitions(type_).values():
         assert definition.doc, definition.name
         assert definition.since, definition.name
-        assert (definition.type is ConfigType.PASSWORD) == definition.sensitive, definition.name
+        assert (definition.type is ConfigType.PASSWORD) == is_secret_config(definition.name), (
+            definition.name
+        )
         if definition.default:
             definition.check(definition.default)
 

@@ -12,17 +12,10 @@ from controller.decisions.configs import (
 )
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT, ConfigSource
 from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.partition_removal import (
-    DELETE_PARTITIONS_ENABLED,
-    DeletePartitions,
-    TopicShrink,
-    delete_partitions,
-)
 from controller.decisions.sessions import ReplicaLag
 from controller.descriptions.topics import (
     ConfigValue,
     TopicDescription,
-    available_partitions,
     describe_topics,
     list_topics,
 )
@@ -162,26 +155,3 @@ def test_internal_topics_can_be_left_out(cluster: Cluster) -> None:
     ]
     assert [t.name for t in list_topics(_view(cluster), internal=False)] == ["orders"]
     assert (listings[1].partition_count, listings[1].replication_factor) == (2, 2)
-
-
-def test_available_partitions_have_a_leader_and_a_mode_that_allows_it(cluster: Cluster) -> None:
-    topic = cluster.create("carts", [1], [2], [1], [1])
-    _set_cluster_config(cluster, DELETE_PARTITIONS_ENABLED, "true")
-    shrink = TopicShrink(topic="carts", partitions=3)
-    cluster.do(delete_partitions, DeletePartitions(topics=(shrink,)))
-    cluster.fence(2)
-    view = _view(cluster)
-
-    def available(*, for_write: bool) -> list[int]:
-        return [p.partition_id for p in available_partitions(view, topic, for_write=for_write)]
-
-    assert available(for_write=True) == available(for_write=False) == [0, 2]
-
-
-def test_a_read_only_partition_is_available_to_readers(cluster: Cluster) -> None:
-    _set_cluster_config(cluster, DELETE_PARTITIONS_ENABLED, "true")
-    shrink = TopicShrink(topic="orders", partitions=1)
-    cluster.do(delete_partitions, DeletePartitions(topics=(shrink,), delay_ms=60_000))
-    view, topic = _view(cluster), cluster.topic("orders")
-    assert len(available_partitions(view, topic, for_write=True)) == 1
-    assert len(available_partitions(view, topic, for_write=False)) == 2
