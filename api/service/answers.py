@@ -14,7 +14,7 @@ from api.questions.pages import Cursor, Page
 from api.questions.past_names import topic_ids, with_names
 from api.questions.question import Question
 from api.questions.rows import FollowRows, check_types, is_offset
-from api.questions.table import find_question, guard_of
+from api.questions.table import QUESTIONS, find_question, guard_of
 from api.questions.workers import Workers
 from api.requests.wire_requests import not_available
 from api.service.feed import Feed, followed_rows
@@ -82,6 +82,9 @@ class Answers:
             access: Returns a caller's current rights.
             feed: Returns the feed of the newest records.
         """
+        for name in QUESTIONS:
+            # Now: while it serves, an import would delay all other requests.
+            find_question(name)
         with log.reader() as reader:
             self.history_start = reader.history_start
         self._controller = controller

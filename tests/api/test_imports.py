@@ -12,6 +12,7 @@ from typer.main import get_command
 from api.cli.app import complete_app
 from api.cli.help_sections import SECTIONS
 from api.cli.main import _MODULES, load_commands, run
+from api.questions.table import QUESTIONS
 from tests.api.conftest import Metalog
 from tests.api.services import serving
 from tests.docs_console import ROOT
@@ -104,6 +105,28 @@ def test_process_that_answers_questions_imports_what_it_is_asked(demo_log: Path)
     assert "api.questions.log_info" in modules
     heavy = ("controller.decisions", "replay.report.report", "lark", "asyncio")
     assert not {*heavy, "api.questions.changes", "api.questions.descriptions"} & set(modules)
+
+
+_SERVING = """
+import asyncio, json, sys
+from pathlib import Path
+from api.running import ServeOptions, serving
+
+async def main():
+    async with serving(ServeOptions(log=Path(sys.argv[1]), kafka=())):
+        sys.stderr.write(json.dumps([*sys.modules]))
+
+asyncio.run(main())
+"""
+
+
+def test_service_has_imported_all_questions_when_it_starts(tmp_path: Path) -> None:
+    assert run(["init", str(tmp_path / "log")]) == 0
+    command = [sys.executable, "-c", _SERVING, str(tmp_path / "log")]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    places = [row.question.partition(":")[0] for row in QUESTIONS.values()]
+    wanted = {place if "." in place else f"api.questions.{place}" for place in places}
+    assert wanted <= set(json.loads(ran.stderr))
 
 
 def test_only_the_module_of_the_command_is_imported(demo_log: Path) -> None:
