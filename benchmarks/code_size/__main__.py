@@ -1,8 +1,9 @@
 """`python -m benchmarks.code_size`: lines, statements, and the files that one request runs.
 
-Counts what a reader of the code meets: the lines of each room, and for six paths through it the
-files of which a function runs (see `run_files`). A service's requests are counted in the process of
-the service only, after the same request ran once before.
+Counts what a reader of the code meets: the lines of each room, the imports inside functions of the
+command line, and for six paths through it the files of which a function runs (see `run_files`). A
+service's requests are counted in the process of the service only, after the same request ran once
+before.
 """
 
 import argparse
@@ -36,13 +37,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.code_size", description=__doc__)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    rooms = _rooms()
+    rooms, delayed = _rooms(), _delayed_imports(ROOT / "api" / "cli")
     with tempfile.TemporaryDirectory() as scratch:
         paths = _paths(Path(scratch))
     if arguments.json:
-        print(json.dumps({"rooms": rooms, "paths": paths}, indent=2))
+        print(json.dumps({"rooms": rooms, "delayed_imports": delayed, "paths": paths}, indent=2))
     else:
         _print_rooms(rooms)
+        print(f"\nimports inside functions of api/cli: {delayed}")
         _print_paths(paths)
     return 0
 
@@ -64,6 +66,20 @@ def _statements(source: str) -> int:
     return sum(
         isinstance(node, ast.stmt) and not _is_docstring(node)
         for node in ast.walk(ast.parse(source))
+    )
+
+
+def _delayed_imports(folder: Path) -> int:
+    """Return how many import statements are inside functions."""
+    return len(
+        {
+            (file, node.lineno)
+            for file in folder.rglob("*.py")
+            for function in ast.walk(ast.parse(file.read_text()))
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        }
     )
 
 
