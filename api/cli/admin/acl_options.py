@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from api.cli.admin.verb_options import set_parameters
@@ -142,8 +143,6 @@ def filters(
     permission: str | None,
 ) -> "list[AclFilter]":
     """Return an ACL filter for each combination of options; an omitted option matches anything."""
-    from itertools import product
-
     from controller.authorization.acls import PatternType, PermissionType
     from controller.decisions.acls import ANY, AclFilter
 

@@ -1,5 +1,6 @@
 """ACLs: create, list, delete, and explain whether an operation is allowed and why."""
 
+from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin import acl_options as options
@@ -9,7 +10,7 @@ from api.cli.admin.look import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
-from api.cli.terminal.output import print_json, print_line, print_table
+from api.cli.terminal.output import print_json, print_line, print_table, time_text
 
 if TYPE_CHECKING:
     from controller.decisions.acls import AclBinding, AclFound
@@ -55,8 +56,6 @@ def create(
     allow_lockout: _AllowLockout = False,
 ) -> int:
     """Create an entry for each principal, host, operation and resource that is named."""
-    from itertools import product
-
     from msgspec.structs import replace
 
     from api.documents.changes import AclAltered
@@ -208,7 +207,6 @@ def explain(
 ) -> None:
     """Show whether an operation is allowed, the entry that decides, and who added it when."""
     from api.cli.source.rows import origin_text
-    from api.cli.terminal.output import time_text
     from api.documents.answers import access_explained, blame_of_access
     from api.questions.changes import BLAME
     from api.questions.descriptions import ACCESS

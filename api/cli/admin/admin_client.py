@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from api.cli.source.opened_log import image_at
+from api.cli.source.source import Source
 from api.cli.terminal.errors import REFUSED, print_error
 from api.cli.terminal.output import fields_of, print_json, print_line
+from records.errors import MetadataLogError, Outcome, RequestError
 
 if TYPE_CHECKING:
     import msgspec
@@ -130,8 +133,6 @@ class AdminClient:
         """
         import asyncio
 
-        from records.errors import MetadataLogError, Outcome
-
         request_id = None if self.request_id is None else self.request_id + part
         try:
             return asyncio.run(self._run(command, request, request_id))
@@ -216,7 +217,6 @@ class AdminClient:
             MetadataLogError: no further request can be sent; earlier results are printed.
         """
         from controller.decisions.outcome import Refusal
-        from records.errors import MetadataLogError, Outcome, RequestError
 
         items: list[Item] = []
         told: AdminResult | None = None
@@ -257,9 +257,6 @@ class AdminClient:
         )
 
     def _about_service(self) -> "About | None":
-        from api.cli.source.source import Source
-        from records.errors import MetadataLogError
-
         try:
             return Source(server=self.server).end()
         except MetadataLogError:
@@ -338,6 +335,4 @@ def _fields(item: Item) -> dict[str, Any]:
 
 
 def _load(reader: "LogReader") -> "MetadataImage":
-    from api.cli.source.opened_log import image_at
-
     return image_at(reader, reader.end_offset - 1)

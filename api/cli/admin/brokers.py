@@ -12,6 +12,7 @@ from api.cli.admin.look import Look, reading
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.terminal.output import fields_of, print_json, print_line, print_table, value_text
+from records.errors import UnavailableError
 
 if TYPE_CHECKING:
     from controller.descriptions.brokers import BrokerDescription
@@ -91,7 +92,6 @@ def wait(
     from api.documents.brokers import Broker, BrokersWaited
     from api.questions.descriptions import BROKERS
     from controller.descriptions.queries import ListBrokers
-    from records.errors import UnavailableError
 
     if look.server is None:
         raise bad_parameter("a log does not know what brokers apply; name --server URL")

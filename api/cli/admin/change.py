@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from api.cli.admin.admin_client import AdminClient
 from api.cli.admin.options import (
     LogOption,
     Principal,
@@ -29,7 +30,6 @@ def _ask(
     trace_parent: TraceParent = None,
     json: Json = False,
 ) -> "AdminClient":
-    from api.cli.admin.admin_client import AdminClient
 
     if (log is None) == (server is None):
         raise bad_parameter("name one of --log LOG and --server URL")

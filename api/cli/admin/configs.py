@@ -12,6 +12,7 @@ from api.cli.admin.look import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.texts import config_pairs
 from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.options.secret_input import read_secret
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import ShowSecrets
 from api.cli.terminal.output import print_json, print_line, print_table
@@ -227,7 +228,6 @@ def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
 
 def _read_changes(texts: list[str]) -> "list[ConfigChange]":
     """Return config changes with values read from files, because every user can see arguments."""
-    from api.cli.options.secret_input import read_secret
     from controller.decisions.configs import ConfigChange
 
     pairs = config_pairs(texts)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from api.cli.admin.admin_client import Item
 from api.cli.admin.change import changing
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.texts import need_topics, partition_ref
@@ -29,7 +30,6 @@ def elect_leaders(
     namespace: NamespaceOption = "",
 ) -> int:
     """Elect preferred replicas; with --unclean, any replica of partitions without a leader."""
-    from api.cli.admin.admin_client import Item
     from api.documents.changes import PartitionElected
     from controller.decisions.elections import ElectLeaders
 

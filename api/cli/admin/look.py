@@ -10,6 +10,9 @@ from api.cli.admin.options import ReadLogOption, ServerOption
 from api.cli.admin.verb_options import verb_with
 from api.cli.options.parameters import bad_parameter
 from api.cli.source.arguments import At, Json
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import Source, print_remark
+from records.errors import RequestError, UnavailableError
 
 if TYPE_CHECKING:
     from api.cli.source.source import Source
@@ -50,9 +53,6 @@ class Look:
             UnavailableError: no service answers.
             CorruptLogError: the log is damaged.
         """
-        from api.cli.source.opened_log import place_of
-        from api.cli.source.source import print_remark
-
         told = self.source.ask(question, request, at=self.at, within_s=within_s)
         about = told.about()
         if not self.json:
@@ -62,15 +62,12 @@ class Look:
     @property
     def source(self) -> "Source":
         """The log to read, or the service to query."""
-        from api.cli.source.source import Source
-
         return Source(log=self.log, server=self.server)
 
     @contextmanager
     def explaining(self, request: Any) -> Iterator[None]:
         """Run the body; extend an error about an absent object by the reason for its absence."""
         from api.questions.named_objects import asked_object
-        from records.errors import RequestError
 
         try:
             yield
@@ -91,7 +88,6 @@ class Look:
         if code not in ABSENT:
             return message
         from api.questions.changes import BLAME, ShowBlame
-        from records.errors import RequestError, UnavailableError
 
         try:
             self.source.ask(BLAME, ShowBlame(object=object_), at=self.at)

@@ -8,6 +8,7 @@ from api.cli.admin.texts import need_topics, partition_ref, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, partition_row
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
+from api.cli.source.source import print_end
 from api.cli.terminal.output import (
     print_json,
     print_json_line,
@@ -110,7 +111,6 @@ def states(
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
-    from api.cli.source.source import print_end
     from api.documents.topics import StateChange
     from api.questions.states import STATES, WalkStates
 

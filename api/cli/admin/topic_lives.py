@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.admin.look import Look, reading
 from api.cli.admin.topics import app
 from api.cli.options.parameters import Argument
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import print_remark
 from api.cli.terminal.output import print_json, print_table, time_text
 
 if TYPE_CHECKING:
@@ -20,9 +22,7 @@ def lives(
     ],
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""
-    from api.cli.source.opened_log import place_of
     from api.cli.source.rows import print_unknown_origin
-    from api.cli.source.source import print_remark
     from api.documents.incidents import Lives
     from api.questions.lives import LIVES, ShowLives
 

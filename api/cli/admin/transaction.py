@@ -4,10 +4,12 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from api.cli.admin.admin_client import Item
 from api.cli.admin.change import changing
 from api.cli.admin.options import ValidateOnly
 from api.cli.app import app
 from api.cli.options.parameters import Argument
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient
@@ -33,7 +35,6 @@ def transaction(
     Each step sees the effects of the earlier ones. If a step, or an item of one, is refused,
     nothing is done, and the error names the step.
     """
-    from api.cli.admin.admin_client import Item
     from api.documents.changes import StepDone
     from api.requests.commands import find_command, step_responses
     from api.requests.json_requests import json_value
@@ -68,7 +69,6 @@ def _steps(file: IO[bytes]) -> "list[Step]":
     from api.requests.commands import find_command
     from api.requests.json_requests import request_from_json
     from api.requests.transactions import Step
-    from records.errors import RequestError
 
     steps = []
     for number, line in enumerate(file, 1):

@@ -10,6 +10,7 @@ from api.cli.admin.options import ValidateOnly
 from api.cli.options.parameters import Argument, Option
 from api.cli.options.secret_input import read_secret
 from api.cli.parser.typer_app import App
+from api.cli.terminal.errors import REFUSED, print_error
 from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -184,7 +185,6 @@ def _report(
 
 
 def _print_described(look: Look, users: tuple[str, ...]) -> int:
-    from api.cli.terminal.errors import REFUSED, print_error
     from api.documents.users import User, UserList
     from api.questions.descriptions import USERS
     from controller.descriptions.users import DescribeUsers

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from api.cli.terminal.output import print_line, print_table, value_text
+from metadata_log.files.names import MANIFEST
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,9 +38,7 @@ def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
     from pyarrow.parquet import write_table
 
     from api.documents.audits import RowsWritten
-    from metadata_log.files.names import MANIFEST
     from metadata_log.stores.store import open_store
-    from records.errors import RequestError
 
     store = open_store(to.removeprefix("file://"))
     if MANIFEST in store.names():
@@ -59,8 +59,6 @@ def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
 def refusing() -> Iterator[None]:
     """Convert Spark's errors about a user's query, raised in the body, to RequestError."""
     from pyspark import errors
-
-    from records.errors import RequestError
 
     try:
         yield

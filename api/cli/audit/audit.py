@@ -11,6 +11,7 @@ from api.cli.app import app
 from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of, write_rows
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.source.arguments import Json, ShowSecrets
+from api.cli.source.opened_log import about, offset_of, open_reader
 from api.cli.source.source import log_place, print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import note, print_json, print_json_list, print_line
@@ -54,7 +55,6 @@ def audit(
     json: Json = False,
 ) -> None:
     """Ask Spark: `list`, queries by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
-    from api.cli.source.opened_log import about, open_reader
     from api.documents.audits import Audits, Since
 
     is_export = arguments[0] == "export"
@@ -177,7 +177,6 @@ def _print_queries_json() -> None:
 
 
 def _range(reader: "LogReader", since: str, until: str) -> "Range":
-    from api.cli.source.opened_log import offset_of
     from api.questions.past import Past
     from replay.audit.audit import Range
 

@@ -9,6 +9,7 @@ from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import OFFSET_MAX, At, Json, Log
+from api.cli.source.opened_log import about, offset_of, open_reader
 from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
@@ -53,7 +54,6 @@ EndOffset = Annotated[
 def _opened(
     log: Path, database: str | None, *, upgrade: bool = False
 ) -> "Iterator[tuple[LogReader, SnapshotStore]]":
-    from api.cli.source.opened_log import open_reader
     from replay.snapshot.database import default_url
     from replay.snapshot.store import SnapshotStore
 
@@ -68,7 +68,6 @@ def _opened_or_none(
     log: Path, database: str | None
 ) -> "Iterator[tuple[LogReader, SnapshotStore | None]]":
     """Yield the log and its snapshot store, which is None if the log has no database yet."""
-    from api.cli.source.opened_log import open_reader
     from replay.snapshot.database import default_url
 
     with open_reader(log) as reader:
@@ -97,7 +96,6 @@ def create(
     json: Json = False,
 ) -> None:
     """Store the image at a point in SQL."""
-    from api.cli.source.opened_log import about, offset_of
     from api.documents.care import Snapshot
     from replay.snapshot_making import create_snapshot, prune_snapshots
 
@@ -128,7 +126,6 @@ def create(
 @reads_only
 def list_(log: Log, database: Database = None, json: Json = False) -> None:
     """List the snapshots of a log, oldest first."""
-    from api.cli.source.opened_log import about
     from api.documents.care import Snapshot, Snapshots
 
     with _opened_or_none(log, database) as (reader, store):
@@ -159,7 +156,6 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
 @reads_only
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
     """Load one snapshot, check its digest, and show its position and contents."""
-    from api.cli.source.opened_log import about
     from api.documents.care import Snapshot
 
     with _opened(log, database) as (reader, store):
@@ -184,7 +180,6 @@ def prune(
     json: Json = False,
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
-    from api.cli.source.opened_log import about
     from api.documents.care import Pruned
     from replay.snapshot_making import prune_snapshots
 

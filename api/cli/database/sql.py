@@ -10,8 +10,11 @@ from api.cli.app import app, need_command
 from api.cli.options.parameters import Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json, Log
+from api.cli.source.opened_log import about, open_reader
 from api.cli.terminal.output import is_read, print_json, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
+from metadata_log.files.names import COMMIT_MARK
+from records.errors import UnavailableError
 
 if TYPE_CHECKING:
     from api.documents.logs import HistorySynced, Place
@@ -52,7 +55,6 @@ def sync(
 ) -> None:
     """Update the tables with every state of every object, up to the end of the log."""
     from api.child import HISTORY_DATABASE
-    from api.cli.source.opened_log import open_reader
     from replay.snapshot.database import shown_url
     from replay.sql_history.store import HistoryStore, default_url
     from replay.time_travel.change_index import HISTORY_NAME
@@ -82,10 +84,7 @@ async def _follow(
     """Sync whenever the log has grown, until standard output is closed."""
     import asyncio
 
-    from api.cli.source.opened_log import open_reader
-    from metadata_log.files.names import COMMIT_MARK
     from metadata_log.reader.wakeup import watch
-    from records.errors import UnavailableError
 
     said = ""
     with watch(log.absolute() / COMMIT_MARK) as wakeup:
@@ -124,7 +123,6 @@ def _synced(
 
 
 def _answer(reader: "LogReader", found: "Synced") -> "tuple[Place, HistorySynced]":
-    from api.cli.source.opened_log import about
     from api.documents.logs import HistorySynced
 
     synced = HistorySynced(

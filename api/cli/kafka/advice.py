@@ -10,6 +10,7 @@ from api.cli.source.source import kafka_path
 from api.cli.terminal.errors import FOUND
 from api.cli.terminal.output import print_json, print_line
 from api.cli.terminal.prose import print_prose
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +149,6 @@ def _write(
 ) -> None:
     from controller.decisions.levels import record_version
     from metadata_log.kraft.quorum.rule import SEED
-    from records.errors import RequestError
     from replay.care.seed_directory import runner_of, write_seed
 
     if verdict.verdict != SEED:

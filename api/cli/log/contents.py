@@ -3,8 +3,10 @@
 from typing import Annotated
 
 from api.cli.options.parameters import Option, bad_parameter
+from api.cli.options.snapshot_database import DATABASE
 from api.cli.parser.quick import command
 from api.cli.source.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
+from api.cli.source.image_view import print_objects, print_overview
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source, print_end, print_remark
 from api.cli.terminal.errors import reads_only
@@ -82,7 +84,6 @@ def image(
             log, at, parts or [], "json" if json and format_ == "text" else format_, show_secrets
         )
         return
-    from api.cli.source.image_view import print_overview
     from api.questions.overview import OVERVIEW, ShowOverview
 
     told = log.ask(OVERVIEW, ShowOverview(), at=at)
@@ -90,7 +91,6 @@ def image(
 
 
 def _print_parts(log: Source, at: str, parts: list[str], format_: str, show_secrets: bool) -> None:
-    from api.cli.source.image_view import print_objects
     from api.documents.images import Image
     from api.questions.objects import IMAGE, KRAFT_IMAGE, PARTS, ShowImage, ShowKraftImage, joined
 
@@ -129,7 +129,6 @@ def digest(
 ) -> None:
     """Print the digest of the image at a point; --by selects how it is computed."""
     from api.cli.log.digests import WAYS, by_spark, by_sql
-    from api.cli.options.snapshot_database import DATABASE
     from api.questions.objects import DIGEST, ShowDigest
 
     if by not in WAYS:

@@ -7,6 +7,7 @@ from api.cli.app import app
 from api.cli.log.repair import bytes_progress, digest_text
 from api.cli.options.parameters import Argument, Option
 from api.cli.source.arguments import Json, Log
+from api.cli.source.opened_log import about, log_about, offset_of, open_reader
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
 
@@ -30,7 +31,6 @@ def backup(log: Log, dest: Dest, json: Json = False) -> None:
 
     The copy is a log directory: every command that reads a log can read it.
     """
-    from api.cli.source.opened_log import open_reader
     from metadata_log.care.backup import back_up, bytes_to_copy
     from metadata_log.files.fs import OsFs
     from metadata_log.stores.store import open_store
@@ -48,7 +48,6 @@ def archive(log: Log, dest: Dest, json: Json = False) -> None:
 
     `retain` deletes only segments that an archive contains.
     """
-    from api.cli.source.opened_log import about, open_reader
     from api.documents.logs import NothingArchived
     from metadata_log.care.archive import archive as copy_sealed
     from metadata_log.care.backup import bytes_to_copy
@@ -71,7 +70,6 @@ def _print_copy(
     what: str, dest: str, reader: "LogReader", result: "CopyResult", *, json: bool
 ) -> None:
     if json:
-        from api.cli.source.opened_log import about
         from api.documents.care import Copied
 
         print_json(about(reader), Copied.of(result))
@@ -141,8 +139,6 @@ def _offset_in(splice: "Splice", at: str) -> int:
 
     The tail is searched unless the point is before the copy's last record.
     """
-    from api.cli.source.opened_log import offset_of
-
     copy, tail = splice.copy, splice.tail
     if tail is None:
         return offset_of(copy, at)
@@ -204,7 +200,6 @@ def retain(
 
     Safe to run while a service writes. The log then starts at the segment that contains POINT.
     """
-    from api.cli.source.opened_log import log_about, offset_of, open_reader
     from api.documents.care import Retained
     from metadata_log.care.archive import check_archived
     from metadata_log.files.fs import OsFs

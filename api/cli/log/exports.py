@@ -7,6 +7,7 @@ from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import At, Json, LogPlace, ShowSecrets
+from api.cli.source.opened_log import offset_of
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
 
@@ -81,7 +82,6 @@ def kraft(
 
 
 def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
-    from api.cli.source.opened_log import offset_of
     from metadata_log.kraft.segment_export import export_segments
     from replay.about import about_image
 
@@ -100,7 +100,6 @@ def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
 
 
 def _checkpoint(reader: "LogReader", dest: Path, at: str, *, lossy: bool, json: bool) -> None:
-    from api.cli.source.opened_log import offset_of
     from controller.decisions.levels import record_version
     from replay.about import about_image
     from replay.care.kraft_checkpoint import export_checkpoint
@@ -129,7 +128,6 @@ def _commands(
     show_secrets: bool,
     json: bool,
 ) -> None:
-    from api.cli.source.opened_log import offset_of
     from api.documents.kafka_commands import CommandsExport
     from metadata_log.kraft.new_directory import write_new_file
     from replay.about import about_image

@@ -6,6 +6,7 @@ from typing import Annotated
 from api.cli.app import app
 from api.cli.options.parameters import Argument
 from api.cli.source.arguments import At, Json, LogPlace
+from api.cli.source.opened_log import log_about, offset_of
 from api.cli.terminal.output import print_json, print_line
 from api.cli.terminal.progress_bar import progress
 
@@ -24,7 +25,6 @@ def fork(
     It keeps the cluster id and the offsets; its history begins at the point. The source is only
     read.
     """
-    from api.cli.source.opened_log import log_about, offset_of
     from metadata_log.reader.log_reader import LogReader
     from replay.care.fork import fork_log
 

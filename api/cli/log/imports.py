@@ -7,6 +7,7 @@ from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
+from api.cli.source.opened_log import log_about, open_reader, replayed
 from api.cli.source.source import kafka_path, log_path
 from api.cli.terminal.errors import CORRUPT
 from api.cli.terminal.output import print_json, print_line
@@ -68,7 +69,6 @@ def kraft(
     The mirror keeps the files of --tables, and shows records of their types by name and fields;
     these records have no effect on the image.
     """
-    from api.cli.source.opened_log import log_about, replayed
     from metadata_log.format.kraft_tables import keep_tables, read_table_files
     from metadata_log.kraft.directory import open_directory
     from metadata_log.kraft.importer import import_directory
@@ -148,7 +148,6 @@ def _named_by_tables(log: Path) -> list[tuple[str, int]]:
     Returns:
         For each, its name and its number of records.
     """
-    from api.cli.source.opened_log import open_reader
     from replay.not_understood import unknown_kinds
 
     with open_reader(log) as reader:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log, LogOrServer, Server
-from api.cli.source.opened_log import place_of
+from api.cli.source.opened_log import log_about, place_of
 from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
@@ -34,7 +34,6 @@ def init(log: Log, json: Json = False) -> None:
     """Make an empty log with a new cluster id."""
     import secrets
 
-    from api.cli.source.opened_log import log_about
     from api.documents.logs import Made
     from metadata_log.writer.creation import create_log
     from records.text import uuid_text
@@ -143,7 +142,6 @@ def demo(
     import asyncio
 
     from api.cli.log.demo_run import write_demo
-    from api.cli.source.opened_log import log_about
     from controller.demo.options import DemoOptions
 
     options = DemoOptions(topics=topics, brokers=brokers, changes=changes, seed=seed).checked()

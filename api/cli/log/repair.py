@@ -17,6 +17,7 @@ from api.cli.terminal.output import (
     print_line,
 )
 from api.cli.terminal.progress_bar import progress
+from records.errors import CorruptLogError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,6 @@ def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof |
     """
     from metadata_log.care.findings import Finding
     from metadata_log.reader.log_reader import LogReader
-    from records.errors import CorruptLogError
     from replay.care.proof import prove
 
     with LogReader.open(directory, fs=fs) as reader:
@@ -178,7 +178,6 @@ def repair(
     from metadata_log.care.inspection import bytes_to_inspect
     from metadata_log.care.repair import repair as write_copy
     from metadata_log.files.fs import OsFs
-    from records.errors import RequestError
     from replay.care.proof import prove
 
     fs, directory = OsFs(), log.absolute()

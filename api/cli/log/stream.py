@@ -19,6 +19,8 @@ from api.cli.source.source import Source, print_end, server_url
 from api.cli.terminal.errors import DONE, reads_only
 from api.cli.terminal.output import count_text, note, print_json, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
+from metadata_log.limits import BATCH_RECORDS_MAX
+from records.errors import RequestError, UnavailableError
 
 if TYPE_CHECKING:
     from api.cli.log.append import Appended
@@ -163,7 +165,6 @@ def append(
 
 def _expected_version(text: str) -> "ExpectedVersion":
     from controller.decisions.versions import ExpectedVersion, parse_version, versioned_object
-    from records.errors import RequestError
 
     name, _, version = text.rpartition("=")
     try:
@@ -179,8 +180,6 @@ def _expected_version(text: str) -> "ExpectedVersion":
 
 
 def _batch_size(text: str) -> int:
-    from metadata_log.limits import BATCH_RECORDS_MAX
-
     if not text.isdigit() or not 0 < int(text) <= BATCH_RECORDS_MAX:
         raise bad_parameter(
             f"{text!r} is neither `dump` nor a number from 1 to {BATCH_RECORDS_MAX}",
@@ -220,7 +219,6 @@ def _print_appended(source: Source, appended: "Appended", *, as_json: bool) -> N
 def _about(source: Source, appended: "Appended") -> "Place | Known":
     """Return the log's end; if the service is gone after an append, the last offset known."""
     from api.documents.logs import Known
-    from records.errors import UnavailableError
 
     try:
         return place_of(source.end())

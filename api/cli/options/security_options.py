@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.option_groups import SECURITY
 from api.cli.options.parameters import Option
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,7 +152,6 @@ def listener_addresses(
     """
     from api.security.listeners import parse_listener
     from api.security.options import check_reachable
-    from records.errors import RequestError
 
     addresses = tuple([parse_listener(text) for text in texts])
     names = [address.name for address in addresses]

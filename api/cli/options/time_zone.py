@@ -4,6 +4,8 @@ import datetime
 import re
 from contextvars import ContextVar
 
+from records.errors import RequestError
+
 ZONE: ContextVar[str] = ContextVar("zone", default="UTC")
 """Value of --time-zone."""
 
@@ -31,8 +33,6 @@ def zone_of(text: str) -> datetime.tzinfo:
 
 def _named(text: str) -> datetime.tzinfo:
     import zoneinfo
-
-    from records.errors import RequestError
 
     try:
         return zoneinfo.ZoneInfo(text)

@@ -1,6 +1,7 @@
 """The `report` command: writes an HTML file about a range of the log."""
 
 import os
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,8 +77,6 @@ def report(
 
 
 def _command(log: Source, *, hides_place: bool) -> "PageCommand":
-    import shlex
-
     from api.report.page import PageCommand
 
     if log.server is not None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.app import app
 from api.cli.options.parameters import Argument, Option
 from api.cli.source.arguments import From, Json, LogPlace, To
+from api.cli.source.opened_log import offset_of, place_of
+from api.cli.source.source import print_remark
 from api.cli.terminal.errors import DONE, FOUND
 from api.cli.terminal.output import count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
@@ -59,8 +61,6 @@ def shrink(
     true.
     """
     from api.cli.past.shrunk_folder import LOG, TEST, new_folder, save_shrunk
-    from api.cli.source.opened_log import offset_of, place_of
-    from api.cli.source.source import print_remark
     from api.documents.shrunk import NothingShrunk, ShrunkLog
     from api.questions.past import Past
     from metadata_log.reader.log_reader import LogReader

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from api.cli.options.parameters import bad_parameter
+from records.errors import RequestError
 
 
 def policy_of(configs: Mapping[str, str], name: str) -> Callable[[Any], None] | None:
@@ -37,7 +38,6 @@ def _function(path: str, name: str) -> Callable[[Any], None]:
 
 def _checking(path: str, policy: Callable[[Any], None]) -> Callable[[Any], None]:
     """Return the policy, wrapped so that any other error in the policy also refuses the request."""
-    from records.errors import RequestError
 
     def check(planned: Any) -> None:
         try:

@@ -1,6 +1,7 @@
 """The `serve` command: runs a service."""
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -209,7 +210,6 @@ def serve(
 ) -> None:
     """Run the service: write a log and answer over the network, until SIGTERM."""
     import asyncio
-    from contextlib import ExitStack
 
     from api.http.options import HttpOptions
     from api.running import ServeOptions, serve_until_stopped

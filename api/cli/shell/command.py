@@ -1,5 +1,6 @@
 """The `shell` command."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import At, Json, LogOrServer, Server, ShowSecrets
-from api.cli.terminal.errors import reads_only
+from api.cli.terminal.errors import reads_only, report
 from api.cli.terminal.output import is_conversation, note, print_line
 from api.printable import plain
+from records.errors import MetadataLogError
 
 if TYPE_CHECKING:
     from api.cli.shell.verbs import Shell
@@ -64,8 +66,6 @@ def _run_all(shell: "Shell", lines: Iterator[str]) -> int:
 def _converse(shell: "Shell") -> int:
     """Read lines from the terminal and run them; print errors and continue."""
     from api.cli.shell.lines import END, CommandFailed, run_line
-    from api.cli.terminal.errors import report
-    from records.errors import MetadataLogError
 
     _edit(shell)
     note("`help` shows what there is, Ctrl-D leaves")
@@ -89,7 +89,6 @@ def _converse(shell: "Shell") -> int:
 def _edit(shell: "Shell") -> None:
     """Set up line editing, completion and history for `input`."""
     import atexit
-    import contextlib
     import readline
 
     from api.cli.shell.completion import DELIMITERS, completer

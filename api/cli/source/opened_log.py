@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
 from api.cli.terminal.output import note, time_text
+from api.cli.terminal.progress_bar import progress
 
 if TYPE_CHECKING:
     from api.documents.logs import Place
@@ -58,7 +59,6 @@ def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> Non
 
 def image_at(reader: "LogReader", at: int) -> "MetadataImage":
     """Return the image as of an offset, with a progress bar."""
-    from api.cli.terminal.progress_bar import progress
     from replay.timeline import Timeline
 
     with progress("replaying", reader.history_start, at + 1) as advance:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import bad_parameter
-from api.cli.options.snapshot_database import DATABASE
+from api.cli.options.snapshot_database import DATABASE, named_timeline
 from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
-from api.cli.terminal.output import note
+from api.cli.source.image_view import position_text
+from api.cli.source.opened_log import offset_of, place_of
+from api.cli.terminal.output import note, print_json_line, print_line
+from api.cli.terminal.progress_bar import progress
+from records.errors import RequestError, UnavailableError
 
 if TYPE_CHECKING:
     from api.documents.logs import Known
@@ -40,7 +44,6 @@ def log_place(text: str) -> str:
 def server_url(text: str) -> str:
     """Check the URL of a service, before a command begins."""
     from api.clients.connecting import check_url
-    from records.errors import RequestError
 
     try:
         check_url(text)
@@ -157,9 +160,6 @@ class Source(NamedTuple):
             RequestError: there is no log.
             CorruptLogError: the log is damaged.
         """
-        from api.cli.options.snapshot_database import named_timeline
-        from api.cli.source.opened_log import offset_of
-        from api.cli.terminal.progress_bar import progress
         from api.questions.past import Past
         from metadata_log.reader.log_reader import LogReader
 
@@ -177,9 +177,6 @@ class Source(NamedTuple):
 
 def print_end(about: "About", *, json: bool) -> None:
     """Print the last line of a stream under --verbose: its position in the log."""
-    from api.cli.source.image_view import position_text
-    from api.cli.source.opened_log import place_of
-    from api.cli.terminal.output import print_json_line, print_line
     from api.documents.logs import End
 
     if json:
@@ -260,7 +257,6 @@ def _pages(
     import asyncio
 
     from api.clients.connecting import connect
-    from records.errors import UnavailableError
 
     async def within(answer: Awaitable[T]) -> T:
         try:
@@ -284,8 +280,6 @@ def _pages(
 
 
 def _about(server: str, page: "AnswerPage") -> "About":
-    from records.errors import RequestError
-
     if page.about is None:
         raise RequestError(
             "UNSUPPORTED_VERSION",

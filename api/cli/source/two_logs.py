@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import bad_parameter
+from api.cli.source.source import Source
+from api.cli.terminal.output import warn
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from api.cli.source.source import Source
@@ -50,8 +53,6 @@ def diff_of_logs(log: "Source", other: str, request: "ShowDiff", after: str) -> 
         UnavailableError: no service answers.
         CorruptLogError: a log is damaged.
     """
-    from api.cli.source.source import Source
-
     if not other or log.log == "":
         raise bad_parameter("write LOG@P1 LOG2@P2")
     second = Source(server=other) if other.startswith(_SERVICES) else Source(log=other)
@@ -83,7 +84,6 @@ def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after:
     """
     from msgspec.structs import replace
 
-    from api.cli.terminal.output import warn
     from api.questions.changes import shown
     from replay.time_travel.drift import diff_named
 
@@ -127,6 +127,4 @@ def _only(request: "ShowDiff") -> "ObjectName | None":
 
 
 def _in_neither(only: "ObjectName") -> Exception:
-    from records.errors import RequestError
-
     return RequestError("RESOURCE_NOT_FOUND", f"{only.object} is in neither log there")
