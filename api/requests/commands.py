@@ -10,7 +10,8 @@ from typing import Any
 
 from api.questions.descriptions import described
 from api.questions.table import STEPS, find_question, guard_of
-from api.requests.command import ISR_CHANGES_MAX, Command
+from api.requests.broker_commands import BROKER_COMMANDS
+from api.requests.command import Command
 from api.requests.transactions import (
     NAME,
     STEPS_MAX,
@@ -21,7 +22,6 @@ from api.requests.transactions import (
     transact,
 )
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
-from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
 from controller.decisions.brokers import (
     RegisterBroker,
@@ -36,13 +36,10 @@ from controller.decisions.configs import (
     replace_configs,
 )
 from controller.decisions.context import Context
-from controller.decisions.deletion_reports import ReportDeletions, report_deletions
-from controller.decisions.directory_assignment import AssignReplicas, assign_replicas
 from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.features import UpdateFeatures, update_features
 from controller.decisions.fencing import SetFencing, set_fencing
 from controller.decisions.growth import CreatePartitions, create_partitions
-from controller.decisions.heartbeats import Heartbeat, heartbeat
 from controller.decisions.lookup import TopicRef
 from controller.decisions.namespaces import (
     CreateNamespace,
@@ -60,7 +57,6 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.producer_ids import AllocateProducerIds, allocate_producer_ids
 from controller.decisions.quotas import AlterQuotas, alter_quotas
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.request import Request
@@ -95,9 +91,6 @@ def _transact(context: Context, request: Transact) -> ControllerResult[Transacte
 
 _PARTITIONS_MAX = 7_500
 """Kafka's tools send all partitions of a plan in one request; each costs some 5 us."""
-
-_DIRECTORIES_MAX = 2_250
-"""As many replicas as Kafka's brokers send in one AssignReplicasToDirs request."""
 
 _ASSIGNED = {"topics": [{"name": "orders", "partitions": 3}]}
 _ACL = {
@@ -333,46 +326,6 @@ COMMANDS = {
 }
 """Commands of clients, which change a cluster. For questions see `api.questions`."""
 
-BROKER_COMMANDS = {
-    command.name: command
-    for command in (
-        Command(
-            "register", RegisterBroker, register_broker, rights.BROKER_ACTION, tells_versions=False
-        ),
-        Command("heartbeat", Heartbeat, heartbeat, rights.BROKER_ACTION, tells_versions=False),
-        Command(
-            "alter partition",
-            AlterPartition,
-            alter_partition,
-            rights.BROKER_ACTION,
-            tells_versions=False,
-            items_max=ISR_CHANGES_MAX,
-        ),
-        Command(
-            "assign directories",
-            AssignReplicas,
-            assign_replicas,
-            rights.BROKER_ACTION,
-            tells_versions=False,
-            items_max=_DIRECTORIES_MAX,
-        ),
-        Command(
-            "producer ids allocate",
-            AllocateProducerIds,
-            allocate_producer_ids,
-            rights.BROKER_ACTION,
-            tells_versions=False,
-        ),
-        Command(
-            "report deletions",
-            ReportDeletions,
-            report_deletions,
-            rights.BROKER_ACTION,
-            tells_versions=False,
-        ),
-    )
-}
-"""Commands of brokers; each has a Kafka request of its own."""
 _BARE: dict[type[Request[Any]], str] = {
     CancelDeletePartitions: "partitions cancel-delete",
     DescribeBroker: "brokers describe",
