@@ -1,5 +1,6 @@
 """The documents are true: their examples are generated, and their commands are run."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -182,6 +183,19 @@ def test_the_architecture_page_names_every_folder() -> None:
         sources = [*(ROOT / package).glob("*/*.py"), *(ROOT / package).glob("*/*.avsc")]
         for folder in {path.parent.name for path in sources}:
             assert f"`{folder}/`" in rows[package], f"{package}/{folder}"
+
+
+def test_the_walk_of_an_append_names_what_there_is() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    walk = page.partition("## An append, from the socket to the disk")[2].partition("\n## ")[0]
+    steps = re.findall(r"`([\w/]+\.py)`\s+`(\w+)(?:\.(\w+))?`", walk)
+    assert len(steps) > 10
+    for file, name, inner in steps:
+        tree = ast.parse((ROOT / file).read_text())
+        found = {getattr(node, "name", ""): node for node in ast.walk(tree)}
+        assert name in found, (file, name)
+        members = {getattr(node, "name", "") for node in ast.walk(found[name])}
+        assert not inner or inner in members, (file, name, inner)
 
 
 def test_the_architecture_page_names_tests_that_there_are() -> None:
