@@ -32,7 +32,7 @@ from replay.incidents.live_state import LiveState
 from replay.incidents.live_topics import LiveDelta
 from replay.incidents.words import detail_of, effect_of
 from replay.loader import BatchSource, check_point, provenance_at
-from replay.time_travel.asked_for import PLANNING, AskedInRange
+from replay.time_travel.asked_for import PLANNING, AskedInRange, asked_before
 from replay.time_travel.contradictions import explained
 from replay.transactions import Transactions, rows_within
 
@@ -112,8 +112,6 @@ class GrowingEvents:
             return
         building = self._building
         unknown_end = min(self._first, to_offset)
-        if self._begin > source.history_start:
-            building.asked.look_back(source, to_offset)
         with explained(source):
             for batch in source.batches(self._next, to_offset):
                 building.stateless(rows_within(batch, self._from_offset, unknown_end))
@@ -124,6 +122,8 @@ class GrowingEvents:
                 ).timestamp
                 if progress is not None:
                     progress(batch.end_offset)
+        if self._begin > source.history_start:
+            building.add_asked_before(source, to_offset)
         self._next = to_offset
         building.add_duration_of_term(until_ms or 0)
 
@@ -156,7 +156,6 @@ class _Events:
     """Replays rows and groups them into events.
 
     Attributes:
-        asked: Finds what asked for what the rows do.
         last_time: Append time of the last record that was read, set by the caller after each batch.
     """
 
@@ -165,7 +164,9 @@ class _Events:
         self._topics = delta.topics
         self._state = LiveState(delta)
         self._noted = noted
-        self.asked = AskedInRange()
+        self._asked = AskedInRange(image)
+        # What the rows of these events do may have been asked for before the range.
+        self._asked_before: list[tuple[Group, Envelope]] = []
         self._causes = Causes(self._state)
         self._groups: dict[Hashable, Group] = {}
         # The events of partitions' changes with a cause in an earlier batch, by its offset.
@@ -230,6 +231,14 @@ class _Events:
         """Return the groups that were made or changed since the last call."""
         found, self._changed = list(self._changed), {}
         return found
+
+    def add_asked_before(self, source: BatchSource, until: int) -> None:
+        """Add who asked before the range for what the rows do; reads the log if anyone may have."""
+        if self._asked_before:
+            found = asked_before(source, [row for _, row in self._asked_before], until)
+            for group, row in self._asked_before:
+                group.add_asked(found.get(row.offset, ()))
+            self._asked_before = []
 
     def add_duration_of_term(self, until_ms: int) -> None:
         """Add to the event that began the current controller's term how long the term has lasted so
@@ -312,8 +321,15 @@ class _Events:
         names, effect = affected_objects(record, state), effect_of(record, state)
         group.add_detailed(row, names, effect, detail_of(record, state))
         if type(record) in PLANNING:
-            group.add_asked(self.asked.of(row))
+            self._ask(group, row)
         return group
+
+    def _ask(self, group: Group, row: Envelope, before: Partition | None = None) -> None:
+        """Add who asked for what a row does."""
+        found = self._asked.of(row, before)
+        group.add_asked([asked for asked in found if asked is not None])
+        if None in found:
+            self._asked_before.append((group, row))
 
     def _new_partition(self, row: Envelope) -> None:
         _, after = self._state.set_partition(row)
@@ -361,7 +377,7 @@ class _Events:
             or before.removing_replicas is not after.removing_replicas
             or before.mode != after.mode
         ):
-            group.add_asked(self.asked.of(row, before))
+            self._ask(group, row, before)
         if is_moved:
             if after.leader == NO_LEADER:
                 self.flaps.lost(name, row)

@@ -12,12 +12,14 @@ A record that carries out such a plan was asked for by the record that made the 
   the removing replicas; else it cancels the reassignment, which is a request of its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import Self
 
 import msgspec
 
+from metadata_log.format.needles import Needles
 from records.base import Record, Uuid
+from records.control import BeginTransactionRecord
 from records.envelope import Envelope
 from records.partitions import (
     CancelDeleteTopicPartitionsRecord,
@@ -29,15 +31,19 @@ from records.partitions import (
 )
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.loader import BatchSource
 from replay.time_travel.objects import parse_object
 from replay.time_travel.past_topics import PastTopics
-from replay.time_travel.skim import reaching_rows
+from replay.time_travel.skim import reached_rows, reaching_rows
 from replay.transactions import effective_rows
 
 _WIDE = 8
 """To read the log once takes less time than to search it for more topics than this."""
+
+_NEEDLES_MAX = 64
+"""The same for one search for all of them."""
 
 
 _NUMBER_PLACES = {"partition": 1, "removal": 1, "deletion": 2}
@@ -71,17 +77,14 @@ class AskedFor:
         past: PastTopics | None = None,
         *,
         by_name: bool = False,
-        until: int | None = None,
     ) -> None:
         """Find what asked for records of a log.
 
         Args:
             past: Used to skip parts of the log in which a topic was not touched.
             by_name: A topic's past begins with its name: find nothing from before it was moved.
-            until: Offset, exclusive, up to which the log is read; None means its end.
         """
         self._source = source
-        self._until = source.end_offset if until is None else until
         self._past = past
         self._by_name = by_name
         self._topics: dict[Uuid, _Found] = {}
@@ -98,62 +101,87 @@ class AskedFor:
         Returns:
             None if the row itself is what was asked for, or if the row that asked is not kept.
         """
-        found = self.of_partitions(row)
+        topic_id = _carries_out(row)
+        found = {} if topic_id is None else self._found(topic_id).get(row.offset, {})
         place = _NUMBER_PLACES.get(kind)
         asked = _latest(found.values()) if place is None else found.get(_number(label, place))
         if asked is None or (self._by_name and asked.before_move):
             return None
         return asked.row
 
-    def of_partitions(self, row: Envelope) -> Mapping[int, "Asked"]:
-        """Return what asked for a row's changes, by the numbers of the partitions."""
-        topic_id = _carries_out(row)
-        return {} if topic_id is None else self._found(topic_id).get(row.offset, {})
-
     def _found(self, topic_id: Uuid) -> "_Found":
         if self._of_all is not None:
             return self._of_all
         if topic_id not in self._topics:
             if len(self._topics) == _WIDE:
-                self._of_all = found_in(_all_rows(self._source, self._until))
+                self._of_all = found_in(_all_rows(self._source, self._source.end_offset))
                 return self._of_all
             self._topics[topic_id] = found_in(self._rows_of(topic_id))
         return self._topics[topic_id]
 
     def _rows_of(self, topic_id: Uuid) -> Iterable[Envelope]:
         name = parse_object(f"deletion:@{uuid_text(topic_id)}/0/0")
-        rows = reaching_rows(self._source, name, self._until, past=self._past)
-        return _all_rows(self._source, self._until) if rows is None else rows[1]
+        end = self._source.end_offset
+        rows = reaching_rows(self._source, name, end, past=self._past)
+        return _all_rows(self._source, end) if rows is None else rows[1]
 
 
 class AskedInRange:
-    """Finds what asked for the records of a range while the range is read.
+    """Finds what asked for the records of a range while the range is read."""
 
-    Earlier parts of the log are read only when a plan from before the range is carried out.
-    """
+    def __init__(self, start: MetadataImage) -> None:
+        """Start with the image before the range."""
+        removals = start.pending_removals()
+        self._plans = _Plans({(each.topic_id, each.partition_id) for each in removals})
 
-    def __init__(self) -> None:
-        self._plans = _Plans()
-        self._earlier: AskedFor | None = None
-
-    def look_back(self, source: BatchSource, until: int) -> None:
-        """Take plans from before the range from a log, read up to an offset, exclusive."""
-        self._earlier = AskedFor(source, until=until)
-
-    def of(self, row: Envelope, before: Partition | None = None) -> list[Envelope]:
+    def of(self, row: Envelope, before: Partition | None = None) -> list[Envelope | None]:
         """Return the rows that asked for a row's changes, in no order.
 
         Args:
             row: Rows of types in PLANNING are given in order of effect. A PartitionChangeRecord
                 that changes neither replicas nor mode may be left out.
             before: The partition before its change.
+
+        Returns:
+            None stands for what may have been asked before the range: see `asked_before`.
         """
-        found = dict(self._plans.replay(row, before))
-        record = row.payload
-        count = len(record.partition_ids) if isinstance(record, RemovePartitionsRecord) else 1
-        if self._earlier is not None and len(found) < count:
-            found = {**self._earlier.of_partitions(row), **found}
-        return [asked.row for asked in found.values()]
+        found = self._plans.replay(row, before)
+        return [None if asked is None else asked.row for _, asked in found]
+
+
+def asked_before(
+    source: BatchSource, rows: Collection[Envelope], until: int
+) -> dict[int, list[Envelope]]:
+    """Return what asked for rows of a range, also before the range, by the offsets of the rows.
+
+    The log is read once more up to `until`, exclusive: only what names a topic of the rows, unless
+    the topics are many.
+    """
+    topics = {topic_id for row in rows if (topic_id := _carries_out(row)) is not None}
+    reached = reached_rows(source, _Topics(topics), until) if len(topics) <= _NEEDLES_MAX else None
+    found = found_in(_all_rows(source, until) if reached is None else reached[1])
+    return {offset: [asked.row for asked in of.values()] for offset, of in found.items()}
+
+
+class _Topics:
+    """The reach of some topics, given by id: all records that name one."""
+
+    target = None
+    restarts = False
+    is_indexed = False
+
+    def __init__(self, ids: Collection[Uuid]) -> None:
+        self.ids = ids
+        self.needles = Needles()
+        self.needles.add_type(BeginTransactionRecord)
+        for topic_id in ids:
+            self.needles.add(topic_id)
+
+    def takes(self, row: Envelope) -> bool:
+        return getattr(row.payload, "topic_id", None) in self.ids
+
+    def add_missed(self) -> bool:
+        return False
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
@@ -175,7 +203,8 @@ def found_in(rows: Iterable[Envelope]) -> _Found:
     """
     plans, found = _Plans(), dict[int, dict[int, Asked]]()
     for row in rows:
-        if asked := dict(plans.replay(row)):
+        asked = {number: by for number, by in plans.replay(row) if by is not None}
+        if asked:
             found[row.offset] = asked
     return found
 
@@ -218,13 +247,19 @@ class _Reassignment(msgspec.Struct, frozen=True):
 class _Plans:
     """What is planned at a place in a log."""
 
-    def __init__(self) -> None:
+    def __init__(self, earlier_removals: Iterable[tuple[Uuid, int]] = ()) -> None:
+        """Start with the partitions whose removal was planned before, not known by whom."""
+        self._earlier_removals = set(earlier_removals)
         self._removals: dict[Uuid, dict[int, Asked]] = {}
         self._reassignments: dict[Uuid, dict[int, _Reassignment]] = {}
         self._removed: dict[Uuid, Asked] = {}
 
-    def replay(self, row: Envelope, before: Partition | None = None) -> Iterator[tuple[int, Asked]]:
+    def replay(
+        self, row: Envelope, before: Partition | None = None
+    ) -> Iterator[tuple[int, Asked | None]]:
         """Process a row; yield the partitions for which it carries out a plan, and what asked.
+
+        What asked is None if the plan was made before the first row.
 
         Args:
             before: The partition before its change, if rows that made partitions were left out.
@@ -241,13 +276,13 @@ class _Plans:
             case CancelDeleteTopicPartitionsRecord(topic_id=topic_id, partition_ids=numbers):
                 self._end_removals(topic_id, numbers)
             case RemovePartitionsRecord(topic_id=topic_id, partition_ids=numbers):
-                yield from self._end_removals(topic_id, numbers).items()
+                asked_by = self._end_removals(topic_id, numbers)
                 for number in numbers:
+                    yield number, asked_by.get(number)
                     self._reassignments.get(topic_id, {}).pop(number, None)
             case ReplicaDeletionRecord(topic_id=topic_id, partition_id=number):
-                asked = self._removed.get(topic_id, self._removals.get(topic_id, {}).get(number))
-                if asked is not None:
-                    yield number, asked
+                removal = self._removals.get(topic_id, {}).get(number)
+                yield number, self._removed.get(topic_id, removal)
             case RemoveTopicRecord(topic_id=topic_id):
                 self._removed[topic_id] = Asked(row)
             case MoveTopicRecord(topic_id=topic_id):
@@ -255,21 +290,23 @@ class _Plans:
 
     def _change(
         self, row: Envelope, record: PartitionChangeRecord, before: Partition | None
-    ) -> Iterator[tuple[int, Asked]]:
+    ) -> Iterator[tuple[int, Asked | None]]:
         topic_id, number = record.topic_id, record.partition_id
         removal = self._removals.get(topic_id, {}).get(number)
-        if record.mode is not None and removal is not None:
+        is_planned = removal is not None or (topic_id, number) in self._earlier_removals
+        if record.mode is not None and is_planned:
             yield number, removal
         changed = record.replicas, record.adding_replicas, record.removing_replicas
         of_topic = self._reassignments.setdefault(topic_id, {})
         plan = of_topic.get(number) or _Reassignment.of(before)
         if changed != (None, None, None):
             after = of_topic[number] = plan.change(row, record)
-            if plan.asked is not None and plan.is_done(after):
+            if plan.is_done(after):
                 yield number, plan.asked
 
     def _end_removals(self, topic_id: Uuid, numbers: Iterable[int]) -> dict[int, Asked]:
         """Forget the plans to remove partitions, and return what asked for them."""
+        self._earlier_removals.difference_update((topic_id, number) for number in numbers)
         of_topic = self._removals.get(topic_id, {})
         return {number: of_topic.pop(number) for number in numbers if number in of_topic}
 
