@@ -22,23 +22,26 @@ _TIMES = frozenset({"timestamp", "created_at", "due"})
 
 # Each command with the module that prints its table, and the fields of its JSON that it shows.
 TABLES = {
-    ("image", "{log}"): ("image_view", ()),
-    ("blame", "{log}", f"partition:{TOPIC}/0"): ("past", ("timestamp", "type", "principal")),
-    ("blame", "{log}", "broker:1"): ("past", ("timestamp", "type", "principal")),
-    ("du", "{log}", "--by", "topic"): ("usage", ("name",)),
-    ("compare", "{log}", "{log}"): ("comparing", ("name",)),
-    ("du", "{log}", "--by", "type", "--top", "99"): ("usage", ("name",)),
-    ("outages", "{log}", "--verbose"): ("incidents", ("object", "kind")),
+    ("image", "{log}"): ("source/image_view", ()),
+    ("blame", "{log}", f"partition:{TOPIC}/0"): (
+        "past/changes",
+        ("timestamp", "type", "principal"),
+    ),
+    ("blame", "{log}", "broker:1"): ("past/changes", ("timestamp", "type", "principal")),
+    ("du", "{log}", "--by", "topic"): ("log/usage", ("name",)),
+    ("compare", "{log}", "{log}"): ("kafka/comparison", ("name",)),
+    ("du", "{log}", "--by", "type", "--top", "99"): ("log/usage", ("name",)),
+    ("outages", "{log}", "--verbose"): ("past/incidents", ("object", "kind")),
     ("what-if", "{log}", "--at", "start", "--without", f"config:topic/{TOPIC}", "--verbose"): (
-        "what_if",
+        "past/what_if",
         ("object", "field"),
     ),
     ("topics", "lives", TOPIC, "--log", "{log}"): (
-        "admin/topics_lives",
+        "admin/topic_lives",
         ("topic_id", "timestamp", "principal"),
     ),
-    ("snapshot", "list", "{log}"): ("snapshots", ("timestamp", "created_at", "digest")),
-    ("audit", "list"): ("audit_answers", ("name", "description")),
+    ("snapshot", "list", "{log}"): ("database/snapshots", ("timestamp", "created_at", "digest")),
+    ("audit", "list"): ("audit/answers", ("name", "description")),
     ("topics", "list", "--log", "{log}"): ("admin/topics", ("name", "topic_id")),
     ("topics", "describe", "--log", "{log}"): ("admin/topics", ("name", "topic_id", "mode")),
     ("namespaces", "list", "--log", "{log}"): ("admin/namespaces", ("name", "namespace_id")),
@@ -174,7 +177,7 @@ def test_every_module_that_prints_a_table_is_looked_at() -> None:
         if re.search(r"^\s+print_table\($|[^_.]print_table\(\(", path.read_text(), re.MULTILINE)
         or re.search(r"[^_.]print_table\([A-Za-z]", path.read_text())
     }
-    assert printing - {"output"} == {module for module, _ in TABLES.values()}
+    assert printing - {"terminal/output"} == {module for module, _ in TABLES.values()}
     others = [p for p in (ROOT / "api").rglob("*.py") if "rich.table" in p.read_text()]
     assert others == []
 
