@@ -32,8 +32,8 @@ from api.upkeep.history_keeper import HistoryKeeper
 from api.upkeep.jobs import JobRuns
 from api.upkeep.snapshot_maker import SnapshotMaker
 from api.upkeep.upkeep import Upkeep, UpkeepOptions
-from controller.decisions.context import Settings
-from controller.decisions.tokens import SECRET_KEY
+from controller.decisions.context.context import Settings
+from controller.decisions.security.tokens import SECRET_KEY
 from metadata_log.reader.log_reader import LogReader
 from records.errors import FencedError, Outcome
 from replay.timeline import Timeline

@@ -12,16 +12,16 @@ from random import Random
 from benchmarks.controller_cluster import CLUSTER_ID, DecidedCluster, registration
 from benchmarks.harness import Result, milliseconds, rate
 from controller.controller import Controller
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.heartbeats import Heartbeat
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.brokers import register_broker
-from controller.decisions.context import Context, Settings
-from controller.decisions.heartbeats import Heartbeat
-from controller.decisions.topics import CreateTopics, NewTopic, TopicResult, create_topics
+from controller.decisions.brokers.registrations import register_broker
+from controller.decisions.context.context import Context, Settings
+from controller.decisions.topics.topics import CreateTopics, NewTopic, TopicResult, create_topics
 from controller.results.result import ControllerResult
 from metadata_log.format.batch import NewBatch
 from metadata_log.reader.log_reader import LogReader

@@ -6,13 +6,13 @@ from random import Random
 from typing import TypeVar
 
 from benchmarks.new_partition import new_partition
-from controller.decisions.brokers import RegisterBroker, register_broker
-from controller.decisions.context import Context, Settings
-from controller.decisions.features import bootstrap_records
-from controller.decisions.heartbeats import Heartbeat, heartbeat
+from controller.decisions.brokers.heartbeats import Heartbeat, heartbeat
+from controller.decisions.brokers.registrations import RegisterBroker, register_broker
+from controller.decisions.context.context import Context, Settings
+from controller.decisions.context.sessions import Sessions
+from controller.decisions.features.levels_in_use import bootstrap_records
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, record_version
-from controller.decisions.sessions import Sessions
 from controller.pipeline.latest import Latest, State
 from controller.results.result import ControllerResult
 from metadata_log.format.batch import Batch

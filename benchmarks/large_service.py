@@ -22,7 +22,7 @@ from benchmarks.harness import Result, Timed
 from benchmarks.partitions_log import moves, write_partitions_log
 from benchmarks.peers.server_process import LOOPBACK, cpu_s, free_port, listens, running
 from benchmarks.server_cost import Cost
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from metadata_log.format.batch import NewBatch
 
 PARTITIONS = 100_000

@@ -13,14 +13,14 @@ import msgspec
 
 from benchmarks.controller_cluster import DecidedCluster
 from benchmarks.harness import Result
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.elections import ElectLeaders, elect_leaders
-from controller.decisions.reassignments import (
+from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
+from controller.decisions.partitions.reassignments import (
     AlterReassignments,
     PartitionTarget,
     alter_reassignments,

@@ -15,7 +15,7 @@ from pathlib import Path
 from api.clients.client import MetadataClient
 from api.running import ServeOptions, serving
 from benchmarks.harness import Result
-from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.namespaces.namespaces import CreateNamespace
 from metadata_log.writer.creation import create_log
 
 _REQUESTS = 100

@@ -37,7 +37,7 @@ from benchmarks.harness import Result
 from benchmarks.own_log import CLUSTER_ID
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.wire import ITEMS_MAX
 from metadata_log.writer.creation import create_log
 from records.base import Record

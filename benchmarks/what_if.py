@@ -15,7 +15,7 @@ from api.requests.recorded_commands import RECORDED
 from benchmarks.generated_log import generated_log
 from benchmarks.harness import Result
 from controller.asked.asked import BoundDecision
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.forks.changes import Changes
 from controller.forks.fork import Fork
 from controller.forks.recorded import settings_before

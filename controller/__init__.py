@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from controller.authorization.authorizer import ResourceType as ResourceType
     from controller.authorization.caller import Caller as Caller
     from controller.controller import Controller as Controller
-    from controller.decisions.assignments import Assignment as Assignment
-    from controller.decisions.configs import AlterConfigs as AlterConfigs
-    from controller.decisions.configs import ConfigChange as ConfigChange
-    from controller.decisions.configs import ResourceChange as ResourceChange
-    from controller.decisions.context import Settings as Settings
-    from controller.decisions.growth import CreatePartitions as CreatePartitions
-    from controller.decisions.growth import TopicGrowth as TopicGrowth
-    from controller.decisions.namespaces import CreateNamespace as CreateNamespace
-    from controller.decisions.namespaces import DeleteNamespace as DeleteNamespace
-    from controller.decisions.namespaces import MoveTopics as MoveTopics
+    from controller.decisions.configs.changes import AlterConfigs as AlterConfigs
+    from controller.decisions.configs.changes import ConfigChange as ConfigChange
+    from controller.decisions.configs.changes import ResourceChange as ResourceChange
+    from controller.decisions.context.context import Settings as Settings
+    from controller.decisions.namespaces.namespaces import CreateNamespace as CreateNamespace
+    from controller.decisions.namespaces.namespaces import DeleteNamespace as DeleteNamespace
+    from controller.decisions.namespaces.namespaces import MoveTopics as MoveTopics
     from controller.decisions.notes import AddNote as AddNote
     from controller.decisions.outcome import Refusal as Refusal
-    from controller.decisions.partition_removal import DeletePartitions as DeletePartitions
-    from controller.decisions.partition_removal import TopicShrink as TopicShrink
-    from controller.decisions.topics import CreateTopics as CreateTopics
-    from controller.decisions.topics import DeleteTopics as DeleteTopics
-    from controller.decisions.topics import NewTopic as NewTopic
+    from controller.decisions.partitions.assignments import Assignment as Assignment
+    from controller.decisions.topics.growth import CreatePartitions as CreatePartitions
+    from controller.decisions.topics.growth import TopicGrowth as TopicGrowth
+    from controller.decisions.topics.partition_removal import DeletePartitions as DeletePartitions
+    from controller.decisions.topics.partition_removal import TopicShrink as TopicShrink
+    from controller.decisions.topics.topics import CreateTopics as CreateTopics
+    from controller.decisions.topics.topics import DeleteTopics as DeleteTopics
+    from controller.decisions.topics.topics import NewTopic as NewTopic
     from controller.decisions.versions import ExpectedVersion as ExpectedVersion
     from controller.decisions.versions import VersionMismatchError as VersionMismatchError
     from controller.descriptions.queries import DescribeConfigs as DescribeConfigs
@@ -47,15 +47,15 @@ else:
             ),
             "authorization.caller": "Caller",
             "controller": "Controller",
-            "decisions.assignments": "Assignment",
-            "decisions.configs": "AlterConfigs ConfigChange ResourceChange",
-            "decisions.context": "Settings",
-            "decisions.growth": "CreatePartitions TopicGrowth",
-            "decisions.namespaces": "CreateNamespace DeleteNamespace MoveTopics",
+            "decisions.configs.changes": "AlterConfigs ConfigChange ResourceChange",
+            "decisions.context.context": "Settings",
+            "decisions.namespaces.namespaces": "CreateNamespace DeleteNamespace MoveTopics",
             "decisions.notes": "AddNote",
             "decisions.outcome": "Refusal",
-            "decisions.partition_removal": "DeletePartitions TopicShrink",
-            "decisions.topics": "CreateTopics DeleteTopics NewTopic",
+            "decisions.partitions.assignments": "Assignment",
+            "decisions.topics.growth": "CreatePartitions TopicGrowth",
+            "decisions.topics.partition_removal": "DeletePartitions TopicShrink",
+            "decisions.topics.topics": "CreateTopics DeleteTopics NewTopic",
             "decisions.versions": "ExpectedVersion VersionMismatchError",
             "descriptions.queries": "DescribeConfigs DescribeTopics",
             "pipeline.pending_answers": "Answer",

@@ -28,12 +28,12 @@ from msgspec.structs import replace
 from controller.asked.asked import APPEND, BoundDecision
 from controller.asked.repeated_requests import InFlight
 from controller.decider import Decider, Decision, RawAppend
-from controller.decisions.context import Context, Rng, Settings
-from controller.decisions.features import bootstrap_records
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
+from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, heartbeat
+from controller.decisions.config_definitions.topics import MIN_ISR
+from controller.decisions.context.context import Context, Rng, Settings
+from controller.decisions.context.sessions import Sessions
+from controller.decisions.features.levels_in_use import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
-from controller.decisions.sessions import Sessions
-from controller.decisions.topic_configs import MIN_ISR
 from controller.descriptions.view import View
 from controller.pipeline.log_port import LogPort
 from controller.pipeline.pending_answers import Answer

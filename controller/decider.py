@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision, asked_append, asked_of
 from controller.asked.observed import Draws, Reads, observed
-from controller.decisions.context import Context, Rng, Settings
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
-from controller.decisions.mutation_quotas import MutationBuckets
-from controller.decisions.sessions import ABOUT_BROKERS, Sessions
+from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, sessions_after
+from controller.decisions.context.context import Context, Rng, Settings
+from controller.decisions.context.mutation_quotas import MutationBuckets
+from controller.decisions.context.sessions import ABOUT_BROKERS, Sessions
 from controller.pipeline.pending_answers import Answer
 from controller.pipeline.pipeline import Pipeline
 from controller.pipeline.prepared_batch import next_batches, ready

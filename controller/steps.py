@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from controller.decider import Decision
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.decisions.levels import TRANSACTIONS_LEVEL
 from controller.pipeline.latest import Latest, State
 from controller.pipeline.prepared_batch import next_batch

@@ -19,15 +19,15 @@ import msgspec
 from controller.asked.asked import BoundDecision
 from controller.controller import Controller
 from controller.decider import Decision
-from controller.decisions.broker_configs import (
+from controller.decisions.brokers.heartbeats import fence_stale_broker
+from controller.decisions.config_definitions.brokers import (
     REMOVAL_INTERVAL,
 )
-from controller.decisions.config_definitions import whole_number
-from controller.decisions.effective_configs import server_config
-from controller.decisions.elections import balance_leaders, elect_unclean_leaders
-from controller.decisions.heartbeats import fence_stale_broker
-from controller.decisions.partition_removal import advance_removals
-from controller.decisions.tokens import check_interval_ms, remove_expired_tokens
+from controller.decisions.config_definitions.definition import whole_number
+from controller.decisions.configs.effective import server_config
+from controller.decisions.partitions.elections import balance_leaders, elect_unclean_leaders
+from controller.decisions.security.tokens import check_interval_ms, remove_expired_tokens
+from controller.decisions.topics.partition_removal import advance_removals
 from metadata_log.writer.clock import Clock
 from records.envelope import Origin
 from records.errors import MetadataLogError

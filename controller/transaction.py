@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
 from controller.results.result import ControllerResult

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from controller.decisions.features import bootstrap_records
+from controller.decisions.features.levels_in_use import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
 from metadata_log.format.batch import NewBatch
 from metadata_log.writer.creation import create_log

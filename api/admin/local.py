@@ -22,7 +22,7 @@ from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.controller import Controller
 from controller.decider import Decision
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.pipeline.pending_answers import Answer
 from controller.wire import to_wire
 from metadata_log.format.manifest import Kind

@@ -10,12 +10,12 @@ Source: KIP-226 (dynamic broker configs), KIP-516 (the delay for stale folders).
 from collections.abc import Iterable, Mapping
 
 from api.kafka.messages.replicas import BrokerConfig
-from controller.decisions.broker_configs import (
+from controller.decisions.config_definitions.brokers import (
     BROKER_CONFIGS,
     DELETE_STALE_DELAY,
 )
-from controller.decisions.config_definitions import whole_number
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.config_definitions.definition import whole_number
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
 from replay.image.metadata import MetadataImage
 
 FOLLOWED = (DELETE_STALE_DELAY,)

@@ -25,7 +25,7 @@ from api.kafka.messages.configs import (
 )
 from api.security.listeners import ListenerAddress
 from controller.authorization.caller import Caller
-from controller.decisions.broker_configs import (
+from controller.decisions.config_definitions.brokers import (
     AUTO_CREATE_TOPICS,
     BETWEEN_BROKERS,
     BROKER_CONFIGS,
@@ -35,7 +35,7 @@ from controller.decisions.broker_configs import (
     LOG_DIRS,
     REPLICA_LAG,
 )
-from controller.decisions.effective_configs import BROKER, ConfigSource
+from controller.decisions.configs.effective import BROKER, ConfigSource
 
 _SET_IN_THE_LOG = {ConfigSource.BROKER.code, ConfigSource.CLUSTER.code}
 

@@ -15,8 +15,8 @@ from api.broker.batch_times import batch_records
 from api.broker.batches import RawBatch
 from api.kafka.messages.records_io import BatchError
 from api.kafka.messages.replicas import BrokerConfig
-from controller.decisions.config_definitions import whole_number
-from controller.decisions.topic_configs import CLEANUP_POLICY, TOPIC_CONFIGS
+from controller.decisions.config_definitions.definition import whole_number
+from controller.decisions.config_definitions.topics import CLEANUP_POLICY, TOPIC_CONFIGS
 from records.errors import CorruptLogError, RequestError
 
 _SIZE = "max.message.bytes"

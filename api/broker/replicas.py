@@ -41,7 +41,7 @@ from api.kafka.messages.replicas import (
     StoppedTopic,
     StopReplicaRequest,
 )
-from controller.decisions.broker_configs import (
+from controller.decisions.config_definitions.brokers import (
     BROKER_CONFIGS,
     DELETE_STALE_DELAY,
 )

@@ -28,8 +28,8 @@ from api.kafka.messages.topics import (
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.security.client import ClientSecurity
 from api.security.listeners import SecurityProtocol
-from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
-from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
+from controller.decisions.topics.partition_removal import DeletePartitions, ShrinkResult
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, TopicResult
 from records.errors import RequestError
 
 R = TypeVar("R", bound=Response)

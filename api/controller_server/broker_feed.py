@@ -34,7 +34,7 @@ from api.service.service import Service
 from api.transport.log_limit import limited_logger
 from controller.authorization.authorizer import CLUSTER, Operation
 from controller.authorization.caller import ANONYMOUS, Caller
-from controller.decisions.deletion_reports import (
+from controller.decisions.brokers.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
 )

@@ -25,8 +25,8 @@ from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocatePro
 from api.requests.command import ISR_CHANGES_MAX
 from api.service.service import Service
 from controller.authorization.caller import Caller
-from controller.decisions.alter_partition import PartitionResult
-from controller.decisions.producer_ids import AllocateProducerIds
+from controller.decisions.brokers.isr_proposals import PartitionResult
+from controller.decisions.brokers.producer_ids import AllocateProducerIds
 from records.errors import MetadataLogError, RequestError
 
 

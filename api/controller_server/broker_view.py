@@ -21,8 +21,8 @@ from api.kafka.messages.replicas import (
     UpdatedTopic,
 )
 from api.service.history import Change
-from controller.decisions.context import Settings
-from controller.decisions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
+from controller.decisions.context.context import Settings
+from controller.decisions.partitions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NONE, Partition

@@ -10,14 +10,14 @@ import msgspec
 from api.broker.record_rules import RECORD_CONFIGS
 from api.kafka.messages.replicas import BrokerConfig
 from api.service.history import Change
-from controller.decisions.context import Settings
-from controller.decisions.effective_configs import (
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.effective import (
     BROKER,
     CLUSTER_DEFAULT,
     effective_config,
     namespace_levels,
 )
-from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.decisions.context.context import Settings
 from records.base import Uuid
 from replay.image.configs import NAMESPACE, TOPIC, ConfigResource
 from replay.image.metadata import MetadataImage

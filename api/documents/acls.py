@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from controller.authorization.acls import PatternType, PermissionType
 from controller.authorization.authorizer import Operation, ResourceType
-from controller.decisions.acls import AclBinding, AclFound
+from controller.decisions.security.acls import AclBinding, AclFound
 from records.text import uuid_text
 
 

@@ -44,7 +44,7 @@ from api.questions.changes import Blame, ShowBlame
 from api.questions.objects import joined
 from api.questions.question import Question
 from api.questions.table import AS_IT_IS, QUESTIONS, at_place
-from controller.decisions.effective_configs import CLUSTER_DEFAULT
+from controller.decisions.configs.effective import CLUSTER_DEFAULT
 from controller.descriptions.acls import AccessExplained
 from controller.descriptions.configs import ConfigSetting
 from controller.descriptions.queries import DescribeConfigs, ExplainConfigs

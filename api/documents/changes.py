@@ -11,11 +11,11 @@ from msgspec import UNSET, UnsetType
 
 from api.documents.acls import Acl
 from api.documents.errors import Error
-from controller.decisions.acls import AclBinding
-from controller.decisions.alter_topics import AlterationResult
-from controller.decisions.partition_plan import PartitionPlan
-from controller.decisions.subscriptions import Subscription
-from controller.decisions.topics import TopicResult
+from controller.decisions.security.acls import AclBinding
+from controller.decisions.topics.alterations import AlterationResult
+from controller.decisions.topics.partition_plan import PartitionPlan
+from controller.decisions.topics.subscriptions import Subscription
+from controller.decisions.topics.topics import TopicResult
 from controller.results.changed_versions import ObjectVersion
 from records.base import Uuid
 from records.text import uuid_text

@@ -6,12 +6,12 @@ from typing import Self
 import msgspec
 
 from api.documents.acls import Acl
-from controller.decisions.acls import AclFound
-from controller.decisions.move_effects import ConfigShift
-from controller.decisions.move_effects import MoveEffects as Effects
-from controller.decisions.namespaces import DeletedConfigs as Deleted
-from controller.decisions.namespaces import NamespaceResult
-from controller.decisions.subscriptions import Subscription
+from controller.decisions.namespaces.move_effects import ConfigShift
+from controller.decisions.namespaces.move_effects import MoveEffects as Effects
+from controller.decisions.namespaces.namespaces import DeletedConfigs as Deleted
+from controller.decisions.namespaces.namespaces import NamespaceResult
+from controller.decisions.security.acls import AclFound
+from controller.decisions.topics.subscriptions import Subscription
 from controller.descriptions.queries import NamespaceListing
 from records.text import uuid_text
 from replay.image.configs import RESOURCE_NAMES

@@ -5,7 +5,7 @@ from typing import Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from controller.decisions.replica_states import REPLICAS
+from controller.decisions.partitions.replica_states import REPLICAS
 from controller.descriptions.partitions import PartitionFound
 from controller.descriptions.progress import MissingReplica, OngoingReassignment, OngoingRemoval
 from controller.descriptions.state_walk import Transition

@@ -6,9 +6,9 @@ from typing import Self
 import msgspec
 
 from api.documents.errors import Error
-from controller.decisions.scram import ScramMechanism
-from controller.decisions.subscriptions import Subscription
-from controller.decisions.tokens import TokenCreated
+from controller.decisions.security.scram import ScramMechanism
+from controller.decisions.security.tokens import TokenCreated
+from controller.decisions.topics.subscriptions import Subscription
 from controller.descriptions.quotas import EntityQuotas, QuotaExplanation
 from controller.descriptions.tokens import TokenDescription
 from controller.descriptions.users import UserDescription

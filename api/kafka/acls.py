@@ -24,7 +24,8 @@ from api.kafka.messages.acls import (
     DescribeAclsResponse,
 )
 from controller.authorization.authorizer import ResourceType
-from controller.decisions.acls import (
+from controller.decisions.outcome import Refusal
+from controller.decisions.security.acls import (
     AclBinding,
     AclCreation,
     AclDeletion,
@@ -33,7 +34,6 @@ from controller.decisions.acls import (
     CreateAcls,
     DeleteAcls,
 )
-from controller.decisions.outcome import Refusal
 from controller.descriptions.acls import ListAcls
 from records.errors import RequestError
 

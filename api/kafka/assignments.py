@@ -11,7 +11,7 @@ from api.kafka.messages.assignments import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
 )
-from controller.decisions.directory_assignment import (
+from controller.decisions.brokers.directory_assignment import (
     AssignedReplica,
     AssignReplicas,
     ReplicaDirectory,

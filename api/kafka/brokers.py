@@ -14,15 +14,15 @@ from api.kafka.messages.brokers import (
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
 )
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     PartitionResult,
 )
-from controller.decisions.brokers import RegisterBroker
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
-from controller.decisions.sessions import ReplicaLag
+from controller.decisions.brokers.registrations import RegisterBroker
+from controller.decisions.context.sessions import ReplicaLag
 from records.base import Uuid
 from records.brokers import BrokerEndpoint, BrokerFeature
 

@@ -23,10 +23,10 @@ from api.kafka.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from controller.decisions.broker_configs import OF_BROKERS
-from controller.decisions.config_definitions import ConfigType
-from controller.decisions.config_resources import find_definition
-from controller.decisions.configs import (
+from controller.decisions.config_definitions.brokers import OF_BROKERS
+from controller.decisions.config_definitions.definition import ConfigType
+from controller.decisions.config_definitions.resources import find_definition
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
@@ -34,7 +34,7 @@ from controller.decisions.configs import (
     ResourceChange,
     ResourceResult,
 )
-from controller.decisions.effective_configs import CLUSTER_DEFAULT, ConfigSource
+from controller.decisions.configs.effective import CLUSTER_DEFAULT, ConfigSource
 from controller.decisions.outcome import Refusal
 from controller.descriptions.configs import ConfigAtLevel, ConfigExplained
 from controller.descriptions.queries import ExplainConfigs

@@ -18,7 +18,7 @@ from api.kafka.messages.features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from controller.decisions.features import FeatureUpdate, UpdateFeatures, UpgradeType
+from controller.decisions.features.levels_in_use import FeatureUpdate, UpdateFeatures, UpgradeType
 from controller.decisions.levels import SUPPORTED_LEVELS
 from records.errors import RequestError
 

@@ -20,7 +20,11 @@ from api.kafka.messages.topics import (
     ShrinkingTopic,
     ShrunkTopic,
 )
-from controller.decisions.partition_removal import DeletePartitions, ShrinkResult, TopicShrink
+from controller.decisions.topics.partition_removal import (
+    DeletePartitions,
+    ShrinkResult,
+    TopicShrink,
+)
 from records.errors import RequestError
 from replay.image.partitions import NONE as NO_READS_NO_WRITES
 from replay.image.partitions import READ_ONLY

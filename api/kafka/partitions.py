@@ -24,15 +24,15 @@ from api.kafka.messages.partitions import (
     MovingPartition,
     MovingTopic,
 )
-from controller.decisions.elections import ElectionResult, ElectLeaders
-from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.outcome import Refusal
-from controller.decisions.reassignments import (
+from controller.decisions.partitions.elections import ElectionResult, ElectLeaders
+from controller.decisions.partitions.reassignments import (
     AlterReassignments,
     PartitionTarget,
     ReassignmentResult,
 )
-from controller.decisions.topics import TopicResult
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
+from controller.decisions.topics.topics import TopicResult
 from controller.descriptions.progress import OngoingReassignment
 from controller.descriptions.queries import ListReassignments
 from records.errors import RequestError

@@ -15,7 +15,12 @@ from api.kafka.messages.quotas import (
     ValueData,
 )
 from controller.decisions.outcome import Refusal
-from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, QuotaResult
+from controller.decisions.quotas.client_quotas import (
+    AlterQuotas,
+    EntityChange,
+    QuotaChange,
+    QuotaResult,
+)
 from controller.descriptions.quotas import (
     DescribeQuotas,
     EntityQuotas,

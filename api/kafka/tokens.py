@@ -19,7 +19,7 @@ from api.kafka.messages.tokens import (
     RenewDelegationTokenResponse,
     TokenPrincipal,
 )
-from controller.decisions.tokens import (
+from controller.decisions.security.tokens import (
     CreateToken,
     ExpireToken,
     RenewToken,

@@ -19,12 +19,12 @@ from api.kafka.messages.topics import (
     TopicConfig,
 )
 from controller.authorization.authorizer import UNRESTRICTED, Access, Operation, topic_resource
-from controller.decisions.assignments import Assignment
-from controller.decisions.created_configs import CreatedConfig
-from controller.decisions.effective_configs import source_of
+from controller.decisions.configs.created import CreatedConfig
+from controller.decisions.configs.effective import source_of
 from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.outcome import Refusal
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from replay.image.metadata import NAMESPACE_SEPARATOR

@@ -18,8 +18,13 @@ from api.kafka.messages.users import (
     ScramCredentialUpsertion,
 )
 from controller.decisions.outcome import Refusal
-from controller.decisions.scram import ScramKeys, ScramMechanism, keys_of
-from controller.decisions.users import AlterUsers, ScramDeletion, ScramUpsertion, UserResult
+from controller.decisions.security.scram import ScramKeys, ScramMechanism, keys_of
+from controller.decisions.security.users import (
+    AlterUsers,
+    ScramDeletion,
+    ScramUpsertion,
+    UserResult,
+)
 from controller.descriptions.users import DescribeUsers, UserDescription
 from records.errors import RequestError
 

@@ -7,7 +7,7 @@ also uses information that is not in its log: the heartbeats.
 from typing import Any
 
 from api.questions.question import Question
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.descriptions.acls import (
     ExplainAccess,
     ListAcls,

@@ -228,7 +228,7 @@ class Past:
     def view(self, image: MetadataImage) -> "View":
         """Return an image in the form that descriptions read, without heartbeats."""
         # Importing these takes longer than most questions that need no view.
-        from controller.decisions.context import Settings
+        from controller.decisions.context.context import Settings
         from controller.descriptions.view import View
 
         return View.of(image, Settings(cluster_id=self.reader.cluster_id))

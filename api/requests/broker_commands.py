@@ -1,12 +1,12 @@
 """The table of the commands of brokers, each of which is a Kafka request of its own."""
 
 from api.requests.command import ISR_CHANGES_MAX, Command
-from controller.decisions.alter_partition import AlterPartition, alter_partition
-from controller.decisions.brokers import RegisterBroker, register_broker
-from controller.decisions.deletion_reports import ReportDeletions, report_deletions
-from controller.decisions.directory_assignment import AssignReplicas, assign_replicas
-from controller.decisions.heartbeats import Heartbeat, heartbeat
-from controller.decisions.producer_ids import AllocateProducerIds, allocate_producer_ids
+from controller.decisions.brokers.deletion_reports import ReportDeletions, report_deletions
+from controller.decisions.brokers.directory_assignment import AssignReplicas, assign_replicas
+from controller.decisions.brokers.heartbeats import Heartbeat, heartbeat
+from controller.decisions.brokers.isr_proposals import AlterPartition, alter_partition
+from controller.decisions.brokers.producer_ids import AllocateProducerIds, allocate_producer_ids
+from controller.decisions.brokers.registrations import RegisterBroker, register_broker
 from controller.rights import rights
 
 _DIRECTORIES_MAX = 2_250

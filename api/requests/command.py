@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision, response_type
 from controller.authorization.caller import Caller
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.decisions.versions import ExpectedVersion, check_version
 from controller.results.result import ControllerResult
 from controller.rights.guard import Guard

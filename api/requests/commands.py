@@ -21,27 +21,23 @@ from api.requests.transactions import (
     item_count,
     transact,
 )
-from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
-from controller.decisions.alter_topics import AlterTopics, alter_topics
-from controller.decisions.brokers import (
+from controller.decisions.brokers.fencing import SetFencing, set_fencing
+from controller.decisions.brokers.registrations import (
     RegisterBroker,
     UnregisterBroker,
     register_broker,
     unregister_broker,
 )
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ReplaceConfigs,
     alter_configs,
     replace_configs,
 )
-from controller.decisions.context import Context
-from controller.decisions.elections import ElectLeaders, elect_leaders
-from controller.decisions.features import UpdateFeatures, update_features
-from controller.decisions.fencing import SetFencing, set_fencing
-from controller.decisions.growth import CreatePartitions, create_partitions
+from controller.decisions.context.context import Context
+from controller.decisions.features.levels_in_use import UpdateFeatures, update_features
 from controller.decisions.lookup import TopicRef
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     MoveTopics,
@@ -50,23 +46,12 @@ from controller.decisions.namespaces import (
     move_topics,
 )
 from controller.decisions.notes import AddNote, add_note
-from controller.decisions.partition_plan import PlanPartitions, plan_partitions
-from controller.decisions.partition_removal import (
-    CancelDeletePartitions,
-    DeletePartitions,
-    cancel_delete_partitions,
-    delete_partitions,
-)
-from controller.decisions.quotas import AlterQuotas, alter_quotas
-from controller.decisions.reassignments import AlterReassignments, alter_reassignments
+from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
+from controller.decisions.partitions.reassignments import AlterReassignments, alter_reassignments
+from controller.decisions.quotas.client_quotas import AlterQuotas, alter_quotas
 from controller.decisions.request import Request
-from controller.decisions.subscriptions import (
-    DeleteSubscription,
-    RegisterSubscription,
-    delete_subscription,
-    register_subscription,
-)
-from controller.decisions.tokens import (
+from controller.decisions.security.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
+from controller.decisions.security.tokens import (
     CreateToken,
     ExpireToken,
     RenewToken,
@@ -74,8 +59,28 @@ from controller.decisions.tokens import (
     expire_token,
     renew_token,
 )
-from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
-from controller.decisions.users import AlterUsers, alter_users
+from controller.decisions.security.users import AlterUsers, alter_users
+from controller.decisions.topics.alterations import AlterTopics, alter_topics
+from controller.decisions.topics.growth import CreatePartitions, create_partitions
+from controller.decisions.topics.partition_plan import PlanPartitions, plan_partitions
+from controller.decisions.topics.partition_removal import (
+    CancelDeletePartitions,
+    DeletePartitions,
+    cancel_delete_partitions,
+    delete_partitions,
+)
+from controller.decisions.topics.subscriptions import (
+    DeleteSubscription,
+    RegisterSubscription,
+    delete_subscription,
+    register_subscription,
+)
+from controller.decisions.topics.topics import (
+    CreateTopics,
+    DeleteTopics,
+    create_topics,
+    delete_topics,
+)
 from controller.descriptions.queries import DescribeBroker
 from controller.raw_appends.raw_append import AppendRows, append_rows
 from controller.results.result import ControllerResult

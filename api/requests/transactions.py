@@ -7,7 +7,7 @@ import msgspec
 
 from api.requests.command import Command
 from controller.authorization.authorizer import Access
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.decisions.outcome import Refusal
 from controller.decisions.request import Request
 from controller.results.result import ControllerResult

@@ -14,7 +14,7 @@ from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label
 from api.requests.recorded_commands import RECORDED
 from api.requests.what_if_secrets import check_no_secrets
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.forks.changes import Added, Changes, Edited, Replaced, Without
 from controller.forks.comparison import Parting
 from controller.forks.fork import Fork, Remark

@@ -28,7 +28,7 @@ from api.security.listeners import SecurityProtocol
 from api.security.options import check_mechanisms
 from api.security.sasl import ClientLogin
 from api.security.tls import TlsFiles, client_context, unconnected
-from controller.decisions.scram import ScramMechanism
+from controller.decisions.security.scram import ScramMechanism
 from records.errors import RequestError
 
 CLIENT_FILE = "METALOG_CLIENT"

@@ -18,7 +18,7 @@ from api.security.errors import AuthenticationError
 from api.security.failed_logins import FailedLogins
 from api.security.scram import ScramClient, ScramServer, Stored
 from api.security.users import Users
-from controller.decisions.scram import ScramMechanism, keys_of, salted_password
+from controller.decisions.security.scram import ScramMechanism, keys_of, salted_password
 
 PLAIN = "PLAIN"
 SCRAM = {mechanism.title: mechanism for mechanism in ScramMechanism}

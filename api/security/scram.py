@@ -20,7 +20,7 @@ from collections.abc import Callable
 import msgspec
 
 from api.security.errors import AuthenticationError
-from controller.decisions.scram import (
+from controller.decisions.security.scram import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
     ScramMechanism,

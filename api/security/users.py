@@ -17,14 +17,14 @@ from immutables import Map
 
 from api.security.principals import USER
 from api.security.scram import Stored
-from controller.decisions.scram import (
+from controller.decisions.security.scram import (
     ITERATIONS_MIN,
     SALT_SIZE_BYTES,
     ScramMechanism,
     keys_of,
     salted_password,
 )
-from controller.decisions.tokens import token_hmac
+from controller.decisions.security.tokens import token_hmac
 from replay.image.metadata import MetadataImage
 from replay.image.scram import ScramCredential
 

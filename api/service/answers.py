@@ -25,7 +25,7 @@ from controller.asked.asked import BoundDecision
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.authorization.caller import Caller
 from controller.controller import Controller
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.descriptions.queries import DescribeTopics
 from controller.pipeline.log_port import ServedLog
 from controller.results.result import ControllerResult

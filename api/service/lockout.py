@@ -15,7 +15,7 @@ from api.requests.commands import any_command
 from api.requests.transactions import Transact, requests_of
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import Caller
-from controller.decisions.acls import (
+from controller.decisions.security.acls import (
     AclBinding,
     CreateAcls,
     DeleteAcls,

@@ -26,8 +26,8 @@ from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller
 from controller.decider import Decision
-from controller.decisions.context import Settings
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.context.context import Settings
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.view import View
 from controller.pipeline.log_port import ServedLog

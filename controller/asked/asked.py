@@ -15,8 +15,11 @@ from msgspec.structs import replace
 from controller.asked.kept_answers import encode_answer
 from controller.asked.kept_hmacs import hash_of_hmac
 from controller.asked.kept_secrets import HiddenSecrets, restored
-from controller.decisions.broker_configs import DEFAULT_REPLICATION_FACTOR, NUM_PARTITIONS
-from controller.decisions.context import Context, Settings
+from controller.decisions.config_definitions.brokers import (
+    DEFAULT_REPLICATION_FACTOR,
+    NUM_PARTITIONS,
+)
+from controller.decisions.context.context import Context, Settings
 from controller.placement.registry import name_of, placer_named
 from controller.raw_appends.raw_append import AppendRecords, AppendRows
 from controller.results.changed_versions import ObjectVersion

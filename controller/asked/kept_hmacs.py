@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.context import Settings
-from controller.decisions.tokens import SECRET_KEY, TokenCreated, token_hmac
+from controller.decisions.context.context import Settings
+from controller.decisions.security.tokens import SECRET_KEY, TokenCreated, token_hmac
 from records.envelope import Asked
 from records.errors import RequestError
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from controller.decisions.configs import ConfigChange, Operation
+from controller.decisions.configs.changes import ConfigChange, Operation
 from controller.decisions.outcome import Refusal
-from controller.decisions.tokens import ExpireToken, RenewToken, TokenCreated
-from controller.decisions.topics import NewTopic
-from controller.decisions.users import ScramUpsertion
+from controller.decisions.security.tokens import ExpireToken, RenewToken, TokenCreated
+from controller.decisions.security.users import ScramUpsertion
+from controller.decisions.topics.topics import NewTopic
 from controller.wire import plain_of
 from records.base import Record
 from records.configs import ConfigRecord

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer, Operation, Resource
 from controller.authorization.caller import Caller
-from controller.decisions.context import Context, PlannedConfigs, PlannedTopic, Rng
-from controller.decisions.mutation_quotas import MutationBuckets
-from controller.decisions.sessions import Session, Sessions
+from controller.decisions.context.context import Context, PlannedConfigs, PlannedTopic, Rng
+from controller.decisions.context.mutation_quotas import MutationBuckets
+from controller.decisions.context.sessions import Session, Sessions
 from controller.results.quota_charges import Allowance
 from records.base import Record
 from records.envelope import Asked, Origin

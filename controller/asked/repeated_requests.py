@@ -22,8 +22,8 @@ from controller.asked.asked import BoundDecision, version_of
 from controller.asked.kept_answers import decode_answer
 from controller.asked.kept_hmacs import with_hmac
 from controller.asked.kept_secrets import has_same_secrets, restored, without_secrets
-from controller.decisions.context import Settings
-from controller.decisions.tokens import TokenCreated
+from controller.decisions.context.context import Settings
+from controller.decisions.security.tokens import TokenCreated
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.wire import from_log, to_wire

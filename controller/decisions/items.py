@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from controller.decisions.context import TooLargeError
+from controller.decisions.context.context import TooLargeError
 from controller.decisions.outcome import Refusal
 from records.errors import RequestError
 

@@ -1,6 +1,6 @@
 """Notes: comments by users on a log offset, stored in the log itself."""
 
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.decisions.request import Request
 from controller.results.result import ControllerResult
 from records.control import NoteRecord

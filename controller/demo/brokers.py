@@ -3,8 +3,8 @@
 import enum
 from random import Random
 
-from controller.decisions.brokers import BrokerEpoch, RegisterBroker, register_broker
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.brokers.registrations import BrokerEpoch, RegisterBroker, register_broker
 from controller.decisions.ids import new_id
 from controller.decisions.levels import METADATA_VERSION, SUPPORTED_LEVELS
 from controller.demo.events import Event, event

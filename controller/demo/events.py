@@ -9,17 +9,24 @@ import msgspec
 from controller.asked.asked import BoundDecision
 from controller.asked.repeated_requests import identified
 from controller.controller import Controller
-from controller.decisions.alter_partition import alter_partition
-from controller.decisions.brokers import register_broker, unregister_broker
-from controller.decisions.configs import alter_configs
-from controller.decisions.context import Context
-from controller.decisions.deletion_reports import report_deletions
-from controller.decisions.elections import elect_leaders
-from controller.decisions.features import update_features
-from controller.decisions.growth import create_partitions
-from controller.decisions.namespaces import create_namespace, delete_namespace, move_topics
-from controller.decisions.partition_removal import cancel_delete_partitions, delete_partitions
-from controller.decisions.topics import create_topics, delete_topics
+from controller.decisions.brokers.deletion_reports import report_deletions
+from controller.decisions.brokers.isr_proposals import alter_partition
+from controller.decisions.brokers.registrations import register_broker, unregister_broker
+from controller.decisions.configs.changes import alter_configs
+from controller.decisions.context.context import Context
+from controller.decisions.features.levels_in_use import update_features
+from controller.decisions.namespaces.namespaces import (
+    create_namespace,
+    delete_namespace,
+    move_topics,
+)
+from controller.decisions.partitions.elections import elect_leaders
+from controller.decisions.topics.growth import create_partitions
+from controller.decisions.topics.partition_removal import (
+    cancel_delete_partitions,
+    delete_partitions,
+)
+from controller.decisions.topics.topics import create_topics, delete_topics
 from controller.pipeline.pending_answers import Answer
 from controller.results.result import ControllerResult
 from controller.wire import to_wire

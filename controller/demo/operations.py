@@ -3,13 +3,18 @@
 from collections.abc import Callable
 from functools import partial
 
-from controller.decisions.assignments import Assignment
-from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
-from controller.decisions.configs import alter_configs as alter_configs_decision
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.elections import ElectLeaders, elect_leaders
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.topics import (
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    Operation,
+    ResourceChange,
+)
+from controller.decisions.configs.changes import alter_configs as alter_configs_decision
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.topics import (
     CreateTopics,
     DeleteTopics,
     NewTopic,

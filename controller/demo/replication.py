@@ -3,19 +3,19 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.deletion_reports import (
+    ReplicaReport,
+    ReportDeletions,
+    report_deletions,
+)
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.deletion_reports import (
-    ReplicaReport,
-    ReportDeletions,
-    report_deletions,
-)
-from controller.decisions.partition_change import RECOVERED, RECOVERING
-from controller.decisions.replica_states import DELETION_STARTED
+from controller.decisions.partitions.partition_change import RECOVERED, RECOVERING
+from controller.decisions.partitions.replica_states import DELETION_STARTED
 from controller.demo.events import Event, event
 from controller.demo.people import broker_origin
 from controller.demo.world import World

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from controller.controller import Controller
-from controller.decisions.broker_configs import DEFAULT_REPLICATION_FACTOR
-from controller.decisions.context import Settings
-from controller.decisions.elections import balance_leaders
-from controller.decisions.heartbeats import fence_stale_broker
+from controller.decisions.brokers.heartbeats import fence_stale_broker
+from controller.decisions.config_definitions.brokers import DEFAULT_REPLICATION_FACTOR
+from controller.decisions.context.context import Settings
 from controller.decisions.levels import METADATA_VERSION
-from controller.decisions.partition_removal import advance_removals
-from controller.decisions.topics import NewTopic
+from controller.decisions.partitions.elections import balance_leaders
+from controller.decisions.topics.partition_removal import advance_removals
+from controller.decisions.topics.topics import NewTopic
 from controller.demo.clock import SimulatedClock
 from controller.demo.events import Event, own_event
 from controller.demo.operations import new_topic, ordinary_event, topic_creation

@@ -7,18 +7,20 @@ takes a few seconds while brokers start or stop, else minutes.
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from controller.decisions.assignments import Assignment
-from controller.decisions.brokers import unregister_broker
-from controller.decisions.configs import ConfigChange
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.elections import ElectLeaders, elect_leaders
-from controller.decisions.features import FeatureUpdate, UpdateFeatures, update_features
+from controller.decisions.brokers.registrations import unregister_broker
+from controller.decisions.configs.changes import ConfigChange
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
+from controller.decisions.features.levels_in_use import (
+    FeatureUpdate,
+    UpdateFeatures,
+    update_features,
+)
 from controller.decisions.levels import (
     METADATA_VERSION,
     MODE_FEATURE,
     NAMESPACE_FEATURE,
 )
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     MoveTopics,
@@ -26,14 +28,16 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
-from controller.decisions.partition_removal import (
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.topics import NewTopic
+from controller.decisions.topics.topics import NewTopic
 from controller.demo.brokers import LEVEL_OF_RELEASE, SimulatedBroker
 from controller.demo.events import Event, event
 from controller.demo.operations import (

@@ -4,15 +4,15 @@ import msgspec
 
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.authorizer import Operation, Resource, ResourceType
-from controller.decisions.acls import (
+from controller.decisions.lookup import full_name
+from controller.decisions.request import Request
+from controller.decisions.security.acls import (
     AclFilter,
     AclFound,
     OperationCode,
     ResourceCode,
     select_acls,
 )
-from controller.decisions.lookup import full_name
-from controller.decisions.request import Request
 from controller.descriptions.view import View
 from records.errors import RequestError
 

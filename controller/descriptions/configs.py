@@ -3,14 +3,18 @@
 import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.broker_configs import OF_BROKERS, OF_EACH_PROCESS
-from controller.decisions.config_definitions import (
+from controller.decisions.config_definitions.brokers import OF_BROKERS, OF_EACH_PROCESS
+from controller.decisions.config_definitions.definition import (
     ConfigDefinition,
     Update,
     unknown_definition,
 )
-from controller.decisions.config_resources import definitions, find_definition, unknown_config
-from controller.decisions.effective_configs import (
+from controller.decisions.config_definitions.resources import (
+    definitions,
+    find_definition,
+    unknown_config,
+)
+from controller.decisions.configs.effective import (
     BROKER,
     CLUSTER_DEFAULT,
     ConfigSource,

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from controller.decisions.context.moves import is_moving
 from controller.decisions.lookup import TopicRef, find_partition, find_topic
-from controller.decisions.moves import is_moving
-from controller.decisions.replica_deletions import deletion_states
-from controller.decisions.replica_states import DELETION_SUCCESSFUL
+from controller.decisions.partitions.replica_deletions import deletion_states
+from controller.decisions.partitions.replica_states import DELETION_SUCCESSFUL
 from controller.descriptions.view import View
 from records.base import Uuid
 from replay.image.partitions import Partition

@@ -5,15 +5,19 @@ They write no records; an answer is sent once everything in it is committed.
 
 import msgspec
 
-from controller.decisions.config_resources import ConfigResourceCode
+from controller.decisions.config_definitions.namespaces import (
+    MAX_MUTATIONS,
+    MAX_PARTITIONS,
+    MAX_TOPICS,
+)
+from controller.decisions.config_definitions.resources import ConfigResourceCode
 from controller.decisions.levels import SUPPORTED_LEVELS
 from controller.decisions.lookup import TopicRef, find_namespace, partition_exists
 from controller.decisions.names import TIER_SEPARATOR
-from controller.decisions.namespace_configs import MAX_MUTATIONS, MAX_PARTITIONS, MAX_TOPICS
-from controller.decisions.namespace_limits import limit_of
-from controller.decisions.patterns import matching
+from controller.decisions.quotas.namespace_limits import limit_of
 from controller.decisions.request import Request
-from controller.decisions.subscriptions import Subscription
+from controller.decisions.topics.patterns import matching
+from controller.decisions.topics.subscriptions import Subscription
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
 from controller.descriptions.configs import (
     ConfigExplained,

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import msgspec
 
-from controller.decisions.quota_entities import (
+from controller.decisions.context.quota_entities import (
     CLIENT_ID,
     IP,
     TYPES,
@@ -16,7 +16,7 @@ from controller.decisions.quota_entities import (
     applying_entities,
     one_form,
 )
-from controller.decisions.quotas import CLIENT_KEYS, IP_KEYS
+from controller.decisions.quotas.client_quotas import CLIENT_KEYS, IP_KEYS
 from controller.decisions.request import Request
 from controller.descriptions.view import View
 from records.errors import RequestError

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import msgspec
 
-from controller.decisions.partition_states import PARTITIONS, partition_state
-from controller.decisions.replica_deletions import deletion_states
-from controller.decisions.replica_states import NON_EXISTENT, REPLICAS, replica_state
+from controller.decisions.partitions.partition_states import PARTITIONS, partition_state
+from controller.decisions.partitions.replica_deletions import deletion_states
+from controller.decisions.partitions.replica_states import NON_EXISTENT, REPLICAS, replica_state
 from controller.descriptions.affected import Affected
 from metadata_log.format.batch import Batch
 from records.base import Uuid

@@ -9,12 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import Operation
-from controller.decisions.config_definitions import unknown_definition
-from controller.decisions.directories import MIGRATING, is_online
-from controller.decisions.effective_configs import ConfigSource, effective_config, topic_levels
+from controller.decisions.config_definitions.definition import unknown_definition
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.effective import ConfigSource, effective_config, topic_levels
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.outcome import Refusal
-from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.decisions.partitions.directories import MIGRATING, is_online
 from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.view import View
 from records.base import Uuid

@@ -8,7 +8,7 @@ import msgspec
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.decisions.request import Request
-from controller.decisions.users import MechanismCode
+from controller.decisions.security.users import MechanismCode
 from controller.descriptions.view import View
 
 

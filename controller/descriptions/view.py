@@ -2,9 +2,9 @@
 
 import msgspec
 
-from controller.decisions.cluster_index import ClusterIndex
-from controller.decisions.context import Settings
-from controller.decisions.sessions import Sessions
+from controller.decisions.context.cluster_index import ClusterIndex
+from controller.decisions.context.context import Settings
+from controller.decisions.context.sessions import Sessions
 from replay.image.metadata import MetadataImage
 
 

@@ -11,32 +11,36 @@ from typing import Any
 from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.fencing import SetFencing, set_fencing
+from controller.decisions.brokers.heartbeats import FENCE, UNFENCE, Heartbeat, heartbeat
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.assignments import Assignment
-from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
-from controller.decisions.configs import (
+from controller.decisions.brokers.registrations import (
+    RegisterBroker,
+    register_broker,
+    unregister_broker,
+)
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.elections import ElectLeaders, elect_leaders
-from controller.decisions.fencing import SetFencing, set_fencing
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.heartbeats import FENCE, UNFENCE, Heartbeat, heartbeat
-from controller.decisions.partition_change import LEADER_UNCHANGED
-from controller.decisions.reassignments import (
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
+from controller.decisions.partitions.partition_change import LEADER_UNCHANGED
+from controller.decisions.partitions.reassignments import (
     AlterReassignments,
     PartitionTarget,
     alter_reassignments,
 )
-from controller.decisions.topics import (
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.topics import (
     CreateTopics,
     DeleteTopics,
     NewTopic,

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.results.result import ControllerResult
 from controller.rights.guard import Guard
 

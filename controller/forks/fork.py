@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked.asked import ACTIVATE, settings_of
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.decisions.levels import record_version
 from controller.descriptions.affected import Affected
 from controller.forks.branch import Applied

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.forks.candidates import CANDIDATES
 from controller.forks.trigger import Step
 from controller.pipeline.latest import State

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from controller.asked.asked import ACTIVATE, settings_of
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from metadata_log.format.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.reader.log_reader import LogReader

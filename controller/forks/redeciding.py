@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from controller.asked.asked import ACTIVATE, BoundDecision, asked_of, settings_of
 from controller.asked.kept_answers import decode_answer
-from controller.decisions.context import Context, Settings
+from controller.decisions.context.context import Context, Settings
 from controller.decisions.levels import record_version
 from controller.forks.commands import Commands
 from controller.forks.recorded import recorded_decisions

@@ -9,8 +9,8 @@ from controller.asked.asked import BoundDecision, request_of
 from controller.asked.observed import LazyRandom, recorded
 from controller.authorization.caller import Caller
 from controller.controller import bootstrap
-from controller.decisions.context import Context, Settings
-from controller.decisions.sessions import Sessions
+from controller.decisions.context.context import Context, Settings
+from controller.decisions.context.sessions import Sessions
 from controller.forks.commands import Command, Commands, Find
 from controller.forks.recorded import payloads
 from controller.pipeline.latest import State

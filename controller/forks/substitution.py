@@ -14,11 +14,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision
-from controller.decisions.alter_partition import AlterPartition, IsrMember, PartitionAlteration
-from controller.decisions.brokers import RegisterBroker
-from controller.decisions.deletion_reports import ReportDeletions
-from controller.decisions.directory_assignment import AssignReplicas
-from controller.decisions.heartbeats import Heartbeat
+from controller.decisions.brokers.deletion_reports import ReportDeletions
+from controller.decisions.brokers.directory_assignment import AssignReplicas
+from controller.decisions.brokers.heartbeats import Heartbeat
+from controller.decisions.brokers.isr_proposals import (
+    AlterPartition,
+    IsrMember,
+    PartitionAlteration,
+)
+from controller.decisions.brokers.registrations import RegisterBroker
 from records.base import Record, Uuid
 from records.envelope import Envelope
 from records.topics import TopicRecord

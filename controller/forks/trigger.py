@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from controller.asked.asked import BoundDecision
-from controller.decisions.context import Context, Settings
+from controller.decisions.context.context import Context, Settings
 from controller.decisions.outcome import Refusal
 from controller.forks.requests import past_context
 from controller.pipeline.latest import State

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from controller.decisions.names import TIER_SEPARATOR, tiers
-from controller.decisions.replica_deletions import deletion_states
-from controller.decisions.replica_states import (
+from controller.decisions.partitions.replica_deletions import deletion_states
+from controller.decisions.partitions.replica_states import (
     DELETION_INELIGIBLE,
     DELETION_STARTED,
     DELETION_SUCCESSFUL,

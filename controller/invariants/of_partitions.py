@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from controller.decisions.levels import ELR_FEATURE
-from controller.decisions.partition_change import RECOVERED, RECOVERING
+from controller.decisions.partitions.partition_change import RECOVERED, RECOVERING
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
 from replay.image.partition_list import Partitions

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from controller.decisions.replica_deletions import deletion_states
-from controller.decisions.replica_states import NON_EXISTENT, check_deletion
+from controller.decisions.partitions.replica_deletions import deletion_states
+from controller.decisions.partitions.replica_states import NON_EXISTENT, check_deletion
 from controller.descriptions.affected import Affected
 from records.errors import RequestError
 from records.text import uuid_text

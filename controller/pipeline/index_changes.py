@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from controller.decisions.partition_change import LEADER_UNCHANGED
+from controller.decisions.partitions.partition_change import LEADER_UNCHANGED
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from controller.decisions.cluster_index import ClusterIndex
+from controller.decisions.context.cluster_index import ClusterIndex
 from controller.pipeline.index_changes import IndexChanges
 from controller.pipeline.prepared_batch import image_after
 from controller.results.decided import Decided

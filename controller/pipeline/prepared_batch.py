@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.decisions.levels import record_versions
 from controller.results.decided import Decided
 from controller.results.result import ControllerResult

@@ -7,7 +7,7 @@ and the objects they affect must keep the invariants.
 import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
+from controller.decisions.context.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.request import Request
 from controller.decisions.versions import ExpectedVersion, check_version
 from controller.descriptions.affected import AFFECTING, Affected

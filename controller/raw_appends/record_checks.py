@@ -6,11 +6,11 @@ The error for a single record begins with `record N of COUNT: `, counted from 1.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller.decisions.features.record_levels import feature_in_use, first_missing_level
 from controller.decisions.ids import can_be_id
 from controller.decisions.names import check_namespace_name, check_topic_name, tiers
-from controller.decisions.record_levels import feature_in_use, first_missing_level
-from controller.decisions.replica_deletions import deletion_states
-from controller.decisions.replica_states import check_deletion
+from controller.decisions.partitions.replica_deletions import deletion_states
+from controller.decisions.partitions.replica_states import check_deletion
 from records import control
 from records.base import Record, Uuid
 from records.configs import ConfigRecord, FeatureLevelRecord

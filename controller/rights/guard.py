@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import CLUSTER, Access, Operation
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.decisions.outcome import Refusal
 from controller.results.result import ControllerResult
 from records.errors import RequestError

@@ -14,7 +14,7 @@ from controller.authorization.authorizer import (
 )
 from controller.decisions.lookup import DEFAULT_NAMESPACE
 from controller.decisions.names import TIER_SEPARATOR, full_name, tiers
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     MoveTopics,

@@ -23,16 +23,16 @@ from controller.authorization.authorizer import (
     namespace_resource,
     topic_resource,
 )
-from controller.decisions.alter_topics import UNSET, AlterationResult, TopicAlteration
-from controller.decisions.configs import ResourceChange, ResourceResult
-from controller.decisions.growth import TopicGrowth
+from controller.decisions.configs.changes import ResourceChange, ResourceResult
 from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.outcome import Refusal
-from controller.decisions.partition_plan import PartitionPlan
-from controller.decisions.partition_removal import ShrinkResult, TopicShrink
-from controller.decisions.tokens import require_owner
-from controller.decisions.topics import NewTopic, TopicResult
+from controller.decisions.security.tokens import require_owner
+from controller.decisions.topics.alterations import UNSET, AlterationResult, TopicAlteration
+from controller.decisions.topics.growth import TopicGrowth
+from controller.decisions.topics.partition_plan import PartitionPlan
+from controller.decisions.topics.partition_removal import ShrinkResult, TopicShrink
+from controller.decisions.topics.topics import NewTopic, TopicResult
 from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.partitions import PartitionFound
 from controller.descriptions.progress import OngoingRemoval

@@ -9,9 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import Access, Operation, group_resource
-from controller.decisions.namespaces import NamespaceResult
-from controller.decisions.subscriptions import Subscription
-from controller.decisions.topics import TopicResult
+from controller.decisions.namespaces.namespaces import NamespaceResult
+from controller.decisions.topics.subscriptions import Subscription
+from controller.decisions.topics.topics import TopicResult
 from controller.rights.guard import Guard
 
 

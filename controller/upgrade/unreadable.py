@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from controller.decisions.features.record_levels import needed_level
 from controller.decisions.levels import METADATA_VERSION, record_version
-from controller.decisions.record_levels import needed_level
 from controller.upgrade.findings import Finding
 from controller.upgrade.releases import Target, level_name
 from records.brokers import BrokerRegistrationChangeRecord

@@ -8,17 +8,17 @@ from api.http.options import HttpOptions
 from api.security.listeners import LOCAL
 from controller.authorization.authorizer import Operation, Resource
 from controller.authorization.caller import Caller
-from controller.decisions.assignments import Assignment
-from controller.decisions.context import Settings
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.partition_removal import (
+from controller.decisions.context.context import Settings
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.security.tokens import SECRET_KEY
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
 )
-from controller.decisions.subscriptions import RegisterSubscription
-from controller.decisions.tokens import SECRET_KEY
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.subscriptions import RegisterSubscription
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from replay.image.metadata import MetadataImage
 from tests.api.kafka.servers import Server, server
 

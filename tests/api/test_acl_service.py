@@ -8,9 +8,9 @@ from api.questions.changes import ShowHistory
 from api.security.listeners import LOCAL
 from controller.authorization.acls import ALLOW_EVERYONE, SUPER_USERS, AclAuthorizer
 from controller.authorization.authorizer import Operation, Resource, ResourceType
-from controller.decisions.acls import AclBinding, CreateAcls
-from controller.decisions.context import Settings
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.context.context import Settings
+from controller.decisions.security.acls import AclBinding, CreateAcls
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from controller.descriptions.acls import ExplainAccess
 from controller.descriptions.queries import ListTopics
 from records.errors import RequestError

@@ -13,7 +13,7 @@ from api.service.service import Service
 from api.service.session import Session
 from api.socket.client import SocketClient
 from controller.authorization.caller import Caller
-from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.raw_appends.raw_append import AppendRecords, append_records
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.reader.log_reader import LogReader

@@ -27,31 +27,36 @@ from controller.authorization.authorizer import (
     user_resource,
 )
 from controller.authorization.caller import Caller
-from controller.decisions.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
-from controller.decisions.alter_partition import AlterPartition
-from controller.decisions.alter_topics import AlterTopics, TopicAlteration
-from controller.decisions.brokers import RegisterBroker
-from controller.decisions.configs import AlterConfigs, ConfigChange, ReplaceConfigs, ResourceChange
-from controller.decisions.deletion_reports import ReportDeletions
-from controller.decisions.directory_assignment import AssignReplicas
-from controller.decisions.effective_configs import BROKER
-from controller.decisions.elections import ElectLeaders
-from controller.decisions.features import FeatureUpdate, UpdateFeatures
-from controller.decisions.fencing import SetFencing
-from controller.decisions.growth import CreatePartitions, TopicGrowth
-from controller.decisions.heartbeats import Heartbeat
+from controller.decisions.brokers.deletion_reports import ReportDeletions
+from controller.decisions.brokers.directory_assignment import AssignReplicas
+from controller.decisions.brokers.fencing import SetFencing
+from controller.decisions.brokers.heartbeats import Heartbeat
+from controller.decisions.brokers.isr_proposals import AlterPartition
+from controller.decisions.brokers.producer_ids import AllocateProducerIds
+from controller.decisions.brokers.registrations import RegisterBroker
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    ReplaceConfigs,
+    ResourceChange,
+)
+from controller.decisions.configs.effective import BROKER
+from controller.decisions.features.levels_in_use import FeatureUpdate, UpdateFeatures
 from controller.decisions.levels import MODE_FEATURE
-from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.namespaces.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
 from controller.decisions.notes import AddNote
-from controller.decisions.partition_plan import PlanPartitions
-from controller.decisions.partition_removal import DeletePartitions, TopicShrink
-from controller.decisions.producer_ids import AllocateProducerIds
-from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
-from controller.decisions.reassignments import AlterReassignments, PartitionTarget
-from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
-from controller.decisions.tokens import CreateToken, RenewToken
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.decisions.users import AlterUsers
+from controller.decisions.partitions.elections import ElectLeaders
+from controller.decisions.partitions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.quotas.client_quotas import AlterQuotas, EntityChange, QuotaChange
+from controller.decisions.security.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
+from controller.decisions.security.tokens import CreateToken, RenewToken
+from controller.decisions.security.users import AlterUsers
+from controller.decisions.topics.alterations import AlterTopics, TopicAlteration
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
+from controller.decisions.topics.partition_plan import PlanPartitions
+from controller.decisions.topics.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.topics.subscriptions import DeleteSubscription, RegisterSubscription
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.acls import ExplainAccess, ListAcls
 from controller.descriptions.queries import (
     DescribeConfigs,

@@ -28,9 +28,9 @@ from controller.authorization.authorizer import (
     user_resource,
 )
 from controller.authorization.caller import ANONYMOUS, Caller
-from controller.decisions.context import Settings
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.context.context import Settings
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
 from metadata_log.format.batch import NewBatch
 from metadata_log.reader.log_reader import LogReader

@@ -9,10 +9,10 @@ import pytest
 
 from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.brokers import RegisterBroker, register_broker
-from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
+from controller.decisions.brokers.heartbeats import Heartbeat, fence_stale_broker
+from controller.decisions.brokers.registrations import RegisterBroker, register_broker
 from controller.decisions.ids import new_id
-from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.clock import SystemClock
 from metadata_log.writer.creation import create_log

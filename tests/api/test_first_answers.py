@@ -20,13 +20,13 @@ from api.service.service import Service
 from controller.asked.asked import BoundDecision
 from controller.asked.kept_answers import decode_answer
 from controller.asked.repeated_requests import identified
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
-from controller.decisions.context import Context, Settings
-from controller.decisions.effective_configs import BROKER
-from controller.decisions.growth import CreatePartitions, TopicGrowth
+from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.configs.effective import BROKER
+from controller.decisions.context.context import Context, Settings
 from controller.decisions.ids import new_id
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.results.result import ControllerResult
 from controller.wire import to_wire
 from metadata_log.format.batch import NewBatch

@@ -11,8 +11,8 @@ from api.requests.transactions import Step, Transact
 from controller.authorization.acls import AclAuthorizer, PermissionType
 from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
 from controller.authorization.caller import CONTROLLER, Caller
-from controller.decisions.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
+from controller.decisions.security.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
 from records.errors import RequestError
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import Server, server

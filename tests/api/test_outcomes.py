@@ -19,7 +19,7 @@ import pytest
 
 from api.clients.client import MetadataClient
 from api.socket.client import SocketClient
-from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.files.fs import OsFs
 from metadata_log.format.batch import NewBatch

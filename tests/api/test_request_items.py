@@ -16,7 +16,7 @@ from api.requests.transactions import STEPS_MAX, Step, Transact
 from benchmarks.request_turns import has_items, request_frame
 from controller import wire
 from controller.authorization.caller import Caller
-from controller.decisions.topics import DeleteTopics
+from controller.decisions.topics.topics import DeleteTopics
 from records.errors import RequestError
 from tests.api.kafka.servers import server
 

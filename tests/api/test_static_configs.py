@@ -24,24 +24,27 @@ from api.cli.options.server_configs import (
 from api.cli.service.policies import policy_of
 from api.security.options import SecurityOptions
 from controller.authorization.acls import AclAuthorizer
-from controller.decisions.broker_configs import BROKER_CONFIGS, DELETE_PARTITIONS_ENABLED
-from controller.decisions.config_definitions import ConfigDefinition, ConfigType
-from controller.decisions.config_resources import definitions
-from controller.decisions.configs import (
+from controller.decisions.config_definitions.brokers import (
+    BROKER_CONFIGS,
+    DELETE_PARTITIONS_ENABLED,
+)
+from controller.decisions.config_definitions.definition import ConfigDefinition, ConfigType
+from controller.decisions.config_definitions.resources import definitions
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.context import Settings
-from controller.decisions.effective_configs import ConfigSource, effective_config, server_levels
-from controller.decisions.partition_removal import (
+from controller.decisions.configs.effective import ConfigSource, effective_config, server_levels
+from controller.decisions.context.context import Settings
+from controller.decisions.security.tokens import SECRET_KEY, CreateToken, create_token
+from controller.decisions.topics.partition_removal import (
     DeletePartitions,
     TopicShrink,
     delete_partitions,
 )
-from controller.decisions.tokens import SECRET_KEY, CreateToken, create_token
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from controller.timers import TIMERS
 from metadata_log.writer.creation import create_log
 from replay.image.configs import GROUP, TOPIC

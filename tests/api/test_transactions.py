@@ -11,10 +11,10 @@ from api.requests.transactions import NAME, STEPS_MAX, Step, Transact
 from api.service.session import Session
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.authorization.caller import Caller
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
-from controller.decisions.growth import CreatePartitions, TopicGrowth
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
 from controller.results.decided import Decided
 from metadata_log.limits import BATCH_RECORDS_MAX

@@ -7,10 +7,10 @@ from api.questions.table import STEPS
 from api.requests.commands import COMMANDS, find_command, named
 from api.service.session import Session
 from controller.authorization.caller import Caller
-from controller.decisions.brokers import UnregisterBroker
-from controller.decisions.partition_removal import CancelDeletePartitions
+from controller.decisions.brokers.registrations import UnregisterBroker
 from controller.decisions.request import Request
-from controller.decisions.topics import CreateTopics, NewTopic, TopicResult
+from controller.decisions.topics.partition_removal import CancelDeletePartitions
+from controller.decisions.topics.topics import CreateTopics, NewTopic, TopicResult
 from controller.descriptions.brokers import BrokerDescription
 from controller.descriptions.queries import DescribeBroker
 from controller.pipeline.pending_answers import Answer

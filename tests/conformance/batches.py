@@ -6,7 +6,7 @@ from itertools import takewhile
 import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.decisions.levels import METADATA_VERSION
 from controller.forks.branch import Applied
 from controller.forks.inference import in_recorded_order

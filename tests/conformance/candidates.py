@@ -10,11 +10,15 @@ from typing import Any
 
 from controller.asked.asked import BoundDecision
 from controller.controller import bootstrap
-from controller.decisions.context import Context
-from controller.decisions.controllers import RegisterController, register_controller
-from controller.decisions.features import FeatureUpdate, UpdateFeatures, update_features
-from controller.decisions.heartbeats import FENCE
-from controller.decisions.producer_ids import AllocateProducerIds, allocate_producer_ids
+from controller.decisions.brokers.controllers import RegisterController, register_controller
+from controller.decisions.brokers.heartbeats import FENCE
+from controller.decisions.brokers.producer_ids import AllocateProducerIds, allocate_producer_ids
+from controller.decisions.context.context import Context
+from controller.decisions.features.levels_in_use import (
+    FeatureUpdate,
+    UpdateFeatures,
+    update_features,
+)
 from controller.forks.candidates import CANDIDATES
 from controller.forks.trigger import Trigger
 from controller.results.result import ControllerResult

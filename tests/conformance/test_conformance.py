@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.pipeline.latest import State
 from metadata_log.reader.log_reader import LogReader
 from records import brokers, configs, partitions

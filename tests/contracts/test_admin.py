@@ -17,8 +17,8 @@ from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
 from api.service.session import Session
 from controller.authorization.caller import Caller
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
-from controller.decisions.namespaces import CreateNamespace, DeleteNamespace
+from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.namespaces.namespaces import CreateNamespace, DeleteNamespace
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from records.base import Record

@@ -8,24 +8,24 @@ import pytest
 
 from controller.authorization.caller import CONTROLLER
 from controller.decider import Decision
-from controller.decisions.assignments import Assignment
-from controller.decisions.brokers import RegisterBroker, register_broker
-from controller.decisions.context import Context, Settings
-from controller.decisions.features import bootstrap_records
-from controller.decisions.heartbeats import (
+from controller.decisions.brokers.heartbeats import (
     Heartbeat,
     HeartbeatReply,
     heartbeat,
     sessions_after,
 )
+from controller.decisions.brokers.registrations import RegisterBroker, register_broker
+from controller.decisions.context.context import Context, Settings
+from controller.decisions.context.mutation_quotas import MutationBuckets
+from controller.decisions.context.sessions import Sessions
+from controller.decisions.features.levels_in_use import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, record_version
 from controller.decisions.lookup import find_topic
-from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.names import full_name
-from controller.decisions.scram import ScramMechanism, keys_of, salted_password
-from controller.decisions.sessions import Sessions
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
-from controller.decisions.users import ScramUpsertion
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.security.scram import ScramMechanism, keys_of, salted_password
+from controller.decisions.security.users import ScramUpsertion
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from controller.pipeline.latest import Latest, State
 from metadata_log.format.batch import Batch
 from records.base import Record, Uuid

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.configs import ResourceChange
-from controller.decisions.elections import ElectLeaders
+from controller.decisions.configs.changes import ResourceChange
 from controller.decisions.names import full_name, tiers
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.topics import NewTopic
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.partitions.elections import ElectLeaders
+from controller.decisions.topics.topics import NewTopic
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from tests.replay.builders import image_of, namespace

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from controller.controller import Controller
-from controller.decisions.brokers import RegisterBroker, register_broker
-from controller.decisions.context import Context, Settings
+from controller.decisions.brokers.registrations import RegisterBroker, register_broker
+from controller.decisions.context.context import Context, Settings
 from controller.decisions.ids import new_id
-from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from controller.pipeline.pending_answers import Answer
 from controller.results.result import ControllerResult
 from records.errors import MetadataLogError, Outcome, RequestError

@@ -11,42 +11,34 @@ from random import Random
 from typing import Any
 
 from controller.decider import Decision
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.deletion_reports import (
+    ReplicaReport,
+    ReportDeletions,
+    report_deletions,
+)
+from controller.decisions.brokers.heartbeats import fence_stale_broker
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
-from controller.decisions.brokers import unregister_broker
-from controller.decisions.configs import (
+from controller.decisions.brokers.registrations import unregister_broker
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.deletion_reports import (
-    ReplicaReport,
-    ReportDeletions,
-    report_deletions,
-)
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.elections import (
-    ElectLeaders,
-    balance_leaders,
-    elect_leaders,
-    elect_unclean_leaders,
-)
-from controller.decisions.features import (
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
+from controller.decisions.features.levels_in_use import (
     FeatureUpdate,
     UpdateFeatures,
     UpgradeType,
     update_features,
 )
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.levels import ELR_FEATURE
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     MoveTopics,
@@ -54,7 +46,21 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
-from controller.decisions.partition_removal import (
+from controller.decisions.partitions.elections import (
+    ElectLeaders,
+    balance_leaders,
+    elect_leaders,
+    elect_unclean_leaders,
+)
+from controller.decisions.partitions.reassignments import (
+    AlterReassignments,
+    PartitionTarget,
+    alter_reassignments,
+)
+from controller.decisions.partitions.replica_states import DELETION_STARTED
+from controller.decisions.topics.alterations import AlterTopics, TopicAlteration, alter_topics
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
@@ -62,13 +68,7 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.reassignments import (
-    AlterReassignments,
-    PartitionTarget,
-    alter_reassignments,
-)
-from controller.decisions.replica_states import DELETION_STARTED
-from controller.decisions.topics import (
+from controller.decisions.topics.topics import (
     CreateTopics,
     DeleteTopics,
     NewTopic,

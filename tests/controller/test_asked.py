@@ -12,12 +12,17 @@ from api.requests.transactions import Step, Transact
 from controller.asked.asked import ASKED_BYTES_MAX, BoundDecision, asked_settings
 from controller.asked.observed import Draws
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, ResourceResult
-from controller.decisions.context import Context, PlannedConfigs, Settings
-from controller.decisions.effective_configs import BROKER
-from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    ResourceResult,
+)
+from controller.decisions.configs.effective import BROKER
+from controller.decisions.context.context import Context, PlannedConfigs, Settings
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from controller.decisions.outcome import Refusal
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from controller.demo.events import COMMANDS as DEMO_COMMANDS
 from controller.placement.classic import ClassicPlacer
 from controller.results.result import ControllerResult

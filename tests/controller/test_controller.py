@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 from controller.controller import Controller
-from controller.decisions.context import Context
-from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
-from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.brokers.heartbeats import Heartbeat, fence_stale_broker
+from controller.decisions.context.context import Context
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from controller.results.result import ControllerResult
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader

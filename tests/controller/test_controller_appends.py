@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from controller.asked.asked import request_of
 from controller.controller import Controller
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.decisions.versions import ExpectedVersion, version_of
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import (

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from controller.controller import Controller
-from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
-from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.brokers.heartbeats import Heartbeat, fence_stale_broker
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.result import ControllerResult

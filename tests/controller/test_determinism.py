@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
-from controller.decisions.reassignments import (
+from controller.decisions.brokers.heartbeats import Heartbeat, fence_stale_broker
+from controller.decisions.partitions.reassignments import (
     AlterReassignments,
     PartitionTarget,
     alter_reassignments,
 )
-from controller.decisions.topics import (
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.topics import (
     CreateTopics,
     DeleteTopics,
     NewTopic,

@@ -11,32 +11,41 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.deletion_reports import (
+    ReplicaReport,
+    ReportDeletions,
+    report_deletions,
+)
+from controller.decisions.brokers.heartbeats import fence_stale_broker
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
-from controller.decisions.assignments import Assignment
-from controller.decisions.broker_configs import (
+from controller.decisions.brokers.registrations import unregister_broker
+from controller.decisions.config_definitions.brokers import (
     DELETE_PARTITIONS_ENABLED,
 )
-from controller.decisions.brokers import unregister_broker
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
-from controller.decisions.deletion_reports import ReplicaReport, ReportDeletions, report_deletions
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.elections import ElectLeaders, balance_leaders, elect_leaders
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.heartbeats import fence_stale_broker
-from controller.decisions.partition_removal import (
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    alter_configs,
+)
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.partitions.elections import ElectLeaders, balance_leaders, elect_leaders
+from controller.decisions.topics.alterations import AlterTopics, TopicAlteration, alter_topics
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.partition_removal import (
     DeletePartitions,
     TopicShrink,
     advance_removals,
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.topics import DeleteTopics, delete_topics
+from controller.decisions.topics.topics import DeleteTopics, delete_topics
 from controller.descriptions.progress import list_removals
 from controller.descriptions.state_walk import walk_states
 from controller.descriptions.view import View

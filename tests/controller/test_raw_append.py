@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.raw_appends.raw_append import AppendRecords, AppendRows, append_records, append_rows
 from metadata_log.format.block import encode_ahead

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.decisions import partition_removal, reassignments, topics
-from controller.decisions.context import Context
-from controller.decisions.partition_change import PartitionChange
+from controller.decisions.context.context import Context
+from controller.decisions.partitions import reassignments
+from controller.decisions.partitions.partition_change import PartitionChange
+from controller.decisions.topics import partition_removal, topics
 from records.errors import ContradictionError
 from tests.controller.schedules import Schedule
 from tests.replay.builders import uid

@@ -6,8 +6,8 @@ import hmac
 
 import pytest
 
-from controller.decisions.scram import ScramMechanism, keys_of, salted_password
-from controller.decisions.users import AlterUsers, alter_users
+from controller.decisions.security.scram import ScramMechanism, keys_of, salted_password
+from controller.decisions.security.users import AlterUsers, alter_users
 from tests.controller.cluster import Cluster, credential
 
 

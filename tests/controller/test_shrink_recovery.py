@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import pytest
 
 from controller.decider import Decision
-from controller.decisions.deletion_reports import (
+from controller.decisions.brokers.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.partition_removal import (
+from controller.decisions.partitions.replica_states import DELETION_STARTED
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
@@ -23,7 +24,6 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.replica_states import DELETION_STARTED
 from records.base import Record
 from records.configs import ConfigRecord
 from replay.image.partition_list import Partitions

@@ -7,16 +7,25 @@ import pytest
 from msgspec.structs import replace
 
 from controller import timers
-from controller.decisions.broker_configs import (
+from controller.decisions.brokers.heartbeats import Heartbeat
+from controller.decisions.config_definitions.brokers import (
     DELETE_PARTITIONS_ENABLED,
     REMOVAL_INTERVAL,
 )
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
-from controller.decisions.context import Context
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.heartbeats import Heartbeat
-from controller.decisions.partition_removal import DeletePartitions, TopicShrink, delete_partitions
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    alter_configs,
+)
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
+from controller.decisions.context.context import Context
+from controller.decisions.topics.partition_removal import (
+    DeletePartitions,
+    TopicShrink,
+    delete_partitions,
+)
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.result import ControllerResult
 from controller.timers import TIMERS, Timers

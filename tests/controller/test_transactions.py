@@ -12,8 +12,12 @@ import pytest
 
 from controller.controller import Controller
 from controller.decider import Decision
-from controller.decisions.context import Settings
-from controller.decisions.namespaces import CreateNamespace, NamespaceResult, create_namespace
+from controller.decisions.context.context import Settings
+from controller.decisions.namespaces.namespaces import (
+    CreateNamespace,
+    NamespaceResult,
+    create_namespace,
+)
 from controller.raw_appends.raw_append import AppendRecords
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log

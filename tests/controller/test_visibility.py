@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from controller.controller import Controller
-from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from metadata_log.format.batch import AppendResult, Batch, NewBatch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.clock import SystemClock

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.context import Context
+from controller.decisions.context.context import Context
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.result import ControllerResult

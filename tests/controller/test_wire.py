@@ -8,11 +8,16 @@ import pytest
 
 from api.questions.table import STEPS
 from api.requests.commands import COMMANDS, find_command
-from controller.decisions.assignments import Assignment
-from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    Operation,
+    ResourceChange,
+)
 from controller.decisions.lookup import TopicRef
 from controller.decisions.outcome import Refusal
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
 from controller.wire import from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError

@@ -19,6 +19,16 @@ PACKAGES = (
     "replay/image",
     "replay/loader",
     "controller/decisions",
+    "controller/decisions/brokers",
+    "controller/decisions/config_definitions",
+    "controller/decisions/configs",
+    "controller/decisions/context",
+    "controller/decisions/features",
+    "controller/decisions/namespaces",
+    "controller/decisions/partitions",
+    "controller/decisions/quotas",
+    "controller/decisions/security",
+    "controller/decisions/topics",
 )
 """Folders, without the folders in them, or modules."""
 

@@ -14,8 +14,8 @@ from controller.asked.asked import BoundDecision, asked_settings
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller
 from controller.decider import Decision
-from controller.decisions.context import Context, Settings
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.context.context import Context, Settings
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
 from controller.pipeline.pending_answers import Answer
 from controller.results.result import ControllerResult

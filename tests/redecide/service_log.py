@@ -12,23 +12,28 @@ from api.clients.client import MetadataClient
 from api.requests.transactions import NAME as TRANSACTION
 from api.requests.transactions import Step, Transact
 from api.socket.appends import encode_rows
-from controller.decisions.alter_topics import AlterTopics, TopicAlteration
-from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.elections import ElectLeaders
-from controller.decisions.features import FeatureUpdate, UpdateFeatures
-from controller.decisions.fencing import SetFencing
-from controller.decisions.growth import CreatePartitions, TopicGrowth
+from controller.decisions.brokers.fencing import SetFencing
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    Operation,
+    ResourceChange,
+)
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
+from controller.decisions.features.levels_in_use import FeatureUpdate, UpdateFeatures
 from controller.decisions.levels import ELR_FEATURE
-from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.namespaces.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
 from controller.decisions.notes import AddNote
-from controller.decisions.partition_removal import DeletePartitions, TopicShrink
-from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
-from controller.decisions.reassignments import AlterReassignments, PartitionTarget
-from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
-from controller.decisions.tokens import CreateToken
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.decisions.users import AlterUsers, Expected, ScramDeletion
+from controller.decisions.partitions.elections import ElectLeaders
+from controller.decisions.partitions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.quotas.client_quotas import AlterQuotas, EntityChange, QuotaChange
+from controller.decisions.security.tokens import CreateToken
+from controller.decisions.security.users import AlterUsers, Expected, ScramDeletion
+from controller.decisions.topics.alterations import AlterTopics, TopicAlteration
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
+from controller.decisions.topics.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.topics.subscriptions import DeleteSubscription, RegisterSubscription
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.brokers import BrokerDescription
 from controller.raw_appends.raw_append import AppendRows
 from controller.results.quota_charges import MUTATION_RATE

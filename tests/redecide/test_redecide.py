@@ -14,13 +14,13 @@ from api.clients.client import MetadataClient
 from api.requests.recorded_commands import RECORDED
 from api.requests.transactions import NAME as TRANSACTION
 from controller.authorization.authorizer import Operation, topic_resource
-from controller.decisions.brokers import RegisterBroker
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
-from controller.decisions.context import PlannedConfigs, PlannedTopic, Settings
-from controller.decisions.fencing import SetFencing
-from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
-from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.brokers.fencing import SetFencing
+from controller.decisions.brokers.registrations import RegisterBroker
+from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.context.context import PlannedConfigs, PlannedTopic, Settings
+from controller.decisions.security.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
+from controller.decisions.topics.partition_removal import DELETE_PARTITIONS_ENABLED
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.forks.redeciding import redecide
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader

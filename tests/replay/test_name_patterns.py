@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.decisions.config_checks import _check_patterns
+from controller.decisions.configs.checks import _check_patterns
 from records.errors import RequestError
 from replay.kafka_commands.script import wanted_by
 from replay.name_patterns import is_pattern, name_matcher

@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.authorization.acls import ALLOW_EVERYONE, AclAuthorizer, PatternType, PermissionType
 from controller.authorization.authorizer import Operation, Resource, ResourceType
-from controller.decisions.acls import (
+from controller.decisions.security.acls import (
     AclBinding,
     AclFilter,
     CreateAcls,

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from controller.decisions.brokers import unregister_broker
-from controller.decisions.controllers import RegisterController, register_controller
-from controller.decisions.deletion_reports import (
+from controller.decisions.brokers.controllers import RegisterController, register_controller
+from controller.decisions.brokers.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.directory_assignment import (
+from controller.decisions.brokers.directory_assignment import (
     AssignReplicas,
     ReplicaDirectory,
     assign_replicas,
 )
-from controller.decisions.heartbeats import fence_stale_broker
+from controller.decisions.brokers.heartbeats import fence_stale_broker
+from controller.decisions.brokers.registrations import unregister_broker
 from records.base import ZERO_UUID, Uuid
 from records.partitions import PartitionChangeRecord
 from tests.controller.cluster import FEATURES, Cluster

@@ -6,38 +6,38 @@ from typing import Any
 from msgspec.structs import replace
 
 from controller.authorization.caller import Caller
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
-from controller.decisions.assignments import Assignment
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     ConfigChange,
     Operation,
 )
-from controller.decisions.elections import (
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.partitions.elections import (
     ElectLeaders,
     balance_leaders,
     elect_leaders,
     elect_unclean_leaders,
 )
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.partition_removal import (
+from controller.decisions.partitions.reassignments import (
+    AlterReassignments,
+    PartitionTarget,
+    alter_reassignments,
+)
+from controller.decisions.topics.alterations import AlterTopics, TopicAlteration, alter_topics
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.partition_removal import (
     DeletePartitions,
     TopicShrink,
     advance_removals,
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.reassignments import (
-    AlterReassignments,
-    PartitionTarget,
-    alter_reassignments,
-)
-from controller.decisions.topics import (
+from controller.decisions.topics.topics import (
     CreateTopics,
     DeleteTopics,
     NewTopic,

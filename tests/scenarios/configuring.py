@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from controller.decisions.configs import (
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
@@ -13,19 +14,18 @@ from controller.decisions.configs import (
     alter_configs,
     replace_configs,
 )
-from controller.decisions.effective_configs import (
+from controller.decisions.configs.effective import (
     BROKER,
     CLUSTER_DEFAULT,
     effective_config,
     topic_levels,
 )
-from controller.decisions.features import (
+from controller.decisions.features.levels_in_use import (
     FeatureUpdate,
     UpdateFeatures,
     UpgradeType,
     update_features,
 )
-from controller.decisions.topic_configs import TOPIC_CONFIGS
 from records.configs import ConfigRecord
 from replay.image.configs import RESOURCE_TYPES, TOPIC
 from tests.controller.cluster import Cluster

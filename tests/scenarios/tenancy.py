@@ -6,13 +6,13 @@ Names are full names; `-` is the default namespace.
 from collections.abc import Callable
 from typing import Any
 
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     MoveTopics,
@@ -20,13 +20,13 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
-from controller.decisions.subscriptions import (
+from controller.decisions.topics.subscriptions import (
     DeleteSubscription,
     RegisterSubscription,
     delete_subscription,
     register_subscription,
 )
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from replay.image.configs import NAMESPACE
 from tests.controller.cluster import Cluster
 

@@ -5,8 +5,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, alter_quotas
-from controller.decisions.tokens import (
+from controller.decisions.quotas.client_quotas import (
+    AlterQuotas,
+    EntityChange,
+    QuotaChange,
+    alter_quotas,
+)
+from controller.decisions.security.tokens import (
     SECRET_KEY,
     CreateToken,
     ExpireToken,
@@ -17,7 +22,7 @@ from controller.decisions.tokens import (
     renew_token,
     token_hmac,
 )
-from controller.decisions.users import (
+from controller.decisions.security.users import (
     AlterUsers,
     Expected,
     ScramDeletion,

@@ -26,8 +26,8 @@ from api.kafka.messages.records_io import (
     ProduceRequest,
     ProduceResponse,
 )
-from controller.decisions.assignments import Assignment
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from records.base import ZERO_UUID, Uuid
 from tests.api.broker.records import batch, values
 from tests.stories.processes import World, soon

@@ -12,7 +12,7 @@ from api.kafka.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
 )
-from controller.decisions.broker_configs import OF_BROKERS, OF_EACH_PROCESS
+from controller.decisions.config_definitions.brokers import OF_BROKERS, OF_EACH_PROCESS
 from records.text import uuid_text
 from replay.image.configs import BROKER
 from tests.stories.partition_client import partitions

@@ -3,7 +3,7 @@
 import pytest
 
 from api.clients.client import MetadataClient
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.clients import promises
 from tests.clients.documented import table
 from tests.clients.processes import printed, require

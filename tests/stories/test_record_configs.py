@@ -6,7 +6,7 @@ import time
 import pytest
 
 from api.clients.client import MetadataClient
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.clients.processes import printed, require
 from tests.stories.processes import World
 

@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from api.clients.client import MetadataClient
 from api.security.client import ClientSecurity
 from api.security.tls import TlsFiles
-from controller.decisions.assignments import Assignment
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.api.kafka.test_sasl import until
 from tests.certificates import Authority
 from tests.stories.processes import BROKER_OPTIONS, SERVICE_OPTIONS, Process, World, soon

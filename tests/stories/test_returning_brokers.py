@@ -3,9 +3,9 @@
 import pytest
 
 from api.kafka.errors import name_of
-from controller.decisions.growth import CreatePartitions, TopicGrowth
-from controller.decisions.partition_removal import DeletePartitions, TopicShrink
-from controller.decisions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.partitions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
+from controller.decisions.topics.partition_removal import DeletePartitions, TopicShrink
 from metadata_log.reader.log_reader import LogReader
 from records.text import uuid_text
 from tests.stories.partition_client import partitions

@@ -14,8 +14,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.scram import ScramMechanism
-from controller.decisions.users import AlterUsers
+from controller.decisions.security.scram import ScramMechanism
+from controller.decisions.security.users import AlterUsers
 from metadata_log.reader.log_reader import LogReader
 from tests.api.kafka.test_sasl import credential
 from tests.certificates import Authority

@@ -6,7 +6,7 @@ import pytest
 
 from api.kafka.available import available_partitions
 from api.kafka.errors import name_of
-from controller.decisions.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.topics.partition_removal import DeletePartitions, TopicShrink
 from records.errors import UnavailableError
 from replay.image.partitions import READ_ONLY
 from tests.api.broker.records import values

@@ -23,7 +23,7 @@ from api.kafka.messages.records_io import (
     ProduceRequest,
     ProduceResponse,
 )
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.api.broker.records import batch, values
 from tests.stories.partition_client import partitions
 from tests.stories.processes import World, soon

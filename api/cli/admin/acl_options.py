@@ -14,7 +14,7 @@ from api.cli.options.parameters import Option, bad_parameter
 if TYPE_CHECKING:
     from api.documents.acls import Acl
     from controller.authorization.authorizer import Operation, Resource
-    from controller.decisions.acls import AclFilter
+    from controller.decisions.security.acls import AclFilter
 
 E = TypeVar("E", bound=Enum)
 
@@ -144,7 +144,7 @@ def filters(
 ) -> "list[AclFilter]":
     """Return an ACL filter for each combination of options; an omitted option matches anything."""
     from controller.authorization.acls import PatternType, PermissionType
-    from controller.decisions.acls import ANY, AclFilter
+    from controller.decisions.security.acls import ANY, AclFilter
 
     resources: list[Resource | None] = [*selected.resources()]
     everyone: list[str | None] = [None]

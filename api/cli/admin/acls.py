@@ -13,7 +13,7 @@ from api.cli.parser.typer_app import App
 from api.cli.terminal.output import print_json, print_line, print_table, time_text
 
 if TYPE_CHECKING:
-    from controller.decisions.acls import AclBinding, AclFound
+    from controller.decisions.security.acls import AclBinding, AclFound
     from controller.descriptions.acls import AccessExplained
 
 app = App()
@@ -60,7 +60,7 @@ def create(
 
     from api.documents.changes import AclAltered
     from controller.authorization.acls import PatternType, PermissionType
-    from controller.decisions.acls import AclBinding, CreateAcls
+    from controller.decisions.security.acls import AclBinding, CreateAcls
 
     if not (principal and operation and selected.resources()):
         raise bad_parameter(
@@ -117,7 +117,7 @@ def delete(
 ) -> int:
     """Delete all entries that match the options."""
     from api.documents.changes import AclAltered, Nothing
-    from controller.decisions.acls import AclFilter, DeleteAcls
+    from controller.decisions.security.acls import AclFilter, DeleteAcls
 
     filters = options.filters(selected, pattern_type, principal, host, operation, permission)
     if filters == [AclFilter()] and not all_:

@@ -267,7 +267,7 @@ class AdminClient:
 
         assert self.log is not None, "a log or a server is named"
         assert self._principal is not None, "over a log it has a default"
-        from controller.decisions.context import Settings
+        from controller.decisions.context.context import Settings
 
         settings = Settings(static_configs=self.static_configs) if self.static_configs else None
         return LocalAdmin(self.log, principal=self._principal, load=_load, settings=settings)

@@ -129,7 +129,7 @@ def register(
 ) -> int:
     """Register a broker without a process, fenced; a known broker gets a new incarnation."""
     from api.documents.changes import BrokerNamed
-    from controller.decisions.brokers import RegisterBroker
+    from controller.decisions.brokers.registrations import RegisterBroker
     from controller.decisions.ids import new_id
     from controller.decisions.levels import SUPPORTED_LEVELS
     from records.brokers import BrokerFeature
@@ -193,7 +193,7 @@ def unregister(ask: AdminClient, broker_ids: _Ids) -> int:
 
 def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> int:
     from api.documents.changes import BrokerNamed
-    from controller.decisions.fencing import SetFencing
+    from controller.decisions.brokers.fencing import SetFencing
 
     if ask.log is None:
         raise bad_parameter("a service's brokers speak for themselves; name --log LOG")

@@ -29,7 +29,7 @@ def config_resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
     Args:
         namespace: The namespace that contains the resource, if it is a topic or a namespace.
     """
-    from controller.decisions.effective_configs import CLUSTER_DEFAULT
+    from controller.decisions.configs.effective import CLUSTER_DEFAULT
     from controller.decisions.names import full_name
     from replay.image.configs import BROKER, NAMESPACE, RESOURCE_TYPES, TOPIC
 

@@ -18,7 +18,7 @@ from api.cli.source.arguments import ShowSecrets
 from api.cli.terminal.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
-    from controller.decisions.configs import AlterConfigs, ConfigChange, ReplaceConfigs
+    from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ReplaceConfigs
     from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
 app = App()
@@ -87,7 +87,7 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Remove configs from a resource, which then has the next level's values."""
-    from controller.decisions.configs import ConfigChange, Operation
+    from controller.decisions.configs.changes import ConfigChange, Operation
 
     changes = [ConfigChange(name, operation=Operation.DELETE) for name in names]
     return _alter(ask, resource, namespace, changes, validate_only)
@@ -102,7 +102,7 @@ def replace(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Set exactly these configs, and delete all others of a resource."""
-    from controller.decisions.configs import ReplaceConfigs
+    from controller.decisions.configs.changes import ReplaceConfigs
 
     changes = _changes("set", configs)
     return _alter(ask, resource, namespace, changes, validate_only, request=ReplaceConfigs)
@@ -174,7 +174,7 @@ def _alter(
     request: "type[AlterConfigs | ReplaceConfigs] | None" = None,
 ) -> int:
     from api.documents.changes import ConfigsAltered
-    from controller.decisions.configs import AlterConfigs, ReplaceConfigs, ResourceChange
+    from controller.decisions.configs.changes import AlterConfigs, ReplaceConfigs, ResourceChange
 
     kind, name = config_resource(resource, namespace)
     change = ResourceChange(resource_type=kind, resource_name=name, changes=tuple(changes))
@@ -221,14 +221,14 @@ def _impact_lines(count: int | None, *, validate_only: bool) -> list[str]:
 
 
 def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
-    from controller.decisions.configs import ConfigChange, Operation
+    from controller.decisions.configs.changes import ConfigChange, Operation
 
     return [ConfigChange(name, value, Operation(operation)) for name, value in config_pairs(texts)]
 
 
 def _read_changes(texts: list[str]) -> "list[ConfigChange]":
     """Return config changes with values read from files, because every user can see arguments."""
-    from controller.decisions.configs import ConfigChange
+    from controller.decisions.configs.changes import ConfigChange
 
     pairs = config_pairs(texts)
     if [file for _, file in pairs].count("-") > 1:

@@ -31,7 +31,7 @@ def elect_leaders(
 ) -> int:
     """Elect preferred replicas; with --unclean, any replica of partitions without a leader."""
     from api.documents.changes import PartitionElected
-    from controller.decisions.elections import ElectLeaders
+    from controller.decisions.partitions.elections import ElectLeaders
 
     need_topics(namespace, partitions)
     refs = tuple([partition_ref(text, namespace) for text in partitions or []])

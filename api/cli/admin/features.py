@@ -51,7 +51,11 @@ def downgrade(ask: AdminClient, levels: _Levels, validate_only: ValidateOnly = F
 
 def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bool) -> int:
     from api.documents.changes import FeatureLevel
-    from controller.decisions.features import FeatureUpdate, UpdateFeatures, UpgradeType
+    from controller.decisions.features.levels_in_use import (
+        FeatureUpdate,
+        UpdateFeatures,
+        UpgradeType,
+    )
 
     updates = tuple(
         [

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from api.cli.terminal.output import count_text
 
 if TYPE_CHECKING:
-    from controller.decisions.acls import AclFound
-    from controller.decisions.move_effects import MoveEffects
-    from controller.decisions.namespaces import NamespaceResult
-    from controller.decisions.subscriptions import Subscription
+    from controller.decisions.namespaces.move_effects import MoveEffects
+    from controller.decisions.namespaces.namespaces import NamespaceResult
+    from controller.decisions.security.acls import AclFound
+    from controller.decisions.topics.subscriptions import Subscription
 
 
 def deletion_lines(result: "NamespaceResult", verb: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from api.documents.namespaces import Namespace
-    from controller.decisions.namespaces import NamespaceResult
+    from controller.decisions.namespaces.namespaces import NamespaceResult
 
 app = App()
 
@@ -29,7 +29,7 @@ _Name = Annotated[
 def create(ask: AdminClient, name: _Name, validate_only: ValidateOnly = False) -> int:
     """Create a namespace, with every tier above it that does not exist yet."""
     from api.documents.changes import Matched
-    from controller.decisions.namespaces import CreateNamespace
+    from controller.decisions.namespaces.namespaces import CreateNamespace
 
     told = ask.run("namespaces create", CreateNamespace(name, validate_only))
     matched = told.response.subscriptions
@@ -51,7 +51,7 @@ def delete(
 ) -> int:
     """Delete a namespace, with its topics, configs and ACLs; --validate-only lists them."""
     from api.documents.namespaces import Deletion
-    from controller.decisions.namespaces import DeleteNamespace
+    from controller.decisions.namespaces.namespaces import DeleteNamespace
 
     request = DeleteNamespace(name=name, recursive=recursive, validate_only=validate_only)
     told = ask.run("namespaces delete", request)
@@ -83,7 +83,7 @@ def move(
     """
     from api.documents.changes import TopicNamed
     from api.documents.namespaces import Moved, MoveEffects
-    from controller.decisions.namespaces import MoveTopics
+    from controller.decisions.namespaces.namespaces import MoveTopics
 
     ref = None if topic is None else topic_ref(topic)
     request = MoveTopics(

@@ -13,7 +13,7 @@ from api.cli.parser.typer_app import App
 from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from controller.decisions.quotas import QuotaChange
+    from controller.decisions.quotas.client_quotas import QuotaChange
     from controller.descriptions.quotas import QuotaFilter
 
 app = App()
@@ -50,7 +50,7 @@ def set_(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Set quotas of a user, a client id, both together, or an address."""
-    from controller.decisions.quotas import QuotaChange
+    from controller.decisions.quotas.client_quotas import QuotaChange
 
     entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
     changes = [QuotaChange(key, _number(key, text)) for key, text in config_pairs(quotas)]
@@ -70,7 +70,7 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Delete quotas of an entity; those of the next entity that matches apply then."""
-    from controller.decisions.quotas import QuotaChange
+    from controller.decisions.quotas.client_quotas import QuotaChange
 
     entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
     changes = [QuotaChange(key) for key in keys]
@@ -143,7 +143,7 @@ def _alter(
     validate_only: bool,
 ) -> int:
     from api.documents.users import Quotas
-    from controller.decisions.quotas import AlterQuotas, EntityChange
+    from controller.decisions.quotas.client_quotas import AlterQuotas, EntityChange
 
     change = EntityChange(entity=entity, changes=tuple(changes))
     told = ask.run("quotas alter", AlterQuotas(entities=(change,), validate_only=validate_only))

@@ -13,7 +13,7 @@ from api.cli.terminal.output import print_json, print_line, print_table, time_te
 
 if TYPE_CHECKING:
     from api.documents.topics import Missing, Reassignment
-    from controller.decisions.reassignments import PartitionTarget
+    from controller.decisions.partitions.reassignments import PartitionTarget
 
 app = App()
 
@@ -58,7 +58,7 @@ def cancel(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Call moves off; the partitions keep the replicas they had."""
-    from controller.decisions.reassignments import PartitionTarget
+    from controller.decisions.partitions.reassignments import PartitionTarget
 
     targets = []
     for text in partitions:
@@ -122,7 +122,7 @@ def _alter(
     validate_only: bool,
 ) -> int:
     from api.documents.changes import PartitionMoved
-    from controller.decisions.reassignments import AlterReassignments
+    from controller.decisions.partitions.reassignments import AlterReassignments
 
     request = AlterReassignments(
         partitions=tuple(targets), allow_rf_change=allow_rf_change, validate_only=validate_only
@@ -145,7 +145,7 @@ def _alter(
 
 
 def _target(text: str, namespace: str) -> "PartitionTarget":
-    from controller.decisions.reassignments import PartitionTarget
+    from controller.decisions.partitions.reassignments import PartitionTarget
 
     partition, equals, brokers = text.rpartition("=")
     if not equals:

@@ -11,7 +11,7 @@ from api.cli.parser.typer_app import App
 from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from controller.decisions.subscriptions import Subscription
+    from controller.decisions.topics.subscriptions import Subscription
 
 app = App()
 
@@ -30,7 +30,7 @@ def register(
     ],
 ) -> int:
     """Set the pattern of the topics that a group consumes, in place of an earlier one."""
-    from controller.decisions.subscriptions import RegisterSubscription
+    from controller.decisions.topics.subscriptions import RegisterSubscription
 
     request = RegisterSubscription(group=group, pattern=pattern)
     told = ask.run("subscriptions register", request)
@@ -40,7 +40,7 @@ def register(
 @changing(app)
 def delete(ask: AdminClient, group: _Group) -> int:
     """Forget the pattern of a group."""
-    from controller.decisions.subscriptions import DeleteSubscription
+    from controller.decisions.topics.subscriptions import DeleteSubscription
 
     told = ask.run("subscriptions delete", DeleteSubscription(group=group))
     return ask.report(told, [_item("deleted", told.response)])

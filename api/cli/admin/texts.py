@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from api.cli.options.parameters import bad_parameter
 
 if TYPE_CHECKING:
-    from controller.decisions.assignments import Assignment
     from controller.decisions.lookup import TopicRef
+    from controller.decisions.partitions.assignments import Assignment
 
 _BROKER_ID = re.compile(r"[0-9]{1,10}")
 _BROKER_ID_MAX = 2**31 - 1
@@ -65,7 +65,7 @@ def broker_ids(text: str, separator: str = ",") -> tuple[int, ...]:
 
 def assignments(text: str, first_partition_id: int = 0) -> "tuple[Assignment, ...]":
     """Parse `1:2,2:3`: partition 0 on brokers 1 and 2, partition 1 on brokers 2 and 3."""
-    from controller.decisions.assignments import Assignment
+    from controller.decisions.partitions.assignments import Assignment
 
     return tuple(
         [

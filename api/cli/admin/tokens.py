@@ -61,7 +61,7 @@ def create(
 ) -> int:
     """Create a delegation token; its HMAC is printed, and again only for the same request id."""
     from api.documents.users import Token
-    from controller.decisions.tokens import CreateToken
+    from controller.decisions.security.tokens import CreateToken
 
     _use_secret_key(ask, secret_key_file)
     request = CreateToken(
@@ -81,7 +81,7 @@ def renew(
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
     """Extend a token's life, up to its maximum; for its owner and its renewers."""
-    from controller.decisions.tokens import RenewToken
+    from controller.decisions.security.tokens import RenewToken
 
     _use_secret_key(ask, secret_key_file)
     hmac = None if token_id is not None else _hmac(hmac_file)
@@ -98,7 +98,7 @@ def expire(
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
     """End a token at once, or after a while; for its owner and its renewers."""
-    from controller.decisions.tokens import ExpireToken
+    from controller.decisions.security.tokens import ExpireToken
 
     _use_secret_key(ask, secret_key_file)
     hmac = None if token_id is not None else _hmac(hmac_file)
@@ -143,7 +143,7 @@ def _hmac(file: str | None) -> bytes:
 
 
 def _use_secret_key(ask: AdminClient, file: str | None) -> None:
-    from controller.decisions.tokens import SECRET_KEY
+    from controller.decisions.security.tokens import SECRET_KEY
 
     if file is None:
         return

@@ -14,7 +14,7 @@ from api.cli.admin.topics import app, created_item
 from api.cli.options.parameters import Argument, bad_parameter
 
 if TYPE_CHECKING:
-    from controller.decisions.topics import NewTopic
+    from controller.decisions.topics.topics import NewTopic
     from records.base import Uuid
 
 
@@ -41,7 +41,7 @@ def adopt(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Adopt topics that exist elsewhere, with their replicas; a topic without an id gets one."""
-    from controller.decisions.topics import CreateTopics
+    from controller.decisions.topics.topics import CreateTopics
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def adopt(
 
 
 def _from_lines(text: str, namespace: str) -> "tuple[NewTopic, ...]":
-    from controller.decisions.topics import NewTopic
+    from controller.decisions.topics.topics import NewTopic
 
     topics = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -77,8 +77,8 @@ def _from_lines(text: str, namespace: str) -> "tuple[NewTopic, ...]":
 
 
 def _from_json(text: str, namespace: str) -> "tuple[NewTopic, ...]":
-    from controller.decisions.assignments import Assignment
-    from controller.decisions.topics import NewTopic
+    from controller.decisions.partitions.assignments import Assignment
+    from controller.decisions.topics.topics import NewTopic
 
     try:
         znodes = msgspec.json.decode(text, type=dict[str, _Znode])

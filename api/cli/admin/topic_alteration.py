@@ -11,11 +11,11 @@ from api.cli.options.parameters import Option, bad_parameter
 from api.cli.terminal.output import time_text, value_text
 
 if TYPE_CHECKING:
-    from controller.decisions.alter_topics import AlterationResult
-    from controller.decisions.assignments import Assignment
-    from controller.decisions.configs import ConfigChange
+    from controller.decisions.configs.changes import ConfigChange
     from controller.decisions.lookup import TopicRef
-    from controller.decisions.partition_plan import PartitionPlan
+    from controller.decisions.partitions.assignments import Assignment
+    from controller.decisions.topics.alterations import AlterationResult
+    from controller.decisions.topics.partition_plan import PartitionPlan
 
 _UNSET = -1
 # A hundred years: the due time must be printable.
@@ -68,7 +68,7 @@ def alter(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Alter topics: partitions, replication factor, assignment, or configs; one kind at a time."""
-    from controller.decisions.alter_topics import AlterTopics, TopicAlteration
+    from controller.decisions.topics.alterations import AlterTopics, TopicAlteration
 
     refs = [topic_ref(name, namespace) for name in topics]
     if cancel_delete_partitions:
@@ -104,7 +104,7 @@ def _plans(
     ask: AdminClient, refs: "list[TopicRef]", partitions: int, delay_ms: int
 ) -> "dict[TopicRef, PartitionPlan]":
     """Return the effects of the new partition count on each topic; empty if no count is given."""
-    from controller.decisions.partition_plan import PlanPartitions
+    from controller.decisions.topics.partition_plan import PlanPartitions
 
     if partitions == _UNSET:
         return {}
@@ -127,7 +127,7 @@ def _assignments(text: str | None, partitions: int) -> "tuple[Assignment, ...]":
 def _config_changes(
     set_: list[str] | None, deleted: list[str] | None
 ) -> "tuple[ConfigChange, ...]":
-    from controller.decisions.configs import ConfigChange, Operation
+    from controller.decisions.configs.changes import ConfigChange, Operation
 
     return (
         *(ConfigChange(name, value) for name, value in config_pairs(set_)),

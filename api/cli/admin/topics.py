@@ -27,7 +27,7 @@ from api.cli.terminal.output import count_text, print_json, print_line, print_ta
 
 if TYPE_CHECKING:
     from api.documents.topics import Partition, Topic
-    from controller.decisions.topics import TopicResult
+    from controller.decisions.topics.topics import TopicResult
 
 app = App()
 
@@ -48,7 +48,7 @@ def create(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Create topics with the same settings; a refused one does not stop the others."""
-    from controller.decisions.topics import CreateTopics, NewTopic
+    from controller.decisions.topics.topics import CreateTopics, NewTopic
 
     named = [new_topic_name(text, namespace) for text in names]
     topics = [
@@ -77,7 +77,7 @@ def delete(
 ) -> int:
     """Delete topics; a name is free again at once."""
     from api.documents.changes import TopicDeleted
-    from controller.decisions.topics import DeleteTopics
+    from controller.decisions.topics.topics import DeleteTopics
 
     refs = tuple([topic_ref(name, namespace) for name in topics])
     told = ask.run("topics delete", DeleteTopics(topics=refs, validate_only=validate_only))

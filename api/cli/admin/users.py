@@ -15,14 +15,14 @@ from api.cli.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from api.documents.changes import UserAltered
-    from controller.decisions.scram import ScramMechanism
-    from controller.decisions.users import AlterUsers, Expected, ScramUpsertion
+    from controller.decisions.security.scram import ScramMechanism
+    from controller.decisions.security.users import AlterUsers, Expected, ScramUpsertion
 
 app = App()
 
 
 class _Mechanism(enum.Enum):
-    """Copy of `ScramMechanism` of `controller.decisions.scram`, whose import is slow."""
+    """Copy of `ScramMechanism` of `controller.decisions.security.scram`, whose import is slow."""
 
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
@@ -55,7 +55,7 @@ def create(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Give a user a SCRAM credential that it does not have yet, made from a password."""
-    from controller.decisions.users import Expected
+    from controller.decisions.security.users import Expected
 
     upsertion = _upsertion(ask, user, mechanism, iterations, password_file, Expected.ABSENT)
     return _set(ask, upsertion, "created", validate_only=validate_only)
@@ -71,7 +71,7 @@ def alter(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Replace a user's SCRAM credential by one made from a new password."""
-    from controller.decisions.users import Expected
+    from controller.decisions.security.users import Expected
 
     upsertion = _upsertion(ask, user, mechanism, iterations, password_file, Expected.PRESENT)
     return _set(ask, upsertion, "altered", validate_only=validate_only)
@@ -89,7 +89,7 @@ def delete(
 ) -> int:
     """Delete a user's SCRAM credentials."""
     from api.documents.changes import UserAltered
-    from controller.decisions.users import AlterUsers, ScramDeletion
+    from controller.decisions.security.users import AlterUsers, ScramDeletion
 
     number = None if mechanism is None else _scram(mechanism).value
     request = AlterUsers(
@@ -123,8 +123,8 @@ def _upsertion(
     expected: "Expected",
 ) -> "ScramUpsertion":
     """Return the new credential; its keys are derived here, so that the password is not sent."""
-    from controller.decisions.scram import ITERATIONS_MAX, keys_of, salted_password
-    from controller.decisions.users import ScramUpsertion
+    from controller.decisions.security.scram import ITERATIONS_MAX, keys_of, salted_password
+    from controller.decisions.security.users import ScramUpsertion
 
     password = read_secret(
         password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
@@ -153,7 +153,7 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
     import hashlib
     import secrets
 
-    from controller.decisions.scram import SALT_SIZE_BYTES
+    from controller.decisions.security.scram import SALT_SIZE_BYTES
 
     if request_id is None:
         return secrets.token_bytes(SALT_SIZE_BYTES)
@@ -163,8 +163,8 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
 
 def _set(ask: AdminClient, item: "ScramUpsertion", verb: str, *, validate_only: bool) -> int:
     from api.documents.changes import UserAltered
-    from controller.decisions.scram import ScramMechanism
-    from controller.decisions.users import AlterUsers
+    from controller.decisions.security.scram import ScramMechanism
+    from controller.decisions.security.users import AlterUsers
 
     request = AlterUsers(upsertions=(item,), validate_only=validate_only)
     title = ScramMechanism(item.mechanism).title
@@ -207,6 +207,6 @@ def _print_described(look: Look, users: tuple[str, ...]) -> int:
 
 
 def _scram(mechanism: _Mechanism) -> "ScramMechanism":
-    from controller.decisions.scram import ScramMechanism
+    from controller.decisions.security.scram import ScramMechanism
 
     return ScramMechanism[mechanism.name]

@@ -120,7 +120,7 @@ def with_session_limit(
     """Return the options with `connections.max.reauth.ms` taken from the server-level configs."""
     from msgspec.structs import replace
 
-    from controller.decisions.broker_configs import SESSION_MS_MAX
+    from controller.decisions.config_definitions.brokers import SESSION_MS_MAX
 
     return replace(security, session_ms_max=int(configs.get(SESSION_MS_MAX, 0)))
 

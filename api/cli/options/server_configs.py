@@ -14,8 +14,8 @@ SERVE, BROKER = "serve", "broker"
 
 def used_configs(command: str) -> frozenset[str]:
     """Return the names of the configs that a command uses."""
-    from controller.decisions.broker_configs import OF_EACH_PROCESS
-    from controller.decisions.static_configs import DECIDING
+    from controller.decisions.config_definitions.brokers import OF_EACH_PROCESS
+    from controller.decisions.configs.static import DECIDING
 
     if command == BROKER:
         return OF_EACH_PROCESS
@@ -28,9 +28,9 @@ def check_server_config(command: str, name: str, value: str) -> None:
     Raises:
         typer.BadParameter: the config is unknown, unused, has an invalid value, or is a secret.
     """
-    from controller.decisions.broker_configs import broker_config
-    from controller.decisions.config_resources import unknown_config
-    from controller.decisions.tokens import SECRET_KEY
+    from controller.decisions.config_definitions.brokers import broker_config
+    from controller.decisions.config_definitions.resources import unknown_config
+    from controller.decisions.security.tokens import SECRET_KEY
     from replay.image import configs
 
     if name == SECRET_KEY:

@@ -184,7 +184,7 @@ def broker(
 
     from api.broker.options import BrokerOptions
     from api.broker.process import Ready, run_broker_until_stopped
-    from controller.decisions.tokens import SECRET_KEY
+    from controller.decisions.security.tokens import SECRET_KEY
 
     use_log_format(log_format)
     files = tls_files(certificate_file, key_file, ca_file)

@@ -215,8 +215,8 @@ def serve(
     from api.running import ServeOptions, serve_until_stopped
     from api.socket.options import parse_socket
     from api.upkeep.upkeep import UpkeepOptions
-    from controller.decisions.context import Settings
-    from controller.decisions.tokens import SECRET_KEY
+    from controller.decisions.context.context import Settings
+    from controller.decisions.security.tokens import SECRET_KEY
     from metadata_log.writer.cut_off_log import seen_end
     from replay.time_travel.points import age_in
 

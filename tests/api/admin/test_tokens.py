@@ -14,8 +14,8 @@ from api.http.options import HttpOptions
 from api.security.listeners import LOCAL
 from api.service.session import Session
 from controller.authorization.caller import Authentication, Caller
-from controller.decisions.context import Settings
-from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
+from controller.decisions.context.context import Settings
+from controller.decisions.security.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
 from replay.timeline import Timeline

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.decisions.scram import ScramMechanism, keys_of, salted_password
+from controller.decisions.security.scram import ScramMechanism, keys_of, salted_password
 from metadata_log.reader.log_reader import LogReader
 from replay.image.scram import ScramCredential
 from replay.timeline import Timeline

@@ -11,8 +11,8 @@ import pytest
 
 from api.security.listeners import LOCAL
 from controller.authorization.authorizer import Operation, topic_resource
-from controller.decisions.brokers import UnregisterBroker
-from controller.decisions.namespaces import CreateNamespace, DeleteNamespace
+from controller.decisions.brokers.registrations import UnregisterBroker
+from controller.decisions.namespaces.namespaces import CreateNamespace, DeleteNamespace
 from controller.decisions.versions import ExpectedVersion, version_of
 from controller.results.changed_versions import ObjectVersion
 from metadata_log.format.batch import NewBatch

@@ -4,14 +4,14 @@ import pytest
 
 from api.broker.configs import broker_configs, delete_stale_delay_ms
 from api.kafka.messages.replicas import BrokerConfig
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
 from tests.controller.cluster import Cluster
 
 NAME = "delete.stale.topic.delay.ms"

@@ -12,7 +12,7 @@ from api.kafka.messages.log_dirs import (
     AlterReplicaLogDirsResponse,
     MovedLogDirTopic,
 )
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from records.text import uuid_text
 from tests.api.broker.test_clean_end import broker_of
 from tests.api.kafka.servers import Server, server

@@ -32,9 +32,9 @@ from api.kafka.topics import creation_request, deletion_request
 from api.security.listeners import ListenerAddress
 from controller.authorization.authorizer import CLUSTER, UNRESTRICTED, Operation, topic_resource
 from controller.authorization.caller import Authentication, Caller
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.partition_removal import DeletePartitions, TopicShrink
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.topics.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from metadata_log.reader.log_reader import LogReader
 from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError

@@ -31,7 +31,7 @@ from api.kafka.messages.records_io import (
 )
 from api.kafka.messages.topics import CreateTopicsResponse
 from api.kafka.topics import creation_request
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.api.broker.records import batch
 from tests.api.broker.test_clean_end import broker_of, running
 from tests.api.kafka.servers import server

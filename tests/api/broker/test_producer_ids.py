@@ -20,7 +20,7 @@ from api.kafka.messages.producers import (
 from controller.authorization.acls import AclAuthorizer, PatternType, PermissionType
 from controller.authorization.authorizer import UNRESTRICTED, Access, Operation, ResourceType
 from controller.authorization.caller import Caller
-from controller.decisions.acls import AclBinding, CreateAcls, create_acls
+from controller.decisions.security.acls import AclBinding, CreateAcls, create_acls
 from records.errors import UnavailableError
 from tests.api.kafka.servers import server
 from tests.controller.cluster import Cluster

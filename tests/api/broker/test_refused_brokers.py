@@ -12,8 +12,8 @@ from api.broker.process import Ready, run_broker_until_stopped
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.authorizer import CLUSTER, Operation, ResourceType
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
+from controller.decisions.security.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
 from tests.api.broker.test_order_of_effects import connected, create, earliest, write
 from tests.api.broker.test_waiting_for_the_service import said
 from tests.api.kafka.servers import Server, server

@@ -26,18 +26,18 @@ from api.kafka.messages.replicas import (
 )
 from api.kafka.streams import close_writer, read_frame
 from controller.authorization.caller import Caller
-from controller.decisions.assignments import Assignment
-from controller.decisions.broker_configs import (
+from controller.decisions.config_definitions.brokers import (
     REMOVAL_INTERVAL,
 )
-from controller.decisions.context import Settings
-from controller.decisions.partition_removal import (
+from controller.decisions.context.context import Settings
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.partitions.replica_states import DELETION_INELIGIBLE
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
 )
-from controller.decisions.replica_states import DELETION_INELIGIBLE
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
 from tests.api.kafka.servers import Server, server
 

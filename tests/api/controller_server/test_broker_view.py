@@ -6,31 +6,31 @@ from api.controller_server import broker_view, view_requests
 from api.controller_server.broker_view import BrokerView, PartitionKey, Sender
 from api.kafka.messages.replicas import FULL, INCREMENTAL, LEADER_DURING_DELETE
 from api.service.history import Change
-from controller.decisions.context import Settings
-from controller.decisions.deletion_reports import (
+from controller.decisions.brokers.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.namespaces import (
+from controller.decisions.context.context import Settings
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     MoveTopics,
     create_namespace,
     move_topics,
 )
-from controller.decisions.partition_removal import (
+from controller.decisions.partitions.reassignments import (
+    AlterReassignments,
+    PartitionTarget,
+    alter_reassignments,
+)
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
     advance_removals,
     delete_partitions,
 )
-from controller.decisions.reassignments import (
-    AlterReassignments,
-    PartitionTarget,
-    alter_reassignments,
-)
-from controller.decisions.topics import DeleteTopics, delete_topics
+from controller.decisions.topics.topics import DeleteTopics, delete_topics
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NONE, READ_ONLY
 from tests.controller.cluster import Cluster

@@ -14,7 +14,7 @@ from api.kafka.messages.brokers import (
 )
 from api.requests.command import ISR_CHANGES_MAX
 from controller.authorization.caller import Caller
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from metadata_log.reader.log_reader import LogReader
 from tests.api.kafka.servers import Server, server
 

@@ -28,7 +28,7 @@ from benchmarks.request_turns import Turns, has_items, request_frame
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from controller.authorization.caller import Caller
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from records.errors import UnavailableError
 from tests.api.kafka.servers import Server, server
 

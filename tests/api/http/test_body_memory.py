@@ -12,7 +12,7 @@ from api.http.options import HttpOptions
 from api.http.questions import LINES, path_of
 from api.http.responses import JSON
 from api.requests.commands import COMMANDS
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from metadata_log.limits import MIB
 from tests.api.guarded import Rights
 from tests.api.kafka.servers import server

@@ -14,7 +14,7 @@ from api.http.questions import path_of
 from api.questions.table import QUESTIONS
 from api.requests.commands import COMMANDS
 from api.requests.json_requests import request_class, request_from_json
-from controller.decisions.config_resources import ConfigResourceType
+from controller.decisions.config_definitions.resources import ConfigResourceType
 from records.command_names import LOGGED_NAMES
 from replay.image.configs import RESOURCE_TYPES
 from tests.api.http.conftest import Web

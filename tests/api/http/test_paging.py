@@ -20,7 +20,7 @@ from api.http.options import HttpOptions
 from api.http.paging import is_paged
 from api.http.questions import LINES, ROUTES, path_of
 from controller.authorization.acls import AclAuthorizer
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from tests.api.http.conftest import LOOPBACK, Web
 from tests.api.http.queries import QUERIES, Query
 from tests.api.kafka.servers import server

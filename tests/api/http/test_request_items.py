@@ -11,7 +11,7 @@ from api.http.responses import JSON
 from api.service.service import ITEMS_A_TURN
 from controller import wire
 from controller.authorization.authorizer import Operation, topic_resource
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from tests.api.guarded import TOPIC_REFUSED, Rights
 from tests.api.http.conftest import Web
 from tests.api.kafka.servers import server

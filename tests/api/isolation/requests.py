@@ -11,8 +11,8 @@ import msgspec
 
 from api.requests.commands import find_command
 from api.requests.transactions import Step
-from controller.decisions.alter_topics import UNSET
-from controller.decisions.configs import Operation
+from controller.decisions.configs.changes import Operation
+from controller.decisions.topics.alterations import UNSET
 from records.base import ZERO_UUID, Uuid
 from records.text import uuid_text
 from replay.image.configs import NAMESPACE, TOPIC

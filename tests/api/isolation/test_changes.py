@@ -20,25 +20,25 @@ from api.requests.commands import COMMANDS, find_command
 from api.requests.transactions import Step, Transact
 from api.requests.wire_requests import WireRequest
 from api.socket.appends import encode_rows
-from controller.decisions.alter_topics import AlterTopics, TopicAlteration
-from controller.decisions.assignments import Assignment
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     ReplaceConfigs,
     ResourceChange,
 )
-from controller.decisions.growth import CreatePartitions, TopicGrowth
-from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
-from controller.decisions.partition_plan import PlanPartitions
-from controller.decisions.partition_removal import (
+from controller.decisions.namespaces.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.security.tokens import CreateToken, ExpireToken, RenewToken
+from controller.decisions.topics.alterations import AlterTopics, TopicAlteration
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
+from controller.decisions.topics.partition_plan import PlanPartitions
+from controller.decisions.topics.partition_removal import (
     CancelDeletePartitions,
     DeletePartitions,
     TopicShrink,
 )
-from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
-from controller.decisions.tokens import CreateToken, ExpireToken, RenewToken
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.topics.subscriptions import DeleteSubscription, RegisterSubscription
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import (
     DescribeConfigs,
     DescribePartitions,

@@ -29,7 +29,7 @@ from api.service import visible_pages
 from api.service.service import Service
 from api.service.session import Session
 from controller.authorization.caller import Caller
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from controller.wire import to_wire
 from tests.api.isolation.pair import whole_answer
 from tests.api.isolation.requests import Asker

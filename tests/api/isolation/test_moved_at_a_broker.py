@@ -29,7 +29,7 @@ from api.kafka.messages.records_io import (
 )
 from api.service.service import Service
 from controller.authorization.caller import Caller
-from controller.decisions.namespaces import CreateNamespace, MoveTopics
+from controller.decisions.namespaces.namespaces import CreateNamespace, MoveTopics
 from records.base import ZERO_UUID, Uuid
 from records.text import uuid_text
 from tests.api.broker.records import batch

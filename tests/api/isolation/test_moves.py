@@ -29,11 +29,11 @@ from api.requests.wire_requests import WireRequest
 from api.service.service import Service
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.authorization.caller import Caller
-from controller.decisions.context import Settings
-from controller.decisions.features import bootstrap_records
+from controller.decisions.context.context import Settings
+from controller.decisions.features.levels_in_use import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
-from controller.decisions.namespaces import MoveTopics
-from controller.decisions.replica_states import (
+from controller.decisions.namespaces.namespaces import MoveTopics
+from controller.decisions.partitions.replica_states import (
     DELETION_STARTED,
     DELETION_SUCCESSFUL,
     NON_EXISTENT,

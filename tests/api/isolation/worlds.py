@@ -13,11 +13,11 @@ from api.service.service import Service
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.authorization.authorizer import Operation, ResourceType
 from controller.authorization.caller import Caller
-from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
-from controller.decisions.context import Settings
-from controller.decisions.features import bootstrap_records
+from controller.decisions.context.cluster_index import SUBSCRIBED_PATTERN
+from controller.decisions.context.context import Settings
+from controller.decisions.features.levels_in_use import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
-from controller.decisions.tokens import SECRET_KEY
+from controller.decisions.security.tokens import SECRET_KEY
 from metadata_log.format.batch import NewBatch
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog

@@ -21,7 +21,7 @@ from api.kafka.messages.brokers import (
 from api.running import ServeOptions, Serving, serving
 from api.security.listeners import SecurityProtocol
 from api.socket.client import SocketClient
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.decisions.levels import SUPPORTED_LEVELS
 from metadata_log.writer.creation import create_log
 from records.base import Uuid

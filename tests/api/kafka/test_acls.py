@@ -19,8 +19,8 @@ from api.kafka.messages.acls import (
     NewAcl,
 )
 from controller.authorization.authorizer import Operation, Resource, ResourceType
-from controller.decisions import acls
-from controller.decisions.acls import CreateAcls
+from controller.decisions.security import acls
+from controller.decisions.security.acls import CreateAcls
 from controller.descriptions.acls import ListAcls
 from tests.api.kafka.servers import server
 from tests.api.test_acl_service import entry, settings

@@ -97,7 +97,7 @@ from controller.authorization.authorizer import (
     Operation,
     topic_resource,
 )
-from controller.decisions.topics import DeleteTopics
+from controller.decisions.topics.topics import DeleteTopics
 from controller.wire import to_wire
 from records.base import Uuid
 from tests.api.guarded import REFUSED, TOPIC_REFUSED, guarded, nothing_written

@@ -29,8 +29,8 @@ from api.kafka.messages.topic_partitions import (
 )
 from api.kafka.quorum import METADATA_TOPIC
 from controller.authorization.authorizer import Operation, topic_resource
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from replay.image.configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from tests.api.guarded import guarded
 from tests.api.kafka.servers import CLUSTER_ID, Server, server

@@ -21,10 +21,10 @@ from api.kafka.messages.configs import (
     ReplacedConfig,
     ReplacedResource,
 )
-from controller.decisions.context import Settings
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.subscriptions import RegisterSubscription
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.context.context import Settings
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.topics.subscriptions import RegisterSubscription
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from replay.image.configs import (
     BROKER,
     BROKER_LOGGER,

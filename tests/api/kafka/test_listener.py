@@ -23,20 +23,20 @@ from api.kafka.request_order import Turn
 from api.kafka.topics import created, creation_request, deletion_request
 from api.service.session import Session
 from controller.authorization.caller import Caller
-from controller.decisions.assignments import Assignment
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
-from controller.decisions.context import Settings
-from controller.decisions.effective_configs import BROKER, ConfigSource
-from controller.decisions.features import FeatureUpdate, UpdateFeatures
+from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.configs.effective import BROKER, ConfigSource
+from controller.decisions.context.context import Settings
+from controller.decisions.features.levels_in_use import FeatureUpdate, UpdateFeatures
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NAMESPACE_FEATURE, SUPPORTED_LEVELS
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.partition_removal import (
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
 )
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.raw_appends.raw_append import AppendRecords, append_records
 from controller.results.quota_charges import MUTATION_RATE
 from metadata_log.writer.clock import Clock, SystemClock

@@ -15,8 +15,8 @@ from api.kafka.messages.metadata import (
     MetadataTopic,
 )
 from api.kafka.metadata import ImageCluster, metadata_response
-from controller.decisions.context import Settings
-from controller.decisions.partition_removal import (
+from controller.decisions.context.context import Settings
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,

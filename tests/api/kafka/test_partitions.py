@@ -13,8 +13,8 @@ from api.kafka.messages.partitions import (
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
-from controller.decisions.assignments import Assignment
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.api.kafka.servers import Server, server
 
 

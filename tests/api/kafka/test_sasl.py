@@ -32,11 +32,11 @@ from api.security.tls import ClientAuth, TlsFiles
 from api.transport import limits
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.decisions.notes import AddNote
-from controller.decisions.scram import ScramMechanism, keys_of, salted_password
-from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken
-from controller.decisions.users import AlterUsers, ScramUpsertion
+from controller.decisions.security.scram import ScramMechanism, keys_of, salted_password
+from controller.decisions.security.tokens import SECRET_KEY, CreateToken, ExpireToken
+from controller.decisions.security.users import AlterUsers, ScramUpsertion
 from metadata_log.writer.creation import create_log
 from records.errors import RequestError, UnavailableError
 from tests.api.kafka.servers import CLUSTER_ID

@@ -17,7 +17,7 @@ from api.security.listeners import SecurityProtocol
 from api.security.options import SecurityOptions
 from api.security.scram import ScramServer, Stored
 from api.security.tls import ClientAuth, TlsFiles
-from controller.decisions.scram import ScramMechanism
+from controller.decisions.security.scram import ScramMechanism
 from replay.image.scram import ScramCredential
 from tests.api.kafka.servers import CLUSTER_ID, Server
 from tests.api.kafka.test_sasl import MECHANISMS, PASSWORDS, as_user, connected, secured, until

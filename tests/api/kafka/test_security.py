@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from api.kafka.errors import CODES
 from api.kafka.messages import quotas, users
 from controller.authorization.authorizer import CLUSTER, Operation
-from controller.decisions.scram import keys_of, salted_password
+from controller.decisions.security.scram import keys_of, salted_password
 from metadata_log.reader.log_reader import LogReader
 from tests.api.guarded import guarded
 from tests.api.kafka.servers import Server, server

@@ -19,9 +19,9 @@ from api.security.listeners import SecurityProtocol
 from api.security.options import SecurityOptions
 from api.security.sasl import ClientExchange, ClientLogin
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.scram import ScramMechanism
-from controller.decisions.tokens import SECRET_KEY, CreateToken
-from controller.decisions.users import AlterUsers, ScramDeletion
+from controller.decisions.security.scram import ScramMechanism
+from controller.decisions.security.tokens import SECRET_KEY, CreateToken
+from controller.decisions.security.users import AlterUsers, ScramDeletion
 from records.errors import RequestError
 from tests.api.kafka.servers import Server
 from tests.api.kafka.test_sasl import (

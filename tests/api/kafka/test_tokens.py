@@ -7,8 +7,8 @@ import pytest
 from api.kafka import apis, frames
 from api.kafka.errors import CODES
 from api.kafka.messages import tokens
-from controller.decisions.context import Settings
-from controller.decisions.tokens import SECRET_KEY, token_hmac
+from controller.decisions.context.context import Settings
+from controller.decisions.security.tokens import SECRET_KEY, token_hmac
 from tests.api.kafka.servers import server
 
 _SETTINGS = Settings(static_configs={SECRET_KEY: "key"})

@@ -13,7 +13,7 @@ from api.questions import pages
 from api.questions.objects import ShowImage
 from api.questions.pages import Cursor, PagedLog
 from api.questions.rows import FollowRows, ShowRows
-from controller.decisions.topics import CreateTopics, NewTopic
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from controller.wire import to_wire
 from metadata_log.reader.log_reader import LogReader
 from records.errors import UnavailableError

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from api.http import web_page
 from api.http.options import HttpOptions
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from tests.api.report.conftest import PICTURES
 from tests.api.report.page_actions import select, texts
 from tests.api.report.served import Served, Visitor, served

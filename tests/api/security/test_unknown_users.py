@@ -12,7 +12,7 @@ from api.security.failed_logins import FAILURES_KEPT_S, SLOWED_AFTER, SLOWED_S, 
 from api.security.sasl import MECHANISMS, Authenticator, ClientExchange, ClientLogin
 from api.security.scram import Stored
 from api.security.users import Users
-from controller.decisions.scram import (
+from controller.decisions.security.scram import (
     ITERATIONS_MIN,
     SALT_SIZE_BYTES,
     ScramMechanism,

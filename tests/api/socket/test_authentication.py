@@ -30,7 +30,7 @@ from api.socket.refusals import decode_refused
 from api.socket.server import serve_socket
 from benchmarks.log_sessions import sessions_on
 from controller.decisions.notes import AddNote
-from controller.decisions.tokens import SECRET_KEY, CreateToken
+from controller.decisions.security.tokens import SECRET_KEY, CreateToken
 from metadata_log.format.batch import NewBatch
 from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord

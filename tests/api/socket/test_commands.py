@@ -19,8 +19,8 @@ from api.service.service import Service
 from api.socket import runs
 from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
-from controller.decisions.namespaces import CreateNamespace
-from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.descriptions.queries import ListNamespaces, ListTopics
 from controller.raw_appends.raw_append import AppendRows

@@ -14,7 +14,7 @@ from api.clients.client import MetadataClient
 from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
-from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.namespaces.namespaces import CreateNamespace
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from metadata_log.writer.creation import create_log

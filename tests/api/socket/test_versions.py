@@ -22,7 +22,7 @@ from api.socket.appends import (
 )
 from api.socket.client import SocketClient
 from api.socket.server import SocketServer
-from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.format.batch import NewBatch
 from records.avro.layout import fingerprint, layout_of

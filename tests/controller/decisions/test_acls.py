@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from controller.authorization.acls import HOST_RANGES_LEVEL
-from controller.decisions import acls
-from controller.decisions.acls import (
+from controller.decisions.levels import METADATA_VERSION
+from controller.decisions.security import acls
+from controller.decisions.security.acls import (
     AclBinding,
     AclFilter,
     CreateAcls,
@@ -19,7 +20,6 @@ from controller.decisions.acls import (
     in_order,
     select_acls,
 )
-from controller.decisions.levels import METADATA_VERSION
 from records.errors import RequestError
 from tests.controller.cluster import Cluster
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.alter_topics import (
+from controller.decisions.configs.changes import ConfigChange
+from controller.decisions.partitions.assignments import Assignment
+from controller.decisions.topics.alterations import (
     AlterationResult,
     AlterTopics,
     Instruction,
     TopicAlteration,
     alter_topics,
 )
-from controller.decisions.assignments import Assignment
-from controller.decisions.configs import ConfigChange
-from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
+from controller.decisions.topics.partition_removal import DELETE_PARTITIONS_ENABLED
 from records.configs import ConfigRecord
 from tests.controller.cluster import Cluster
 

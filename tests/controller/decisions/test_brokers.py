@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
+from controller.decisions.brokers.registrations import (
+    RegisterBroker,
+    register_broker,
+    unregister_broker,
+)
 from controller.decisions.levels import ELR_FEATURE, NEW_CLUSTER_LEVELS
 from records.base import Uuid
 from records.brokers import (

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from controller.decisions.cluster_index import BrokerLoad, ClusterIndex
+from controller.decisions.context.cluster_index import BrokerLoad, ClusterIndex
 from controller.pipeline.latest import Latest, State
 from replay.image.metadata import MetadataImage
 from tests.controller.cluster import Cluster

@@ -4,10 +4,11 @@ from functools import partial
 
 import pytest
 
-from controller.decisions.broker_configs import BROKER_CONFIGS, broker_config
-from controller.decisions.config_definitions import ConfigType
-from controller.decisions.config_resources import definitions, unknown_config
-from controller.decisions.configs import (
+from controller.decisions.config_definitions.brokers import BROKER_CONFIGS, broker_config
+from controller.decisions.config_definitions.definition import ConfigType
+from controller.decisions.config_definitions.resources import definitions, unknown_config
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
@@ -17,8 +18,7 @@ from controller.decisions.configs import (
     alter_configs,
     replace_configs,
 )
-from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from records.configs import ConfigRecord
 from records.secrets import is_secret_config
 from replay.image.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NAMESPACE, TOPIC

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.configs import (
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
@@ -13,8 +14,7 @@ from controller.decisions.configs import (
     ResourceResult,
     alter_configs,
 )
-from controller.decisions.effective_configs import BROKER, min_isr, topic_config
-from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.decisions.configs.effective import BROKER, min_isr, topic_config
 from records.configs import ConfigRecord
 from replay.image.configs import TOPIC
 from tests.controller.cluster import Cluster

@@ -2,7 +2,11 @@
 
 import pytest
 
-from controller.decisions.context import USER_OPERATION_RECORDS_MAX, RecordList, TooLargeError
+from controller.decisions.context.context import (
+    USER_OPERATION_RECORDS_MAX,
+    RecordList,
+    TooLargeError,
+)
 from records.control import NoteRecord
 
 NOTE = NoteRecord(at_offset=0, author="", text="")

@@ -2,8 +2,12 @@
 
 from msgspec.structs import replace
 
-from controller.decisions.controllers import RegisterController, register_controller
-from controller.decisions.features import FeatureUpdate, UpdateFeatures, update_features
+from controller.decisions.brokers.controllers import RegisterController, register_controller
+from controller.decisions.features.levels_in_use import (
+    FeatureUpdate,
+    UpdateFeatures,
+    update_features,
+)
 from records.base import Uuid
 from records.brokers import ControllerFeature, RegisterControllerRecord
 from tests.controller.cluster import Cluster

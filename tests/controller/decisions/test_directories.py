@@ -2,7 +2,9 @@
 
 import pytest
 
-from controller.decisions.directories import (
+from controller.decisions.brokers.directory_assignment import AssignReplicas, assign_replicas
+from controller.decisions.levels import DIRECTORIES_LEVEL, METADATA_VERSION
+from controller.decisions.partitions.directories import (
     LOST,
     MIGRATING,
     UNASSIGNED,
@@ -10,8 +12,6 @@ from controller.decisions.directories import (
     is_online,
     is_reserved,
 )
-from controller.decisions.directory_assignment import AssignReplicas, assign_replicas
-from controller.decisions.levels import DIRECTORIES_LEVEL, METADATA_VERSION
 from records.base import Uuid
 from replay.image.cluster import Broker
 from tests.controller.cluster import Cluster, directory

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.config_impact import topics_changed
-from controller.decisions.effective_configs import effective_config, settings_of, topic_levels
-from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.effective import effective_config, settings_of, topic_levels
+from controller.decisions.configs.impact import topics_changed
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from records.configs import ConfigRecord
 from replay.image.configs import BROKER, NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster

@@ -2,16 +2,21 @@
 
 import pytest
 
-from controller.decisions import elections
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
-from controller.decisions.effective_configs import BROKER
-from controller.decisions.elections import (
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    alter_configs,
+)
+from controller.decisions.configs.effective import BROKER
+from controller.decisions.partitions import elections
+from controller.decisions.partitions.elections import (
     ElectLeaders,
     balance_leaders,
     elect_leaders,

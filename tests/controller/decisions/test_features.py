@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from benchmarks.new_partition import new_partition
-from controller.decisions.features import (
+from controller.decisions.features.levels_in_use import (
     FeatureUpdate,
     UpdateFeatures,
     UpgradeType,
     bootstrap_records,
     update_features,
 )
+from controller.decisions.features.record_levels import feature_in_use
 from controller.decisions.levels import (
     ELR_FEATURE,
     METADATA_VERSION_NEWEST,
@@ -20,8 +21,7 @@ from controller.decisions.levels import (
     record_version,
     record_versions,
 )
-from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.record_levels import feature_in_use
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from records.base import Uuid
 from records.brokers import BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.topics import TopicResult
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.topics import TopicResult
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from tests.controller.cluster import Cluster
 

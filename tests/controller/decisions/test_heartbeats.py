@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.decisions.heartbeats import Heartbeat, fence_stale_broker, heartbeat
+from controller.decisions.brokers.heartbeats import Heartbeat, fence_stale_broker, heartbeat
 from records.brokers import BrokerRegistrationChangeRecord, FenceBrokerRecord, UnfenceBrokerRecord
 from records.partitions import PartitionChangeRecord
 from tests.controller.cluster import Cluster, directory

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.decisions.leader_election import Candidates, Elected, Election, elect
+from controller.decisions.partitions.leader_election import Candidates, Elected, Election, elect
 
 
 def _only(*brokers: int) -> Callable[[int], bool]:

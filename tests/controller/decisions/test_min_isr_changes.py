@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
@@ -11,8 +11,8 @@ from controller.decisions.configs import (
     alter_configs,
     replace_configs,
 )
-from controller.decisions.context import Settings
-from controller.decisions.features import (
+from controller.decisions.context.context import Settings
+from controller.decisions.features.levels_in_use import (
     FeatureUpdate,
     UpdateFeatures,
     UpgradeType,
@@ -20,7 +20,7 @@ from controller.decisions.features import (
     update_features,
 )
 from controller.decisions.levels import ELR_FEATURE, METADATA_VERSION_NEWEST
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     MoveTopics,
     create_namespace,

@@ -4,15 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from controller.authorization.caller import Caller
-from controller.decisions import mutation_quotas
-from controller.decisions.mutation_quotas import MutationBuckets
-from controller.decisions.namespaces import (
+from controller.decisions.context import mutation_quotas
+from controller.decisions.context.mutation_quotas import MutationBuckets
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     create_namespace,
     delete_namespace,
 )
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from controller.results.quota_charges import MUTATION_RATE, UNLIMITED
 from records.configs import ClientQuotaRecord, EntityData
 from records.envelope import Origin

@@ -5,16 +5,17 @@ namespace.
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.configs import (
+from controller.decisions.config_definitions.namespaces import NAMESPACE_CONFIGS
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     Operation,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.effective_configs import min_isr, topic_config
-from controller.decisions.namespace_configs import NAMESPACE_CONFIGS
-from controller.decisions.namespaces import (
+from controller.decisions.configs.effective import min_isr, topic_config
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     MoveTopics,
@@ -22,8 +23,7 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
-from controller.decisions.topic_configs import TOPIC_CONFIGS
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from records.configs import ConfigRecord
 from replay.image.configs import BROKER, NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster, assigned

@@ -4,25 +4,29 @@ import pytest
 
 from controller.authorization.authorizer import Operation, Resource
 from controller.authorization.caller import Caller
-from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
-from controller.decisions.configs import (
+from controller.decisions.config_definitions.namespaces import (
+    MAX_MUTATIONS,
+    MAX_PARTITIONS,
+    MAX_TOPICS,
+)
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.context import Settings
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.namespace_configs import MAX_MUTATIONS, MAX_PARTITIONS, MAX_TOPICS
-from controller.decisions.namespace_use import NamespaceUse
-from controller.decisions.namespaces import (
+from controller.decisions.context.context import Settings
+from controller.decisions.context.namespace_use import NamespaceUse
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     MoveTopics,
     create_namespace,
     move_topics,
 )
 from controller.decisions.outcome import Refusal
-from controller.decisions.topics import (
+from controller.decisions.topics.alterations import AlterTopics, TopicAlteration, alter_topics
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.topics import (
     CreateTopics,
     DeleteTopics,
     NewTopic,

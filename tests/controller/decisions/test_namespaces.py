@@ -4,14 +4,13 @@ import pytest
 
 from controller.authorization.acls import PatternType
 from controller.authorization.authorizer import Operation, ResourceType
-from controller.decisions.acls import AclBinding, CreateAcls, create_acls
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeletedConfigs,
     DeleteNamespace,
@@ -20,7 +19,8 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
-from controller.decisions.subscriptions import RegisterSubscription, register_subscription
+from controller.decisions.security.acls import AclBinding, CreateAcls, create_acls
+from controller.decisions.topics.subscriptions import RegisterSubscription, register_subscription
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from replay.image.configs import NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster

@@ -5,10 +5,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.directories import MIGRATING
-from controller.decisions.leader_election import Election
 from controller.decisions.levels import METADATA_VERSION_NEWEST
-from controller.decisions.partition_change import RECOVERING, ChangeRules, PartitionChange
+from controller.decisions.partitions.directories import MIGRATING
+from controller.decisions.partitions.leader_election import Election
+from controller.decisions.partitions.partition_change import (
+    RECOVERING,
+    ChangeRules,
+    PartitionChange,
+)
 from records.base import Uuid
 from records.partitions import PartitionChangeRecord
 from replay.image.partitions import NONE, READ_ONLY, Partition, changed

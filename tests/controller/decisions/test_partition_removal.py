@@ -2,18 +2,24 @@
 
 import pytest
 
-from controller.decisions.brokers import unregister_broker
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
-from controller.decisions.deletion_reports import (
+from controller.decisions.brokers.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.effective_configs import BROKER
-from controller.decisions.elections import ElectLeaders, elect_leaders
-from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.brokers.registrations import unregister_broker
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    alter_configs,
+)
+from controller.decisions.configs.effective import BROKER
+from controller.decisions.features.record_levels import feature_in_use
 from controller.decisions.levels import MODE_FEATURE
-from controller.decisions.partition_removal import (
+from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
+from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     ShrinkResult,
@@ -22,8 +28,7 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.record_levels import feature_in_use
-from controller.decisions.topics import DeleteTopics, delete_topics
+from controller.decisions.topics.topics import DeleteTopics, delete_topics
 from records.partitions import (
     CancelDeleteTopicPartitionsRecord,
     DeleteTopicPartitionsRecord,

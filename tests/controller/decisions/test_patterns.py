@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.decisions.patterns import STATES_MAX, Pattern, matching
+from controller.decisions.topics.patterns import STATES_MAX, Pattern, matching
 from records.errors import RequestError
 
 

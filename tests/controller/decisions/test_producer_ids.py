@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from controller.decisions.producer_ids import (
+from controller.decisions.brokers.producer_ids import (
     AllocateProducerIds,
     ProducerIdBlock,
     allocate_producer_ids,

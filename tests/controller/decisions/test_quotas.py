@@ -2,7 +2,12 @@
 
 from typing import Any
 
-from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, alter_quotas
+from controller.decisions.quotas.client_quotas import (
+    AlterQuotas,
+    EntityChange,
+    QuotaChange,
+    alter_quotas,
+)
 from controller.descriptions.quotas import (
     DescribeQuotas,
     ExplainQuotas,

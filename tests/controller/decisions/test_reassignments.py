@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.alter_partition import (
+from controller.decisions.brokers.isr_proposals import (
     AlterPartition,
     IsrMember,
     PartitionAlteration,
     alter_partition,
 )
 from controller.decisions.levels import ELR_FEATURE, METADATA_VERSION, NEW_CLUSTER_LEVELS
-from controller.decisions.partition_change import RECOVERED, RECOVERING
-from controller.decisions.reassignments import (
+from controller.decisions.partitions.partition_change import RECOVERED, RECOVERING
+from controller.decisions.partitions.reassignments import (
     AlterReassignments,
     PartitionTarget,
     ReassignmentResult,

@@ -10,12 +10,13 @@ from msgspec.structs import replace
 from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
 from controller.decisions import levels
-from controller.decisions.features import (
+from controller.decisions.features.levels_in_use import (
     FeatureUpdate,
     UpdateFeatures,
     UpgradeType,
     update_features,
 )
+from controller.decisions.features.record_levels import first_missing_level, needed_level
 from controller.decisions.levels import (
     ELR_FEATURE,
     METADATA_VERSION,
@@ -23,8 +24,7 @@ from controller.decisions.levels import (
     MODE_FEATURE,
     NAMESPACE_FEATURE,
 )
-from controller.decisions.record_levels import first_missing_level, needed_level
-from controller.decisions.tokens import SECRET_KEY
+from controller.decisions.security.tokens import SECRET_KEY
 from controller.raw_appends.raw_append import AppendRecords, append_records
 from records import brokers, configs, partitions, security, topics
 from records.base import Record, Uuid

@@ -1,6 +1,6 @@
 """Broker sessions, which are not stored in the log."""
 
-from controller.decisions.sessions import Sessions
+from controller.decisions.context.sessions import Sessions
 from tests.controller.cluster import START_MS, Cluster
 
 

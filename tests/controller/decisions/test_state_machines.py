@@ -2,10 +2,10 @@
 
 import pytest
 
-from controller.decisions import partition_states, replica_states
-from controller.decisions.partition_states import PARTITIONS, partition_state
-from controller.decisions.replica_states import REPLICAS, check_deletion
-from controller.decisions.state_machine import StateMachine
+from controller.decisions.partitions import partition_states, replica_states
+from controller.decisions.partitions.partition_states import PARTITIONS, partition_state
+from controller.decisions.partitions.replica_states import REPLICAS, check_deletion
+from controller.decisions.partitions.state_machine import StateMachine
 from records.errors import RequestError
 from tests.controller.cluster import Cluster
 

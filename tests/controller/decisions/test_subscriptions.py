@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.patterns import KEPT_STATES_MAX
-from controller.decisions.subscriptions import (
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
+from controller.decisions.topics.patterns import KEPT_STATES_MAX
+from controller.decisions.topics.subscriptions import (
     SUBSCRIPTIONS_MAX,
     DeleteSubscription,
     RegisterSubscription,
@@ -13,7 +13,7 @@ from controller.decisions.subscriptions import (
     delete_subscription,
     register_subscription,
 )
-from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.topics.topics import CreateTopics, NewTopic, create_topics
 from records.configs import ConfigRecord
 from replay.image.configs import GROUP
 from tests.controller.cluster import Cluster

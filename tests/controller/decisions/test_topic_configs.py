@@ -5,16 +5,16 @@ The expected table was written from Kafka's documentation of topic configs, apar
 
 import pytest
 
-from controller.decisions.broker_configs import BROKER_CONFIGS
-from controller.decisions.config_checks import check_configs
-from controller.decisions.config_definitions import ConfigType
-from controller.decisions.context import Settings
-from controller.decisions.effective_configs import (
+from controller.decisions.config_definitions.brokers import BROKER_CONFIGS
+from controller.decisions.config_definitions.definition import ConfigType
+from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
+from controller.decisions.configs.checks import check_configs
+from controller.decisions.configs.effective import (
     ConfigSource,
     effective_config,
     server_levels,
 )
-from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.decisions.context.context import Settings
 from records.errors import RequestError
 from replay.image.configs import BROKER, TOPIC
 from tests.controller.cluster import Cluster

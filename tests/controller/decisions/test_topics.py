@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.context import PlannedTopic, Settings
+from controller.decisions.context.context import PlannedTopic, Settings
 from controller.decisions.ids import new_id
-from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.topics import (
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
+from controller.decisions.topics.topics import (
     CreateTopics,
     DeleteTopics,
     NewTopic,

@@ -2,21 +2,26 @@
 
 import pytest
 
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
-from controller.decisions.deletion_reports import (
+from controller.decisions.brokers.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.partition_removal import (
+from controller.decisions.configs.changes import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    alter_configs,
+)
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT
+from controller.decisions.partitions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
     advance_removals,
     delete_partitions,
 )
-from controller.decisions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
 from controller.descriptions.progress import applied_offsets, list_removals
 from controller.descriptions.view import View
 from replay.image.partitions import NONE, READ_ONLY

@@ -5,7 +5,12 @@ import random
 
 import pytest
 
-from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, alter_quotas
+from controller.decisions.quotas.client_quotas import (
+    AlterQuotas,
+    EntityChange,
+    QuotaChange,
+    alter_quotas,
+)
 from controller.descriptions.quotas import (
     DescribeQuotas,
     ExplainQuotas,

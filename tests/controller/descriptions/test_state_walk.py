@@ -4,24 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.decisions.deletion_reports import (
+from controller.decisions.brokers.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.partition_removal import (
+from controller.decisions.partitions.reassignments import (
+    AlterReassignments,
+    PartitionTarget,
+    alter_reassignments,
+)
+from controller.decisions.topics.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
     advance_removals,
     delete_partitions,
 )
-from controller.decisions.reassignments import (
-    AlterReassignments,
-    PartitionTarget,
-    alter_reassignments,
-)
-from controller.decisions.topics import DeleteTopics, delete_topics
+from controller.decisions.topics.topics import DeleteTopics, delete_topics
 from controller.descriptions.state_walk import Transition, walk_states
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord

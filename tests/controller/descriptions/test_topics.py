@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from controller.decisions.configs import (
+from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
     ResourceChange,
     alter_configs,
 )
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT, ConfigSource
-from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.sessions import ReplicaLag
+from controller.decisions.configs.effective import BROKER, CLUSTER_DEFAULT, ConfigSource
+from controller.decisions.context.sessions import ReplicaLag
+from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from controller.descriptions.topics import (
     ConfigValue,
     TopicDescription,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from api.requests.recorded_commands import RECORDED
-from controller.decisions.context import Settings
+from controller.decisions.context.context import Settings
 from controller.forks.changes import Changes
 from controller.forks.fork import Fork
 from controller.forks.recorded import settings_before

@@ -8,14 +8,14 @@ from controller.authorization.authorizer import (
     topic_resource,
 )
 from controller.authorization.caller import Caller
-from controller.decisions.move_effects import ConfigShift, MoveEffects
-from controller.decisions.namespaces import (
+from controller.decisions.namespaces.move_effects import ConfigShift, MoveEffects
+from controller.decisions.namespaces.namespaces import (
     CreateNamespace,
     DeleteNamespace,
     MoveTopics,
     NamespaceResult,
 )
-from controller.decisions.subscriptions import Subscription
+from controller.decisions.topics.subscriptions import Subscription
 from controller.rights.namespace_rights import (
     CREATE_NAMESPACE,
     DELETE_NAMESPACE,

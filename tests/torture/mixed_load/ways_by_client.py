@@ -16,7 +16,7 @@ from api.kafka.messages.configs import (
     IncrementalAlterConfigsResponse,
 )
 from api.requests.transactions import Step, Transact
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.queries import DescribeConfigs
 from controller.pipeline.pending_answers import Answer

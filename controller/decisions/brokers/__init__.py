@@ -1,0 +1,1 @@
+"""Brokers and controllers: their registrations, and what they report."""

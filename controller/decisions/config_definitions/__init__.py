@@ -1,0 +1,1 @@
+"""Which configs each kind of resource may have."""

@@ -1,0 +1,1 @@
+"""Configs: their changes, and their effective values."""

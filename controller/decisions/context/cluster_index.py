@@ -1,0 +1,337 @@
+"""Lookups across all topics, so that no decision has to scan the whole image.
+
+Derived from the image alone: `ClusterIndex.of(image)` equals an index that was updated batch by
+batch. Immutable, so it is rolled back together with the image when an append fails. An update costs
+O(partitions affected), independent of the size of their topics and of the image.
+"""
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+import msgspec
+from immutables import Map
+
+from controller.decisions.context.moves import is_moving, settled_replicas
+from controller.decisions.context.namespace_use import NamespaceUses
+from records.base import Uuid
+from replay.image.changes import MapDelta, NestedMapDelta
+from replay.image.configs import GROUP
+from replay.image.metadata import MetadataImage
+from replay.image.partition_list import Partitions, find
+from replay.image.partitions import NO_LEADER, Partition
+from replay.image.topics import Topic
+
+_PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]
+"""Partition ids by topic; every value is True."""
+
+SUBSCRIBED_PATTERN = "subscribed.topic.regex"
+"""The config of a consumer group that holds its registered pattern."""
+
+_NO_TOPICS: Map[Uuid, int] = Map()
+
+
+class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
+    """Load of a broker: partitions whose preferred leader it is, and replicas that it has.
+
+    For a partition being reassigned, the target replicas are counted.
+    """
+
+    leaders: int = 0
+    replicas: int = 0
+
+
+_NO_LOAD = BrokerLoad()
+
+
+class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
+    """Index of partitions, broker load, colliding names, namespace use, and subscriptions.
+
+    Partitions are indexed by broker and by state. They are returned in order of topic id and
+    partition id, the same in every process.
+    """
+
+    # Number of replicas by broker and topic.
+    _by_broker: Map[int, Map[Uuid, int]] = Map()
+    _leaderless: _PartitionSet = Map()
+    _imbalanced: _PartitionSet = Map()
+    _moving: _PartitionSet = Map()
+    _load: Map[int, BrokerLoad] = Map()
+    # Names with a '.' or '_', by namespace and by the name with every '.' as '_'.
+    _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
+    uses: NamespaceUses = NamespaceUses()
+    """Topics and partitions in and below each namespace."""
+    subscriptions: Map[str, str] = Map()
+    """The registered patterns of consumer groups, by group."""
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> "ClusterIndex":
+        """Build the index of an image: O(partitions)."""
+        update = _Update(cls())
+        update.learn_groups(
+            image, [name for (resource_type, name), _ in image.configs() if resource_type == GROUP]
+        )
+        for topic in image.topics():
+            update.learn_name(topic)
+            update.put_new(topic.topic_id, image.partitions(topic.topic_id))
+        everything = [topic.topic_id for topic in image.topics()]
+        return update.finish(NamespaceUses().updated(MetadataImage.EMPTY, image, everything))
+
+    def updated(
+        self,
+        before: MetadataImage,
+        after: MetadataImage,
+        touched: Mapping[Uuid, Iterable[int]],
+        groups: Collection[str] = (),
+    ) -> "ClusterIndex":
+        """Return the index of `after`; this index must be that of `before`.
+
+        Args:
+            touched: All topics that may differ between the two images, each with the ids of the
+                partitions that may differ.
+            groups: All consumer groups whose configs may differ.
+        """
+        if not touched and not groups:
+            return self
+        update = _Update(self)
+        update.learn_groups(after, groups)
+        for topic_id, partition_ids in touched.items():
+            olds, news = before.partitions(topic_id), after.partitions(topic_id)
+            if not olds:
+                update.put_new(topic_id, news)
+                continue
+            for partition_id in partition_ids:
+                update.put(find(olds, partition_id), find(news, partition_id))
+        # Remove old names first: within one batch a name may pass from one topic to another.
+        renamed = [i for i in touched if before.topic(i) != after.topic(i)]
+        for topic_id in renamed:
+            update.forget_name(before.topic(topic_id))
+        for topic_id in renamed:
+            update.learn_name(after.topic(topic_id))
+        return update.finish(self.uses.updated(before, after, touched))
+
+    def partitions_on(
+        self, image: MetadataImage, broker_id: int, *, in_order: bool = True
+    ) -> Iterator[Partition]:
+        """Iterate over the partitions with a replica on a broker.
+
+        Args:
+            in_order: Sort the topics, which takes O(topics on the broker).
+        """
+        topics = self._by_broker.get(broker_id, _NO_TOPICS)
+        for topic_id in sorted(topics) if in_order else topics:
+            for partition in image.partitions(topic_id):
+                if broker_id in partition.replicas:
+                    yield partition
+
+    def leads_any(self, image: MetadataImage, broker_id: int) -> bool:
+        """True if a broker leads at least one partition."""
+        partitions = self.partitions_on(image, broker_id, in_order=False)
+        return any(partition.leader == broker_id for partition in partitions)
+
+    def leader_counts(self, image: MetadataImage) -> Counter[int]:
+        """Return the number of partitions that each broker leads.
+
+        O(brokers, and partitions not led by their preferred replica or being reassigned).
+        """
+        counts = Counter({broker_id: load.leaders for broker_id, load in self._load.items()})
+        moving = (p for p in self.moving_partitions(image) if not _is_imbalanced(p))
+        for partition in itertools.chain(self.imbalanced_partitions(image), moving):
+            counts.subtract(settled_replicas(partition)[:1])
+            counts[partition.leader] += 1
+        return counts
+
+    def replica_count(self, broker_id: int) -> int:
+        """Return the number of replicas that a broker has: O(topics on the broker)."""
+        return sum(self._by_broker.get(broker_id, _NO_TOPICS).values())
+
+    def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
+        """Iterate over the partitions without a leader."""
+        return _read(image, self._leaderless)
+
+    def imbalanced_partitions(self, image: MetadataImage) -> Iterator[Partition]:
+        """Iterate over the partitions not led by their preferred replica."""
+        return _read(image, self._imbalanced)
+
+    def moving_partitions(self, image: MetadataImage) -> Iterator[Partition]:
+        """Iterate over the partitions that are being reassigned."""
+        return _read(image, self._moving)
+
+    def moving_partition_ids(self, topic_id: Uuid) -> list[int]:
+        """Return the ids of a topic's partitions being reassigned, in order."""
+        return sorted(self._moving.get(topic_id, ()))
+
+    def load(self, broker_id: int) -> BrokerLoad:
+        """Return a broker's load: the partitions it should lead, and its replicas."""
+        return self._load.get(broker_id, _NO_LOAD)
+
+    def colliding_name(self, namespace_id: Uuid | None, name: str) -> str | None:
+        """Return an existing name that differs from this one only by '.' and '_'."""
+        if not has_collision_characters(name):
+            return None
+        return self._by_collision.get((namespace_id, _unified(name)), (None,))[0]
+
+
+def _read(image: MetadataImage, partitions: _PartitionSet) -> Iterator[Partition]:
+    for topic_id in sorted(partitions):
+        for partition_id in sorted(partitions[topic_id]):
+            partition = image.partition(topic_id, partition_id)
+            assert partition is not None, "the index is the image's"
+            yield partition
+
+
+class _Update:
+    """Changes to an index, collected over all affected partitions and applied together."""
+
+    def __init__(self, index: ClusterIndex) -> None:
+        self._index = index
+        # Changes of the replica counts by broker and topic, and of the brokers' loads.
+        self._held: defaultdict[int, defaultdict[Uuid, int]] = defaultdict(_counts)
+        self._leaders: defaultdict[int, int] = defaultdict(int)
+        self._replicas: defaultdict[int, int] = defaultdict(int)
+        self._leaderless = NestedMapDelta(index._leaderless)
+        self._imbalanced = NestedMapDelta(index._imbalanced)
+        self._moving = NestedMapDelta(index._moving)
+        self._sets = (
+            (self._leaderless, _is_leaderless),
+            (self._imbalanced, _is_imbalanced),
+            (self._moving, is_moving),
+        )
+        self._by_collision = index._by_collision.mutate()
+        self._subscriptions = MapDelta(index.subscriptions)
+
+    def learn_groups(self, image: MetadataImage, groups: Iterable[str]) -> None:
+        for group in groups:
+            pattern = image.config_value(GROUP, group, SUBSCRIBED_PATTERN)
+            if pattern is None:
+                self._subscriptions.take(group)
+            else:
+                self._subscriptions.put(group, pattern)
+
+    def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
+        """Add all partitions of a topic that had none before.
+
+        Partitions led by their first replica and not being reassigned are counted together, for
+        speed.
+        """
+        held: defaultdict[int, int] = defaultdict(int)
+        for partition in partitions:
+            leader, replicas = partition.leader, partition.replicas
+            if leader == replicas[0] and not is_moving(partition):
+                self._leaders[leader] += 1
+                for broker_id in replicas:
+                    held[broker_id] += 1
+            else:
+                self.put(None, partition)
+        for broker_id, count in held.items():
+            self._held[broker_id][topic_id] += count
+            self._replicas[broker_id] += count
+
+    def put(self, old: Partition | None, new: Partition | None) -> None:
+        """Replace a partition; `old` None means that it is new, `new` None that it is removed."""
+        if old is new:
+            return
+        if (
+            old is None
+            or new is None
+            or old.replicas is not new.replicas
+            or old.removing_replicas is not new.removing_replicas
+        ):
+            if old is not None:
+                self._weigh(old, -1)
+            if new is not None:
+                self._weigh(new, 1)
+        one = new or old
+        assert one is not None, "not both are None"
+        for partitions, has in self._sets:
+            had_it, has_it = old is not None and has(old), new is not None and has(new)
+            if has_it and not had_it:
+                partitions.at(one.topic_id).put(one.partition_id, True)
+            elif had_it and not has_it:
+                partitions.at(one.topic_id).take(one.partition_id)
+
+    def forget_name(self, topic: Topic | None) -> None:
+        if topic is not None and has_collision_characters(topic.name):
+            key = (topic.namespace_id, _unified(topic.name))
+            left = tuple([name for name in self._by_collision[key] if name != topic.name])
+            if left:
+                self._by_collision[key] = left
+            else:
+                del self._by_collision[key]
+
+    def learn_name(self, topic: Topic | None) -> None:
+        if topic is not None and has_collision_characters(topic.name):
+            key = (topic.namespace_id, _unified(topic.name))
+            self._by_collision[key] = tuple(sorted((*self._by_collision.get(key, ()), topic.name)))
+
+    def finish(self, uses: NamespaceUses) -> ClusterIndex:
+        return ClusterIndex(
+            self._finish_held(),
+            self._leaderless.apply(),
+            self._imbalanced.apply(),
+            self._moving.apply(),
+            self._finish_load(),
+            self._by_collision.finish(),
+            uses,
+            self._subscriptions.apply(),
+        )
+
+    def _finish_held(self) -> Map[int, Map[Uuid, int]]:
+        if not self._held:
+            return self._index._by_broker
+        by_broker = self._index._by_broker.mutate()
+        for broker_id, growths in self._held.items():
+            topics = by_broker.pop(broker_id, _NO_TOPICS).mutate()
+            for topic_id, growth in growths.items():
+                count = topics.get(topic_id, 0) + growth
+                if count:
+                    topics[topic_id] = count
+                else:
+                    topics.pop(topic_id, None)
+            if len(topics):
+                by_broker[broker_id] = topics.finish()
+        return by_broker.finish()
+
+    def _finish_load(self) -> Map[int, BrokerLoad]:
+        loads = self._index._load.mutate()
+        for broker_id, replicas in self._replicas.items():
+            old = loads.get(broker_id, _NO_LOAD)
+            load = BrokerLoad(old.leaders + self._leaders[broker_id], old.replicas + replicas)
+            if load == _NO_LOAD:
+                loads.pop(broker_id, None)
+            else:
+                loads[broker_id] = load
+        return loads.finish()
+
+    def _weigh(self, partition: Partition, count: int) -> None:
+        """Add a partition to the load of its brokers `count` times; -1 subtracts it."""
+        topic_id, held, replicas = partition.topic_id, self._held, self._replicas
+        for broker_id in partition.replicas:
+            held[broker_id][topic_id] += count
+        settled = settled_replicas(partition)
+        for broker_id in settled[:1]:
+            self._leaders[broker_id] += count
+        for broker_id in settled:
+            replicas[broker_id] += count
+
+
+def _counts() -> defaultdict[Uuid, int]:
+    return defaultdict(int)
+
+
+def _is_leaderless(partition: Partition) -> bool:
+    return partition.leader == NO_LEADER
+
+
+def _is_imbalanced(partition: Partition) -> bool:
+    return partition.leader != partition.replicas[0]
+
+
+def has_collision_characters(name: str) -> bool:
+    """True if a name has a '.' or '_', which metric names do not distinguish."""
+    return "." in name or "_" in name
+
+
+def _unified(name: str) -> str:
+    return name.replace(".", "_")

@@ -1,0 +1,1 @@
+"""Namespaces, and what moves of topics between them change."""

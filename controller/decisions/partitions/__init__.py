@@ -1,0 +1,1 @@
+"""Partitions and their replicas: leaders, states, reassignments."""

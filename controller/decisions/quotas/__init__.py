@@ -1,0 +1,1 @@
+"""Quotas of clients, and limits of namespaces."""

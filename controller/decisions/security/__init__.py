@@ -1,0 +1,1 @@
+"""ACLs, users and delegation tokens."""

@@ -1,0 +1,1 @@
+"""Topics: creation and deletion, growth and shrinking, subscriptions."""
