@@ -23,7 +23,7 @@ from tests.test_docs import command_names
 
 # Times and ids that are new in each run.
 _NEW = re.compile(
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z|(?<![\w-])[\w-]{22}(?![\w-])|\b1[78]\d{11}\b"
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z|(?<![\w-])(?!--)[\w-]{22}(?![\w-])|\b1[78]\d{11}\b"
     r'|(?<="clock_difference_ms": )-?\d+'
 )
 _DURATION = re.compile(r"\b\d+(\.\d+)? (ms|s)\b")
