@@ -40,6 +40,9 @@ class MetadataLogError(Exception):
     usual_outcome: ClassVar[Outcome] = Outcome.NOTHING
     """Default of `outcome`."""
 
+    retry_ms: int = 0
+    """When to retry, in ms from now; 0 if waiting does not help or nobody knows how long."""
+
     def __init__(
         self, message: str = "", *, outcome: Outcome | None = None, done_to: int | None = None
     ) -> None:
@@ -61,7 +64,6 @@ class RequestError(MetadataLogError):
 
     Attributes:
         code: Kafka's name of the error, such as INVALID_PARTITIONS.
-        retry_ms: When to retry, in ms from now; 0 if waiting does not help.
     """
 
     def __init__(

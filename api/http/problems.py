@@ -99,7 +99,7 @@ def problem_of(error: MetadataLogError) -> Problem:
         code=code,
         outcome=error.outcome.value,
         done_to=error.done_to,
-        retry_ms=getattr(error, "retry_ms", 0) or UNSET,
+        retry_ms=error.retry_ms or UNSET,
         current=version_text(error.current) if isinstance(error, VersionMismatchError) else UNSET,
     )
 

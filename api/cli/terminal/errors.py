@@ -178,9 +178,7 @@ def _fail_with(error: "MetadataLogError") -> int:
         exit_code = CORRUPT if exit_code == CORRUPT else UNAVAILABLE
         if "outcome is unknown" not in message:
             message += "; the outcome is unknown"
-    print_error(
-        code, message, error.outcome.value, error.done_to, retry_ms=getattr(error, "retry_ms", 0)
-    )
+    print_error(code, message, error.outcome.value, error.done_to, retry_ms=error.retry_ms)
     return exit_code
 
 
