@@ -310,11 +310,11 @@ class Timeline(LogImages):
 
         return blame(self.source, name, at, progress, self._index, self._past, by_name=by_name)
 
-    def asked_for(self, *, by_name: bool = False) -> "AskedFor":
-        """Return what finds the records that asked for others; see `AskedFor`."""
+    def asked_for(self, at: int, *, by_name: bool = False) -> "AskedFor":
+        """Return what finds who asked for records up to offset `at`; see `AskedFor`."""
         from replay.time_travel.asked_for import AskedFor
 
-        return AskedFor(self.source, self._past, by_name=by_name)
+        return AskedFor(self.source, self._past, by_name=by_name, until=at + 1)
 
     def sql_history_end(self) -> int | None:
         """Return the end offset of the log's SQL history; None if there is none."""

@@ -180,7 +180,7 @@ _WITH_WILDCARDS = frozenset({"config", "quota", "scram", "note"})
 def _of_object(
     past: Past, name: ObjectName, first: int, at: int, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
-    event_of = _Events(past, request, name)
+    event_of = _Events(past, at, request, name)
     with past.progress("reading", at + 1) as advance:
         for event in past.timeline.history(name, at + 1, advance, from_offset=first):
             yield event_of(event.row, event.changes)
@@ -208,7 +208,7 @@ def _or_static_voters(
         announced = _announced(past, name, end)
         if not announced:
             raise
-        event_of = _Events(past, request, name)
+        event_of = _Events(past, end - 1, request, name)
         # Only the events of a pattern name their object.
         is_many = is_pattern(name.name)
         yield from choose(
@@ -242,7 +242,7 @@ def _matching(
     start = past.image(first - 1)
     # A pattern must not find out letter by letter what is not shown.
     name_of = _label if request.show_secrets else redact_label
-    event_of = _Events(past, request, name)
+    event_of = _Events(past, at, request, name)
     with past.progress("reading", at + 1) as advance:
         for label, row, changes in history_matching(
             past.reader, name, first, at + 1, start, shown=name_of, progress=advance
@@ -279,7 +279,7 @@ def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> 
         with past.progress("reading", last + 1) as advance:
             event = step(name, at, advance)
         if event is not None:
-            yield _Events(past, request, name)(event.row, event.changes)
+            yield _Events(past, last, request, name)(event.row, event.changes)
 
     events = _or_static_voters(found(), past, last + 1, request, name, _step_from(at, request))
     return Computed(items=_with_notes(events, past, request), about=lambda: past.about(last))
@@ -297,10 +297,10 @@ def _step_from(
 class _Events:
     """Makes the events of an object, or of those of a pattern."""
 
-    def __init__(self, past: Past, request: ShowHistory, name: ObjectName) -> None:
+    def __init__(self, past: Past, at: int, request: ShowHistory, name: ObjectName) -> None:
         self._request = request
         self._name = name
-        self._asked_for = past.timeline.asked_for(by_name=past.by_name)
+        self._asked_for = past.timeline.asked_for(at, by_name=past.by_name)
 
     def __call__(
         self, row: Envelope, found: Iterable[Change], label: str | None = None
@@ -408,7 +408,7 @@ def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
             raise
         row, change = announced[-1]
         found = {change.field: LastSet(change.after, row)}
-    asked_for = past.timeline.asked_for(by_name=past.by_name)
+    asked_for = past.timeline.asked_for(at, by_name=past.by_name)
     fields = {
         field: FieldSetter(
             value=setter.value

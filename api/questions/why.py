@@ -88,7 +88,7 @@ def _incident(past: Past, at: int, name: ObjectName) -> Why:
     with past.progress("reading", at + 1) as advance:
         found = past.timeline.why(name, at, advance)
     assert name.field is not None, "the field is one that incidents change"
-    link_of = _Links(past, name)
+    link_of = _Links(past, at, name)
     return Why(
         object=name.object,
         field=name.field,
@@ -122,7 +122,7 @@ def _setters(past: Past, at: int, name: ObjectName, show_secrets: bool) -> Why:
         last = past.timeline.blame(name, at, advance)
     field = name.field or max(last, key=lambda each: last[each].offset or -1)
     chain: list[WhyLink] = []
-    link_of = _Links(past, name)
+    link_of = _Links(past, at, name)
     for event in past.timeline.history(parse_object(name.object), at + 1):
         chain += _changed(event, field, link_of, show_secrets)
         if event.removed:
@@ -159,8 +159,8 @@ def _text(value: Any) -> str:
 class _Links:
     """Makes the links of the chain of an object."""
 
-    def __init__(self, past: Past, name: ObjectName) -> None:
-        self._asked_for: AskedFor = past.timeline.asked_for(by_name=past.by_name)
+    def __init__(self, past: Past, at: int, name: ObjectName) -> None:
+        self._asked_for: AskedFor = past.timeline.asked_for(at, by_name=past.by_name)
         self._name = name
 
     def __call__(self, row: Envelope, text: str) -> WhyLink:

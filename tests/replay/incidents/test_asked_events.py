@@ -1,10 +1,17 @@
 """Who asked for what the records of an event did."""
 
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
+from metadata_log.format.batch import Batch
+from records.errors import CorruptLogError
+from replay.image.metadata import MetadataImage
 from replay.incidents.event import TimelineEvent
+from replay.incidents.events import timeline_events
 from replay.timeline import Timeline
 from tests.replay.asked_log import asked_log, who_asked
 from tests.replay.builders import Base, FakeLog, image_after
@@ -60,3 +67,28 @@ def test_what_was_asked_before_the_kept_history_is_left_out() -> None:
             assert who <= _expected(0)[batch]
         offsets = [each.offset for event in events for each in event.asked or ()]
         assert all(offset >= base.end_offset for offset in offsets)
+
+
+def test_damage_before_the_range_leaves_its_events_without_who_asked() -> None:
+    for start in range(1, len(_WHOLE)):
+        first = _WHOLE[start].base_offset
+        log = _Damaged(_WHOLE, first=first)
+        images = defaultdict[int, MetadataImage](partial(image_after, _WHOLE[:start]))
+        events = timeline_events(log, first, log.end_offset, images.__getitem__)
+        assert events
+        told = {each.offset for event in events for each in event.asked or ()}
+        assert all(offset >= first for offset in told)
+
+
+@dataclass(frozen=True)
+class _Damaged(FakeLog):
+    """A log of which only the records from an offset on can be read."""
+
+    first: int = 0
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterator[Batch]:
+        if from_offset is None or from_offset < self.first:
+            raise CorruptLogError("0.avro byte 7: the checksum is wrong")
+        return super().batches(from_offset, to_offset)
