@@ -17,8 +17,8 @@ from records.errors import RequestError
 if TYPE_CHECKING:
     from controller.rights.guard import Guard
 
-AS_IT_IS = "answers:AS_IT_IS"
-"""The document of an answer that is its own JSON form."""
+AS_IT_IS = "as it is"
+"""In the place of a document: the answer is its own JSON form."""
 
 
 class Row(msgspec.Struct, frozen=True):
