@@ -29,6 +29,7 @@ from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.fields import Message
 from api.kafka.layouts import message_layout
+from api.kafka.messages.topics import CreatableTopic, CreateTopicsRequest
 from api.requests import commands
 from api.running import ServeOptions, Serving, serving
 from api.transport.descriptors import raise_descriptor_limit
@@ -46,6 +47,8 @@ from records.kafka.layout import ArrayOf, FieldType, Layout
 TURN_MS_MAX = 50
 SHOWN = 8
 """Requests shown of each caller: those with the longest turns."""
+_LARGE_CREATIONS = ((2_000, 1), (1_875, 4), (1, 9_990))
+"""Numbers of topics and of partitions of each: as many as one request may have."""
 _ANSWER_S = 10.0
 """Some requests, such as those of brokers, get no answer."""
 _COUNTS = sorted(
@@ -204,6 +207,27 @@ def http_requests(address: str) -> Iterator[LargeRequest]:
         yield LargeRequest(name, port, sent, is_kafka=False)
 
 
+def creations(port: int) -> Iterator[LargeRequest]:
+    """Yield the CreateTopics that make the most records, for a listener with a broker behind it."""
+    for topics, partitions in _LARGE_CREATIONS:
+        named = [
+            CreatableTopic(
+                name=f"made-{partitions}-{number}",
+                num_partitions=partitions,
+                replication_factor=1,
+                assignments=(),
+                configs=(),
+            )
+            for number in range(topics)
+        ]
+        body = CreateTopicsRequest(topics=tuple(named), timeout_ms=30_000, validate_only=False)
+        api, version = apis.CREATE_TOPICS, apis.CREATE_TOPICS.max_version
+        frame = frames.encode_raw_request(
+            api, version, 1, frames.encode_body(api, version, body), "me"
+        )
+        yield LargeRequest(f"{topics} topics of {partitions} partitions", port, frame)
+
+
 @contextlib.asynccontextmanager
 async def cluster(scratch: Path, *, allowed: bool) -> AsyncIterator[Iterator[LargeRequest]]:
     """Run a service and a broker in this process; yield the largest requests for both.
@@ -222,6 +246,7 @@ async def cluster(scratch: Path, *, allowed: bool) -> AsyncIterator[Iterator[Lar
             kafka_requests(running.kafka.port),
             http_requests(running.http.address),
             kafka_requests(port, " at a broker"),
+            creations(brokers.kafka.port),
         )
 
 

@@ -4,7 +4,8 @@ Decisions are made one at a time, but nothing waits for the disk between them. `
 decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
 answer pending until they are committed. Thus many events share one fsync. All other readers see
 only the *committed* image. Raw appends wait for the end of the event loop's turn
-(`Decider.append`).
+(`Decider.append`). A decision with many records takes two turns: one decides, one encodes, applies
+and appends, so that what is no decision runs between them; another decision begins with the second.
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -54,6 +55,10 @@ from replay.image.provenance import Provenance
 
 T = TypeVar("T")
 
+LARGE_DECISION = 1_000
+"""Records of a decision that is sent in a later turn of the event loop than the one that made it.
+Encoding and replaying many records takes as long as deciding on them."""
+
 
 class Controller:
     """The controller of one log."""
@@ -84,6 +89,8 @@ class Controller:
         self._waiting: deque[Callable[[], None]] = deque()
         # To be decided together; none while a transaction is open.
         self._appends: list[RawAppend] = []
+        # Sends the records of a large decision; nothing is decided before it is called.
+        self._unsent: Callable[[], None] | None = None
         self._pipeline = Pipeline(log, image, on_failure=self._gone_back, on_commit=on_commit)
         self._decider = Decider(self._pipeline, clock=clock, rng=rng, settings=self.settings)
 
@@ -292,10 +299,28 @@ class Controller:
         origin: Origin | None,
         note: Callable[[T], None],
     ) -> None:
-        self._attempt(future, partial(self._decider.decide, future, decide, origin, note))
+        self._send_unsent()
+
+        def make() -> None:
+            made = self._decider.decide(decide, origin)
+            send = partial(self._decider.send, made, future, note)
+            if len(made.result.records) < LARGE_DECISION or self._pipeline.transaction is not None:
+                send()
+            else:
+                self._unsent = partial(self._attempt, future, send)
+                asyncio.get_running_loop().call_soon(self._send_unsent)
+
+        self._attempt(future, make)
+
+    def _send_unsent(self) -> None:
+        """Send the records of a large decision, if there is one that waits for its second turn."""
+        send, self._unsent = self._unsent, None
+        if send is not None:
+            send()
 
     def _decide_appends(self) -> None:
-        """Decide on the appends of this turn."""
+        """Decide on the appends of this turn, after what was decided before them."""
+        self._send_unsent()
         appends, self._appends = self._appends, []
         if appends and self.is_active:
             self._decider.append(appends, self._attempt)
@@ -345,6 +370,8 @@ class Controller:
     def _gone_back(self) -> None:
         """Continue from the committed state after a failed append; forget an open transaction."""
         self._decider.restart_sessions()
+        # What is unsent was decided on a state that is lost; it is refused, like the failed ones.
+        self._send_unsent()
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._decide_what_waited)
 

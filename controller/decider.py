@@ -8,7 +8,7 @@ not refunded if its records are lost.
 import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -49,6 +49,16 @@ class RawAppend(msgspec.Struct, frozen=True):
     origin: Origin | None
 
 
+class Made(msgspec.Struct, Generic[T], frozen=True):
+    """A decision that is made, and what it read; nothing is sent yet."""
+
+    decide: Decision[T]
+    result: ControllerResult[T]
+    context: Context
+    reads: Reads
+    draws: Draws
+
+
 class Decider:
     """Decides on a pipeline's latest state and sends the records to the pipeline.
 
@@ -69,26 +79,32 @@ class Decider:
         """Return the time, ms since 1970; never less than the last batch's time."""
         return max(self._clock.now_ms(), self._pipeline.timestamp)
 
-    def decide(
-        self,
-        future: asyncio.Future[Answer[T]],
-        decide: Decision[T],
-        origin: Origin | None,
-        note: Callable[[T], None],
-    ) -> None:
-        """Make a decision; `future` gets the response once its records are committed.
-
-        Args:
-            note: Called with the response as soon as the decision is made, before the commit.
+    def decide(self, decide: Decision[T], origin: Origin | None) -> Made[T]:
+        """Make a decision, to be sent before the next one is made.
 
         Raises:
-            RequestError: the decision's refusal; nothing was sent.
-            UnavailableError: too many batches wait for the log; nothing was sent.
+            RequestError: the decision's refusal.
         """
         self._pipeline.abort_left_open("A batch of it failed", self.now_ms)
         reads, draws = Reads(), Draws(self._rng)
         context = observed(self.context(draws, origin), reads)
-        result = decide(context)
+        return Made(decide, decide(context), context, reads, draws)
+
+    def send(
+        self, made: Made[T], future: asyncio.Future[Answer[T]], note: Callable[[T], None]
+    ) -> None:
+        """Send a decision's records; `future` gets the response once they are committed.
+
+        Args:
+            note: Called with the response as soon as the records are sent, before the commit.
+
+        Raises:
+            RequestError: a batch is too large, or holds a value that no record can; nothing was
+                sent.
+            UnavailableError: too many batches wait for the log; nothing was sent.
+        """
+        decide, result, context = made.decide, made.result, made.context
+        origin = context.origin
         batches = next_batches(context, result, self._pipeline.leader_epoch)
         if len(batches) > self._pipeline.room:
             # A batch that the log refuses would fail all batches after it.
@@ -105,7 +121,12 @@ class Decider:
         asked = None
         if isinstance(decide, BoundDecision) and result.records:
             asked = asked_of(
-                decide, result, origin, seed=draws.seed, seen=reads.kept, versions=versions
+                decide,
+                result,
+                origin,
+                seed=made.draws.seed,
+                seen=made.reads.kept,
+                versions=versions,
             )
         batches = [ready(batch, None if index else asked) for index, batch in enumerate(batches)]
         for batch in batches:
