@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from replay.snapshot.schema import HISTORY, SNAPSHOTS, Schema
+from replay.snapshot.schema import HISTORY, SHARED_LOG, SNAPSHOTS, Schema
 from tests.test_library import EXAMPLES
 from tests.test_public_names import ROOMS
 
@@ -70,7 +70,7 @@ def test_applications_may_have_migrations_of_their_own(python: Path, tmp_path: P
     assert "digest" in _run(python, command, tmp_path)
 
 
-@pytest.mark.parametrize("schema", [SNAPSHOTS, HISTORY])
+@pytest.mark.parametrize("schema", [SNAPSHOTS, HISTORY, SHARED_LOG])
 def test_alembic_itself_reads_the_folders(schema: Schema, tmp_path: Path) -> None:
     (tmp_path / "alembic.ini").write_text(f"[alembic]\nscript_location = {schema.migrations}\n")
     command = ["-m", "alembic", "heads"]

@@ -20,3 +20,9 @@ HISTORY_REVISION = "0004"
 
 HISTORY_VERSION_TABLE = "metalog_history_alembic_version"
 """Where Alembic notes that one."""
+
+SHARED_LOG_REVISION = "0001"
+"""The newest migration of a shared log, which leads to the tables that `shared.postgres` uses."""
+
+SHARED_LOG_VERSION_TABLE = "metalog_shared_log_alembic_version"
+"""Where Alembic notes that one."""

@@ -11,6 +11,8 @@ from replay.snapshot.revision import (
     HISTORY_REVISION,
     HISTORY_VERSION_TABLE,
     SCHEMA_REVISION,
+    SHARED_LOG_REVISION,
+    SHARED_LOG_VERSION_TABLE,
     VERSION_TABLE,
 )
 
@@ -60,6 +62,15 @@ HISTORY = Schema(
     tables=("history_position", "change"),
     what="tables of the SQL history",
     absent="HISTORY_NOT_FOUND",
+)
+SHARED_LOG = Schema(
+    migrations=_MIGRATIONS / "shared",
+    revision=SHARED_LOG_REVISION,
+    version_table=SHARED_LOG_VERSION_TABLE,
+    made_by="metalog nodes create",
+    tables=("shared_log", "shared_group", "shared_lease"),
+    what="shared log",
+    absent="SHARED_LOG_NOT_FOUND",
 )
 
 

@@ -1,0 +1,343 @@
+"""A shared log in a bucket of a store with conditional writes.
+
+A group is an object named by its number, written by one PUT that succeeds only if there is no such
+object. The lease is one object, replaced only in the version that was read. Errors of conditional
+writes are never answers: a PUT that the network or a proxy repeated is refused because of its own
+first copy, and some stores refuse where nothing exists. So after any error the object is read. It
+is one's own, or another's, or it is absent, and then the outcome is unknown.
+
+    groups/00000000000000000000   one object a group; a claim has a header only
+    trimmed                       the number of the first group that is kept
+    lease
+
+A trim writes `trimmed` before it deletes, and never deletes claims. A writer that slept meanwhile
+may find its number free, because a group that was there is deleted. It can only be a claim: any
+other writer was fenced by a claim of the same number, or wrote that group itself. Hence a claim
+counts only if `trimmed`, read after it, is not above it; the same is looked up for a claim that is
+read, and before a missing object is taken for the end.
+
+Source: conditional PUT of S3 (If-None-Match, If-Match); requests cost money, so an append is one.
+"""
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import google_crc32c
+import msgspec
+
+from metadata_log.shared.shared_log import (
+    EMPTY,
+    GROUP_SIZE_BYTES_MAX,
+    Entry,
+    Group,
+    Lease,
+    Position,
+    check_follows,
+)
+from records.errors import (
+    CorruptLogError,
+    FencedError,
+    Outcome,
+    UnavailableError,
+    UnknownHistoryError,
+)
+
+try:
+    import obstore
+    from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+except ImportError as error:
+    raise UnavailableError("a shared log in a bucket needs the extra `archive`") from error
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import S3Store
+
+POLL_S = 0.5
+"""How often a follower looks for more. A bucket notifies nobody."""
+
+_GROUPS = "groups/"
+_TRIMMED = "trimmed"
+_LEASE = "lease"
+_MAGIC = b"MLG1"
+
+# Number, epoch, nonce, end offset, CRC-32C of the last block, CRC-32C of what follows.
+_HEADER = struct.Struct(">4sQQ16sQII")
+
+_READ_AT_ONCE = 8
+"""Objects fetched at the same time by a reader that is behind."""
+
+
+class BucketSharedLog:
+    """One node's access to a shared log under a prefix of a bucket."""
+
+    def __init__(self, store: "S3Store") -> None:
+        """Use a store whose keys begin with the prefix, and which retries nothing by itself."""
+        self._store = store
+        # An end that was right once: there is nothing to look up before it.
+        self._known = EMPTY
+        self._start = 0
+
+    async def end(self) -> Position:
+        """Return the end, as `SharedLog.end`."""
+        if self._known == EMPTY:
+            await self.start()
+        last = await self._last_number()
+        if last is None:
+            return self._known
+        if last + 1 > self._known.number:
+            self._known = _header_of(await self._get(_name(last), _HEADER.size), last).end
+        return self._known
+
+    async def confirmed_end(self) -> Position:
+        """Return an end that is committed now, as `SharedLog.confirmed_end`.
+
+        What is listed is committed: the store is consistent.
+        """
+        return await self.end()
+
+    async def append(self, group: Group, *, after: Position) -> None:
+        """Commit a group or a claim, as `SharedLog.append`."""
+        check_follows(group, after)
+        if after != self._known:
+            await self._check_ends_at(after)
+        content = _encoded(group)
+        name = _name(group.number)
+        try:
+            await obstore.put_async(self._store, name, content, mode="create", use_multipart=False)
+        except (BaseError, OSError) as error:
+            await self._check_own(name, group, error)
+        if group.is_claim and group.number < await self.start():
+            raise _fenced(group.number)
+        self._known = group.end
+
+    async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
+        """Return groups from a number on, as `SharedLog.read`."""
+        found: list[Group] = []
+        size = 0
+        while not found or (size < size_bytes_max and number + len(found) < self._known.number):
+            next_number = number + len(found)
+            # Objects that are not known to be there are asked for one by one: each costs a request.
+            ahead = min(_READ_AT_ONCE, self._known.number - next_number) if size_bytes_max else 1
+            numbers = range(next_number, next_number + max(ahead, 1))
+            contents = await asyncio.gather(*(self._get(_name(each)) for each in numbers))
+            for each, content in zip(numbers, contents, strict=True):
+                if content is None or (found and size + len(content) > size_bytes_max):
+                    return await self._checked(number, found)
+                found.append(_decoded(content, each))
+                size += len(content)
+        return await self._checked(number, found)
+
+    async def wait(self, number: int, timeout_s: float) -> None:
+        """Look now and then, as `SharedLog.wait`."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_s
+        while (await self.end()).number <= number and (left_s := until - loop.time()) > 0:
+            await asyncio.sleep(min(left_s, POLL_S))
+
+    async def start(self) -> int:
+        """Return the number of the first group, as `SharedLog.start`."""
+        content = await self._get(_TRIMMED)
+        self._start = 0 if content is None else int(content)
+        return self._start
+
+    async def trim(self, number: int) -> None:
+        """Remove groups before a number, as `SharedLog.trim`; claims stay."""
+        end, start = await self.end(), await self.start()
+        number = min(number, end.number - 1)
+        if number <= start:
+            return
+        await self._put_larger(_TRIMMED, number)
+        async for page in self._listed(start - 1):
+            names = [item["path"] for item in page if item["size"] > _HEADER.size]
+            old = [name for name in names if name < _name(number)]
+            if old:
+                with self._named_errors(old[0]):
+                    await obstore.delete_async(self._store, old)
+            if len(old) < len(names):
+                return
+
+    async def lease(self) -> Lease | None:
+        """Return the lease, as `SharedLog.lease`."""
+        found = await self._versioned(_LEASE)
+        return None if found is None else msgspec.msgpack.decode(found[0], type=Lease)
+
+    async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
+        """Replace the lease, as `SharedLog.renew`."""
+        found = await self._versioned(_LEASE)
+        before = None if found is None else msgspec.msgpack.decode(found[0], type=Lease)
+        if before != instead_of:
+            return False
+        return await self._replaced(_LEASE, msgspec.msgpack.encode(lease), found)
+
+    async def close(self) -> None:
+        """Do nothing: no connection belongs to this object."""
+
+    async def _last_number(self) -> int | None:
+        """Return the number of the last group behind the known ones; None if there is none."""
+        last = None
+        async for page in self._listed(max(self._known.number, self._start) - 1):
+            last = page[-1]["path"] if page else last
+        return None if last is None else int(last.removeprefix(_GROUPS))
+
+    async def _listed(self, number: int) -> "AsyncIterator[Sequence[ObjectMeta]]":
+        """Yield the objects of the groups behind a number, some at a time."""
+        with self._named_errors(_GROUPS):
+            async for page in obstore.list(self._store, prefix=_GROUPS, offset=_name(number)):
+                yield page
+
+    async def _check_ends_at(self, after: Position) -> None:
+        """Check that the last group before a position is there, with its epoch."""
+        if after == EMPTY:
+            is_right = await self.start() == 0
+        else:
+            content = await self._get(_name(after.number - 1), _HEADER.size)
+            is_right = content is not None and _header_of(content, after.number - 1).end == after
+        if not is_right:
+            raise _fenced(after.number)
+
+    async def _check_own(self, name: str, group: Group, error: Exception) -> None:
+        """Return if a group is there in spite of an error.
+
+        Raises:
+            FencedError: another group is there.
+            UnavailableError: none is there; it may still come.
+        """
+        try:
+            content = await self._get(name, _HEADER.size)
+        except UnavailableError:
+            content = None
+        if content is None:
+            raise UnavailableError(
+                f"{_where(self._store)}{name}: {_first_line(error)}", outcome=Outcome.UNKNOWN
+            ) from error
+        if _header_of(content, group.number).nonce != group.nonce:
+            raise _fenced(group.number) from error
+
+    async def _checked(self, number: int, found: list[Group]) -> list[Group]:
+        """Return what was read, once it is known not to be trimmed."""
+        needs_check = not found or any(group.is_claim for group in found)
+        if needs_check and number < await self.start():
+            raise UnknownHistoryError(
+                f"group {number} is trimmed; the shared log begins with group {self._start}"
+            )
+        return found
+
+    async def _put_larger(self, name: str, number: int) -> None:
+        """Write a number to an object, unless it has a larger one."""
+        while True:
+            found = await self._versioned(name)
+            if found is not None and int(found[0]) >= number:
+                return
+            if await self._replaced(name, b"%d" % number, found):
+                return
+
+    async def _replaced(
+        self, name: str, content: bytes, found: tuple[bytes, str | None] | None
+    ) -> bool:
+        """Replace an object in the version that was found; return False if there is another."""
+        mode: Any = "create" if found is None else {"e_tag": found[1]}
+        try:
+            await obstore.put_async(self._store, name, content, mode=mode, use_multipart=False)
+        except (BaseError, OSError) as error:
+            now = await self._versioned(name)
+            if now is not None and now[0] == content:
+                return True
+            if isinstance(error, AlreadyExistsError | PreconditionError) and now != found:
+                return False
+            raise UnavailableError(
+                f"{_where(self._store)}{name}: {_first_line(error)}", outcome=Outcome.UNKNOWN
+            ) from error
+        return True
+
+    async def _versioned(self, name: str) -> tuple[bytes, str | None] | None:
+        """Return an object's content and ETag; None if there is no such object."""
+        with contextlib.suppress(FileNotFoundError), self._named_errors(name):
+            found = await obstore.get_async(self._store, name)
+            return bytes(await found.bytes_async()), found.meta["e_tag"]
+        return None
+
+    async def _get(self, name: str, size: int | None = None) -> bytes | None:
+        """Return an object's content, or its first bytes; None if there is no such object."""
+        with contextlib.suppress(FileNotFoundError), self._named_errors(name):
+            if size is not None:
+                return bytes(await obstore.get_range_async(self._store, name, start=0, end=size))
+            return bytes(await (await obstore.get_async(self._store, name)).bytes_async())
+        return None
+
+    @contextlib.contextmanager
+    def _named_errors(self, name: str) -> Iterator[None]:
+        """Convert the store's errors to ours; a missing object stays a FileNotFoundError."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (BaseError, OSError) as error:
+            raise UnavailableError(
+                f"{_where(self._store)}{name}: {_first_line(error)}; try again"
+            ) from error
+
+
+def _name(number: int) -> str:
+    # Before the first group, a name that sorts before all.
+    return f"{_GROUPS}{number:020d}" if number >= 0 else _GROUPS
+
+
+def _encoded(group: Group) -> bytes:
+    entries = msgspec.msgpack.encode(group.entries) if group.entries else b""
+    assert len(entries) <= GROUP_SIZE_BYTES_MAX
+    header = _HEADER.pack(
+        _MAGIC,
+        group.number,
+        group.epoch,
+        group.nonce,
+        group.end_offset,
+        group.crc32c,
+        google_crc32c.value(entries),
+    )
+    return header + entries
+
+
+def _header_of(content: bytes | None, number: int) -> Group:
+    """Return a group without its entries, from the first bytes of its object.
+
+    Raises:
+        CorruptLogError: the object is not one that a release of this format wrote.
+    """
+    content = content or b""
+    if len(content) < _HEADER.size or not content.startswith(_MAGIC):
+        raise CorruptLogError(f"{_name(number)} is not a group of a shared log")
+    _, found, epoch, nonce, end_offset, crc32c, _ = _HEADER.unpack_from(content)
+    if found != number:
+        raise CorruptLogError(f"{_name(number)} holds group {found}")
+    return Group(number=found, epoch=epoch, nonce=nonce, end_offset=end_offset, crc32c=crc32c)
+
+
+def _decoded(content: bytes, number: int) -> Group:
+    group = _header_of(content, number)
+    entries = content[_HEADER.size :]
+    if google_crc32c.value(entries) != _HEADER.unpack_from(content)[-1]:
+        raise CorruptLogError(f"{_name(number)}: the content does not match its checksum")
+    if not entries:
+        return group
+    decoded = msgspec.msgpack.decode(entries, type=tuple[Entry, ...])
+    return msgspec.structs.replace(group, entries=decoded)
+
+
+def _fenced(number: int) -> FencedError:
+    return FencedError(
+        f"the shared log has another group {number}, or does not end before it: another node has "
+        "taken over",
+        outcome=Outcome.NOTHING,
+    )
+
+
+def _where(store: "S3Store") -> str:
+    return f"s3://{store.config.get('bucket', '')}/{store.prefix or ''}/"
+
+
+def _first_line(error: Exception) -> str:
+    # The other lines are for the library's authors.
+    return str(error).partition("\n")[0]

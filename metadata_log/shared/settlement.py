@@ -1,0 +1,61 @@
+"""Finding out what became of a write whose outcome is unknown: fence first, then read.
+
+A write that got no answer may still be under way, so reading proves nothing: the group can appear
+afterwards. A claim for the same number ends this. Either the claim gets the number, and the group
+never will; or the number is taken, by the group itself or by another node.
+"""
+
+import secrets
+from typing import NamedTuple
+
+from metadata_log.shared.shared_log import NONCE_SIZE, Group, Position, SharedLog, claim_of
+from records.errors import FencedError, Outcome
+
+
+class Settled(NamedTuple):
+    """What became of a group, and the end of the shared log that its writer may go on from.
+
+    `is_committed`: the group is in the shared log, and `end` is right after it. If False, it never
+    will be, and `end` is right after the claim that took its number, in a higher epoch.
+    """
+
+    is_committed: bool
+    end: Position
+
+
+class Settlement:
+    """The settlement of one write. It may take several attempts, all with the same claim.
+
+    A group that turns out not to be committed must never be sent again: its blocks carry the old
+    epoch.
+    """
+
+    def __init__(self, group: Group, *, after: Position) -> None:
+        """Prepare to settle a group that was to be appended after a position."""
+        self._group = group
+        self._after = after
+        self._claim = claim_of(after, group.epoch + 1, secrets.token_bytes(NONCE_SIZE))
+
+    async def attempt(self, log: SharedLog) -> Settled:
+        """Find out whether the group was committed.
+
+        Raises:
+            FencedError: another node has taken over. The outcome is NOTHING, or UNKNOWN if the
+                groups of that time are trimmed.
+            UnavailableError: the store does not answer; try again.
+        """
+        try:
+            await log.append(self._claim, after=self._after)
+        except FencedError as fenced:
+            await self._append_again(log, fenced)
+            return Settled(is_committed=True, end=self._group.end)
+        return Settled(is_committed=False, end=self._claim.end)
+
+    async def _append_again(self, log: SharedLog, fenced: FencedError) -> None:
+        """Return if the group is what has its number, now that nothing else can get it."""
+        try:
+            await log.append(self._group, after=self._after)
+        except FencedError:
+            is_trimmed = self._group.number < await log.start()
+            outcome = Outcome.UNKNOWN if is_trimmed else Outcome.NOTHING
+            raise fenced.with_outcome(outcome) from fenced

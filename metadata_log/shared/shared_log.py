@@ -1,0 +1,222 @@
+"""The port of a shared log: what several nodes ask of the store that commits for all of them.
+
+A shared log is a sequence of groups, numbered from 0 without gaps. A group is committed as a whole
+or not at all, and never changes. The leader appends a group of entries; a node that takes over
+appends a claim, which is a group without entries in a higher epoch. Both name the number that they
+are for, so of several writers exactly one gets it. Hence a claim fences every writer of a lower
+epoch: the number after the last group that such a writer knows is taken.
+
+    0: claim, epoch 1 | 1: group | 2: group | 3: claim, epoch 2 | 4: group ...
+
+Safety needs nothing else: no clock, no lease, no notification. The lease says who should lead, so
+that nodes do not fence each other for nothing; `wait` only saves polling.
+
+A write whose outcome is unknown is settled by fencing first, then reading (`settlement.settled`).
+
+Source: the append condition is that of Delos' loglets (Balakrishnan et al., OSDI 2020) and of logs
+on object stores with conditional writes.
+"""
+
+import enum
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+GROUP_SIZE_BYTES_MAX = 64 * 1024 * 1024
+"""Of all entries of a group."""
+
+NONCE_SIZE = 16
+
+
+class EntryKind(enum.IntEnum):
+    """What the bytes of an entry are in a node's folder."""
+
+    SEGMENT = 0
+    """The header of a new segment file, which begins with these bytes."""
+    BLOCK = 1
+    """A block, appended to the last segment file."""
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """Bytes that every node writes to its folder, unchanged."""
+
+    kind: EntryKind
+    content: bytes
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An end of the shared log: the place of the next group, and what is before it.
+
+    Attributes:
+        number: Number of the next group.
+        epoch: Epoch of the last group; 0 if there is none.
+        end_offset: Offset of the log's next record.
+        crc32c: CRC-32C of the log's last block, which is chained to all before it (see
+            docs/log_format.md); 0 if there is none. A folder has it too, so the two can be
+            compared.
+    """
+
+    number: int = 0
+    epoch: int = 0
+    end_offset: int = 0
+    crc32c: int = 0
+
+
+EMPTY = Position()
+"""The end of a shared log without groups."""
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """A committed group, or one to commit.
+
+    Attributes:
+        number: Its place in the shared log.
+        epoch: Epoch of the leader that wrote it.
+        nonce: NONCE_SIZE random bytes: a writer that does not know the outcome finds out by them
+            whether a group is its own.
+        end_offset: As in `Position`, after this group.
+        crc32c: As in `Position`, after this group.
+        entries: Empty in a claim.
+    """
+
+    number: int
+    epoch: int
+    nonce: bytes
+    end_offset: int
+    crc32c: int
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def is_claim(self) -> bool:
+        """True for the beginning of an epoch, without records."""
+        return not self.entries
+
+    @property
+    def end(self) -> Position:
+        """The end of the shared log right after this group."""
+        return Position(
+            number=self.number + 1,
+            epoch=self.epoch,
+            end_offset=self.end_offset,
+            crc32c=self.crc32c,
+        )
+
+
+def claim_of(at: Position, epoch: int, nonce: bytes) -> Group:
+    """Return the group with which a node takes over at a position."""
+    return Group(
+        number=at.number,
+        epoch=epoch,
+        nonce=nonce,
+        end_offset=at.end_offset,
+        crc32c=at.crc32c,
+    )
+
+
+def check_follows(group: Group, after: Position) -> None:
+    """Assert that a group may come right after a position, whatever the store says about it."""
+    assert group.number == after.number, "groups have no gaps"
+    assert len(group.nonce) == NONCE_SIZE
+    if group.is_claim:
+        assert group.epoch > after.epoch, "a claim fences lower epochs"
+    else:
+        assert group.epoch == after.epoch > 0, "an epoch begins with a claim"
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """Who should lead, as the last renewal said.
+
+    It has run out for an observer that saw the same nonce for a whole lease of its own clock: no
+    two clocks are compared.
+
+    Attributes:
+        node_id: The node that leads.
+        process: Random bytes of its process: a second process of the same node is another holder.
+        nonce: NONCE_SIZE random bytes, new with each renewal.
+        duration_ms: Time without a renewal after which others may take over.
+        proven: An end of the shared log that the holder knows to be committed.
+        content: What nodes tell each other, such as addresses; opaque to the store.
+    """
+
+    node_id: int
+    process: bytes
+    nonce: bytes
+    duration_ms: int
+    proven: Position
+    content: bytes = b""
+
+
+class SharedLog(Protocol):
+    """A shared log in a store.
+
+    All methods may raise UnavailableError with outcome NOTHING: the store cannot be reached, and
+    nothing was sent to it.
+    """
+
+    async def end(self) -> Position:
+        """Return the end that the store shows.
+
+        In a store that replicates, what is visible is not always committed: see `confirmed_end`.
+        """
+        ...
+
+    async def confirmed_end(self) -> Position:
+        """Return an end that is committed, by a store operation that begins after this call.
+
+        It is not before the end of any group that was acknowledged before the call, so an answer
+        from the state at this end is linearizable.
+
+        Raises:
+            UnavailableError: the store did not confirm; nothing is known about the end.
+        """
+        ...
+
+    async def append(self, group: Group, *, after: Position) -> None:
+        """Commit a group, or a claim, right after a position; one call at a time.
+
+        A group that is there already, with the same nonce, is a success: it is committed.
+
+        Raises:
+            FencedError: another group has this number, or the shared log does not end at `after`;
+                the outcome is NOTHING.
+            UnavailableError: with outcome UNKNOWN: the group may be committed now, or later, until
+                another group has its number. Only `settled` may follow.
+        """
+        ...
+
+    async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
+        """Return groups from a number on: at least one, if there is one, and not many more bytes.
+
+        Raises:
+            UnknownHistoryError: the shared log begins after this number.
+        """
+        ...
+
+    async def wait(self, number: int, timeout_s: float) -> None:
+        """Wait until a group of this number may exist, at most for the given time."""
+        ...
+
+    async def start(self) -> int:
+        """Return the number of the first group that is kept."""
+        ...
+
+    async def trim(self, number: int) -> None:
+        """Remove groups before a number; at least the last group of the shared log stays."""
+        ...
+
+    async def lease(self) -> Lease | None:
+        """Return the lease; None if nobody ever had it."""
+        ...
+
+    async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
+        """Write the lease if it still is `instead_of`; return False if it is another.
+
+        Raises:
+            UnavailableError: the outcome may be UNKNOWN; read the lease.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End all connections."""
+        ...

@@ -1,0 +1,1 @@
+"""The migrations, in order. A released migration is never changed."""

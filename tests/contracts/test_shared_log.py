@@ -1,0 +1,345 @@
+"""What every shared log does, in memory, in PostgreSQL and in a bucket."""
+
+import asyncio
+import contextlib
+import itertools
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from random import Random
+
+import pytest
+
+from metadata_log.shared.settlement import Settled, Settlement
+from metadata_log.shared.shared_log import (
+    EMPTY,
+    NONCE_SIZE,
+    Entry,
+    EntryKind,
+    Group,
+    Lease,
+    Position,
+    SharedLog,
+    claim_of,
+)
+from records.errors import FencedError, Outcome, UnknownHistoryError
+from tests.shared_log.memory import MemorySharedLog, MemoryStore
+from tests.shared_log.stores import STORES
+
+Connect = Callable[[], AbstractAsyncContextManager[SharedLog]]
+
+
+@pytest.fixture(params=STORES)
+async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
+    """Yield what connects to a new, empty shared log."""
+    async with STORES[request.param](request) as connect:
+        yield connect
+
+
+@pytest.fixture
+async def log(connect: Connect) -> AsyncIterator[SharedLog]:
+    async with connect() as found:
+        yield found
+
+
+def group(at: Position, *contents: bytes, records: int = 1, epoch: int | None = None) -> Group:
+    return Group(
+        number=at.number,
+        epoch=at.epoch if epoch is None else epoch,
+        nonce=secrets.token_bytes(NONCE_SIZE),
+        end_offset=at.end_offset + records,
+        crc32c=(at.crc32c * 31 + 1) % 2**32,
+        entries=tuple([Entry(EntryKind.BLOCK, content) for content in contents or (b"x",)]),
+    )
+
+
+async def _claim(log: SharedLog, at: Position, epoch: int) -> Position:
+    claim = claim_of(at, epoch, secrets.token_bytes(NONCE_SIZE))
+    await log.append(claim, after=at)
+    return claim.end
+
+
+async def _append(log: SharedLog, at: Position, *contents: bytes) -> Position:
+    added = group(at, *contents)
+    await log.append(added, after=at)
+    return added.end
+
+
+async def _all(log: SharedLog, number: int = 0) -> list[Group]:
+    found: list[Group] = []
+    while more := await log.read(number + len(found), 1_000):
+        found += more
+    return found
+
+
+async def _fenced(writing: Awaitable[object]) -> Outcome:
+    with pytest.raises(FencedError) as caught:
+        await writing
+    return caught.value.outcome
+
+
+async def test_a_new_one_is_empty(log: SharedLog) -> None:
+    assert await log.end() == await log.confirmed_end() == EMPTY
+    assert list(await log.read(0, 1_000)) == []
+    assert await log.start() == 0
+    assert await log.lease() is None
+
+
+async def test_groups_come_back_as_they_were(log: SharedLog, connect: Connect) -> None:
+    at = await _claim(log, EMPTY, 1)
+    contents = [b"", bytes(range(256)), b"\0" * 70_000, b"\xff\x00\\x41'"]
+    first = Group(
+        number=1,
+        epoch=1,
+        nonce=secrets.token_bytes(NONCE_SIZE),
+        end_offset=2**62,
+        crc32c=2**32 - 1,
+        entries=(Entry(EntryKind.SEGMENT, b"header"), *_blocks(contents)),
+    )
+    await log.append(first, after=at)
+    async with connect() as other:
+        claim, found = await _all(other)
+        assert claim.is_claim
+        assert claim.end == at
+        assert found == first
+        assert await other.end() == await other.confirmed_end() == first.end
+
+
+def _blocks(contents: list[bytes]) -> list[Entry]:
+    return [Entry(EntryKind.BLOCK, content) for content in contents]
+
+
+async def test_a_position_is_taken_once(log: SharedLog, connect: Connect) -> None:
+    at = await _claim(log, EMPTY, 1)
+    first, second = group(at, b"a"), group(at, b"b")
+    await log.append(first, after=at)
+    async with connect() as other:
+        assert await _fenced(other.append(second, after=at)) is Outcome.NOTHING
+    await log.append(first, after=at)  # it is its own
+    assert (await _all(log))[1:] == [first]
+    assert await log.end() == first.end
+
+
+async def test_nothing_is_appended_behind_a_gap(log: SharedLog) -> None:
+    at = await _claim(log, EMPTY, 1)
+    ahead = group(at).end
+    assert await _fenced(log.append(group(ahead), after=ahead)) is Outcome.NOTHING
+    assert await log.end() == at
+
+
+async def test_a_claim_fences_lower_epochs(log: SharedLog, connect: Connect) -> None:
+    at = await _append(log, await _claim(log, EMPTY, 1), b"a")
+    async with connect() as other:
+        taken = await _claim(other, at, 7)
+        assert await _fenced(log.append(group(at, b"b"), after=at)) is Outcome.NOTHING
+        # Also where the fenced writer reads how far the log goes, and does not look at its epoch.
+        stale = group(taken, b"c", epoch=1)
+        after = Position(
+            number=taken.number, epoch=1, end_offset=taken.end_offset, crc32c=taken.crc32c
+        )
+        assert await _fenced(log.append(stale, after=after)) is Outcome.NOTHING
+        end = await _append(other, taken, b"d")
+    assert await log.end() == end
+    contents = [[e.content for e in each.entries] for each in await _all(log)]
+    assert contents == [[], [b"a"], [], [b"d"]]
+
+
+async def test_of_many_claims_one_succeeds(connect: Connect) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        logs = [await stack.enter_async_context(connect()) for _ in range(6)]
+        at = EMPTY
+        for round_number in range(5):
+            racing = [_claim(each, at, at.epoch + 1 + n) for n, each in enumerate(logs)]
+            outcomes = await asyncio.gather(*racing, return_exceptions=True)
+            won = [each for each in outcomes if isinstance(each, Position)]
+            assert len(won) == 1
+            assert all(isinstance(each, Position | FencedError) for each in outcomes)
+            at = won[0]
+            assert at.number == round_number + 1
+            assert await logs[0].end() == at
+
+
+async def test_a_race_of_appends_and_claims_leaves_one_history(connect: Connect) -> None:
+    """Each node appends as long as it leads and claims when it does not."""
+    async with contextlib.AsyncExitStack() as stack:
+        logs = [await stack.enter_async_context(connect()) for _ in range(4)]
+        written = await asyncio.gather(
+            *(_node(each, Random(number)) for number, each in enumerate(logs))
+        )
+        found = await _all(logs[0])
+    assert [each.number for each in found] == list(range(len(found)))
+    acknowledged = [each for groups in written for each in groups]
+    assert sorted(acknowledged, key=lambda each: each.number) == found
+    for before, after in itertools.pairwise(found):
+        assert after.epoch > before.epoch if after.is_claim else after.epoch == before.epoch
+
+
+async def _node(log: SharedLog, random: Random) -> list[Group]:
+    acknowledged: list[Group] = []
+    for _ in range(8):
+        try:
+            at = await log.end()
+            made = claim_of(at, at.epoch + 1, secrets.token_bytes(NONCE_SIZE))
+            for _ in range(random.randrange(1, 5)):
+                await log.append(made, after=at)
+                acknowledged.append(made)
+                at = made.end
+                made = group(at, random.randbytes(random.randrange(1, 100)))
+                await asyncio.sleep(random.random() / 200)
+        except FencedError:
+            continue
+    return acknowledged
+
+
+async def test_reads_are_bounded_in_bytes(log: SharedLog) -> None:
+    at = await _claim(log, EMPTY, 1)
+    for _ in range(6):
+        at = await _append(log, at, b"x" * 1_000)
+    assert [len(await log.read(1, size)) for size in (0, 999, 2_500, 10_000)] == [1, 1, 2, 6]
+    assert [each.number for each in await log.read(3, 2_500)] == [3, 4]
+    assert list(await log.read(at.number, 1_000)) == []
+
+
+async def test_waiting_ends_when_there_is_something(log: SharedLog, connect: Connect) -> None:
+    at = await _claim(log, EMPTY, 1)
+    async with connect() as follower:
+        await follower.wait(0, 30)
+        waiting = asyncio.ensure_future(follower.wait(at.number, 30))
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        await _append(log, at, b"a")
+        async with asyncio.timeout(10):
+            await waiting
+        await follower.wait(at.number + 1, 0.05)
+
+
+async def test_what_is_trimmed_is_gone_and_the_rest_stays(log: SharedLog) -> None:
+    at = await _claim(log, EMPTY, 1)
+    for number in range(5):
+        at = await _append(log, at, b"%d" % number)
+    await log.trim(3)
+    assert await log.start() == 3
+    for number in (0, 2):
+        with pytest.raises(UnknownHistoryError):
+            await log.read(number, 1_000)
+    assert [each.number for each in await _all(log, 3)] == [3, 4, 5]
+    await log.trim(1)
+    assert await log.start() == 3
+    at = await _append(log, at, b"more")
+    await log.trim(1_000)
+    assert [each.end for each in await _all(log, at.number - 1)] == [at]
+    assert await log.end() == at
+    await _append(log, at, b"and more")
+
+
+async def test_a_trimmed_number_is_not_free(log: SharedLog, connect: Connect) -> None:
+    """A writer that slept while others wrote and trimmed gets nothing in where the log was."""
+    old = await _append(log, await _claim(log, EMPTY, 1), b"a")
+    async with connect() as other:
+        at = await _claim(other, old, 2)
+        for _ in range(4):
+            at = await _append(other, at, b"b")
+        await other.trim(at.number - 1)
+    for late in (group(old, b"late"), claim_of(old, 9, secrets.token_bytes(NONCE_SIZE))):
+        assert await _fenced(log.append(late, after=old)) is Outcome.NOTHING
+    first = claim_of(EMPTY, 9, secrets.token_bytes(NONCE_SIZE))
+    assert await _fenced(log.append(first, after=EMPTY)) is Outcome.NOTHING
+    assert [each.number for each in await _all(log, await log.start())] == [
+        at.number - 1,
+    ]
+    assert await log.end() == at
+
+
+async def test_the_lease_is_renewed_by_who_knows_it(log: SharedLog, connect: Connect) -> None:
+    mine = _lease(1)
+    assert await log.renew(mine, instead_of=None)
+    assert not await log.renew(_lease(1), instead_of=None)
+    async with connect() as other:
+        assert await other.lease() == mine
+        theirs = _lease(2)
+        assert not await other.renew(theirs, instead_of=_lease(1))
+        assert await other.renew(theirs, instead_of=mine)
+    assert not await log.renew(_lease(1), instead_of=mine)
+    assert await log.lease() == theirs
+
+
+async def test_of_many_that_want_the_lease_one_gets_it(connect: Connect) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        logs = [await stack.enter_async_context(connect()) for _ in range(5)]
+        held: Lease | None = None
+        for _ in range(4):
+            wanted = [_lease(number) for number in range(len(logs))]
+            got = await asyncio.gather(
+                *(
+                    each.renew(lease, instead_of=held)
+                    for each, lease in zip(logs, wanted, strict=True)
+                )
+            )
+            assert sum(got) == 1
+            held = wanted[got.index(True)]
+            assert await logs[0].lease() == held
+
+
+def _lease(node_id: int) -> Lease:
+    return Lease(
+        node_id=node_id,
+        process=b"p%d" % node_id,
+        nonce=secrets.token_bytes(NONCE_SIZE),
+        duration_ms=3_000,
+        proven=Position(number=3, epoch=2, end_offset=2**40, crc32c=2**32 - 1),
+        content=b"kafka=10.0.0.1:9092",
+    )
+
+
+async def test_an_unknown_group_that_is_there_is_settled_as_committed(log: SharedLog) -> None:
+    at = await _claim(log, EMPTY, 1)
+    mine = group(at, b"mine")
+    await log.append(mine, after=at)
+    assert await Settlement(mine, after=at).attempt(log) == Settled(True, mine.end)
+    await _append(log, mine.end, b"next")
+
+
+async def test_an_unknown_group_that_is_not_there_never_will_be(log: SharedLog) -> None:
+    at = await _claim(log, EMPTY, 1)
+    mine = group(at, b"mine")
+    settlement = Settlement(mine, after=at)
+    found = await settlement.attempt(log)
+    assert not found.is_committed
+    assert found.end == await log.end()
+    assert (found.end.number, found.end.epoch) == (at.number + 1, 2)
+    assert await _fenced(log.append(mine, after=at)) is Outcome.NOTHING
+    assert await settlement.attempt(log) == found  # its first answer was lost
+    await _append(log, found.end, b"next")
+
+
+async def test_an_unknown_claim_is_settled_like_a_group(log: SharedLog) -> None:
+    claim = claim_of(EMPTY, 4, secrets.token_bytes(NONCE_SIZE))
+    await log.append(claim, after=EMPTY)
+    assert await Settlement(claim, after=EMPTY).attempt(log) == Settled(True, claim.end)
+
+
+async def test_who_was_fenced_meanwhile_hears_so(log: SharedLog, connect: Connect) -> None:
+    at = await _claim(log, EMPTY, 1)
+    mine = group(at, b"mine")
+    async with connect() as other:
+        end = await _claim(other, at, 2)
+        assert await _fenced(Settlement(mine, after=at).attempt(log)) is Outcome.NOTHING
+        for _ in range(3):
+            end = await _append(other, end, b"x")
+        await other.trim(end.number)
+    assert await _fenced(Settlement(mine, after=at).attempt(log)) is Outcome.UNKNOWN
+
+
+async def test_a_late_group_loses_to_the_settlement_of_itself() -> None:
+    """Only in memory can a request be held back at will."""
+    store = MemoryStore()
+    log = MemorySharedLog(store)
+    at = await _claim(log, EMPTY, 1)
+    mine = group(at, b"mine")
+    log.lose_next = "late"
+    with pytest.raises(Exception, match="lost"):
+        await log.append(mine, after=at)
+    found = await Settlement(mine, after=at).attempt(log)
+    log.deliver()
+    assert not found.is_committed
+    assert await log.end() == found.end

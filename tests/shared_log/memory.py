@@ -1,0 +1,124 @@
+"""A shared log in memory, whose answers can be lost or late."""
+
+import asyncio
+from collections.abc import Sequence
+
+from metadata_log.shared.shared_log import EMPTY, Group, Lease, Position, check_follows
+from records.errors import FencedError, Outcome, UnavailableError, UnknownHistoryError
+
+
+class MemoryStore:
+    """What the nodes share: groups from `start` on, and the lease."""
+
+    def __init__(self) -> None:
+        self.groups: list[Group] = []
+        self.start = 0
+        self.lease: Lease | None = None
+        self.grown = asyncio.Event()
+
+    @property
+    def end(self) -> Position:
+        return self.groups[-1].end if self.groups else EMPTY
+
+    def put(self, group: Group, after: Position) -> bool:
+        """Commit a group if the log ends at a position; return whether it is there."""
+        if self.end != after:
+            place = group.number - self.start
+            return 0 <= place < len(self.groups) and self.groups[place].nonce == group.nonce
+        self.groups.append(group)
+        self.grown.set()
+        return True
+
+
+class MemorySharedLog:
+    """One node's connection to a store.
+
+    Attributes:
+        is_cut: No request reaches the store.
+        lose_next: What happens to the next append: None, `request` (it never arrives), `answer` (it
+            is committed, without an answer), or `late` (it arrives when `deliver` is called).
+    """
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self.is_cut = False
+        self.lose_next: str | None = None
+        self._late: list[tuple[Group, Position]] = []
+
+    async def end(self) -> Position:
+        self._reach()
+        return self._store.end
+
+    async def confirmed_end(self) -> Position:
+        return await self.end()
+
+    async def append(self, group: Group, *, after: Position) -> None:
+        check_follows(group, after)
+        self._reach()
+        lost, self.lose_next = self.lose_next, None
+        if lost == "late":
+            self._late.append((group, after))
+        if lost not in ("request", "late"):
+            is_committed = self._store.put(group, after)
+            if not is_committed and lost is None:
+                raise FencedError(f"group {group.number} is another", outcome=Outcome.NOTHING)
+        if lost is not None:
+            raise UnavailableError("the answer was lost", outcome=Outcome.UNKNOWN)
+
+    def deliver(self) -> None:
+        """Let what was late arrive."""
+        for group, after in self._late:
+            self._store.put(group, after)
+        self._late.clear()
+
+    async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
+        self._reach()
+        if number < self._store.start:
+            raise UnknownHistoryError(f"the shared log begins with group {self._store.start}")
+        found: list[Group] = []
+        size = 0
+        for group in self._store.groups[number - self._store.start :]:
+            size += sum(len(entry.content) for entry in group.entries)
+            if found and size > size_bytes_max:
+                break
+            found.append(group)
+        return found
+
+    async def wait(self, number: int, timeout_s: float) -> None:
+        self._reach()
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._store.end.number <= number:
+                    self._store.grown.clear()
+                    await self._store.grown.wait()
+        except TimeoutError:
+            return
+
+    async def start(self) -> int:
+        self._reach()
+        return self._store.start
+
+    async def trim(self, number: int) -> None:
+        self._reach()
+        kept = min(number, self._store.end.number - 1)
+        while self._store.start < kept:
+            del self._store.groups[0]
+            self._store.start += 1
+
+    async def lease(self) -> Lease | None:
+        self._reach()
+        return self._store.lease
+
+    async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
+        self._reach()
+        if self._store.lease != instead_of:
+            return False
+        self._store.lease = lease
+        return True
+
+    async def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    def _reach(self) -> None:
+        if self.is_cut:
+            raise UnavailableError("the store cannot be reached")
