@@ -19,15 +19,20 @@ SUITES = (
     *("metadata_log/care/test_archive.py", "metadata_log/care/test_concurrent_copies.py"),
     *("replay/audit/test_committed_files.py", "replay/audit/test_export_to_bucket.py"),
     *("replay/audit/test_log_source.py", "replay/care/test_restore.py"),
+    "shared_log/test_bucket.py",
 )
 """All that use the fixtures of tests/s3.py, except those that are heavy themselves."""
+
+_BY_A_TABLE = ("contracts/test_shared_log.py",)
+"""They get the fixtures by their names from a table of stores."""
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(3_600)
 def test_buckets_of_seaweedfs_are_used_as_those_of_moto() -> None:
+    suites = [_TESTS / name for name in (*SUITES, *_BY_A_TABLE)]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(_TESTS / s for s in SUITES)],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *suites],
         env={**os.environ, "S3_STORE": "seaweedfs"},
         capture_output=True,
         text=True,
