@@ -76,6 +76,19 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
         return self.sequence % 2 * SLOT_SPACING
 
 
+NO_MARK = CommitMark(
+    sequence=0,
+    leader_epoch=0,
+    end_offset=0,
+    segment_offset=0,
+    position=0,
+    confirmed_end=0,
+    last_crc32c=0,
+    max_timestamp=0,
+)
+"""Stands for the mark of a log that has none."""
+
+
 class MarkWriter:
     """Writes the marks of one writer. The end offsets of these marks never decrease."""
 

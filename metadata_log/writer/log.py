@@ -10,8 +10,6 @@ callers are cancelled.
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -21,14 +19,13 @@ from metadata_log.limits import (
     GROUP_BATCHES_MAX,
     GROUP_SIZE_BYTES_MAX,
     MARK_SYNC_INTERVAL_MS,
-    QUICK_SYNC_S_MAX,
-    QUICK_SYNCS_MIN,
     SEGMENT_SIZE_BYTES_MAX,
 )
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.append_queue import AppendQueue, QueuedBatch
 from metadata_log.writer.clock import Clock, MachineClocks
-from metadata_log.writer.log_clock import LogClock
+from metadata_log.writer.commit import FolderCommit, GroupCommit, in_own_thread
+from metadata_log.writer.log_clock import log_clock
 from metadata_log.writer.owned_log import OwnedLog, announcement, own_log
 from metadata_log.writer.request_batches import first_batch
 from metadata_log.writer.request_window import (
@@ -63,7 +60,7 @@ class MetadataLog:
         directory: Path,
         owned: OwnedLog,
         clock: Clock,
-        run_blocking: RunBlocking,
+        commit: GroupCommit,
         *,
         sync_mark_in_time: bool,
     ) -> None:
@@ -72,19 +69,19 @@ class MetadataLog:
         self._writer = owned.writer
         self._lock = owned.lock
         self.clock = clock
-        self._run_blocking = run_blocking
+        self._commit = commit
+        self._run_blocking = commit.run_blocking
         self._last_timestamp = owned.writer.tail.max_timestamp or 0
         self._committed_end = owned.writer.tail.end_offset
-        self._requests = KnownRequests(self.reader, run_blocking)
+        self._requests = KnownRequests(self.reader, commit.run_blocking)
         self._queue = AppendQueue()
         self._wake = asyncio.Event()
         self._sync_mark_in_time = sync_mark_in_time
         self._mark_timer: asyncio.TimerHandle | None = None
         self._mark_is_due = False
-        self._quick_syncs = 0
         self.on_sync: Callable[[float], None] = lambda took_s: None
         self.cluster_id = owned.cluster_id
-        self.leader_epoch = owned.claim.leader_epoch
+        self.leader_epoch = commit.leader_epoch
         self._task = asyncio.create_task(self._run(), name="metadata log writer")
         self._ending: asyncio.Task[None] | None = None
 
@@ -123,20 +120,52 @@ class MetadataLog:
             owned = own_log(fs, directory, segment_size_bytes_max)
         except FencedError as error:
             raise error.with_outcome(Outcome.NOTHING) from error
-        last_timestamp = owned.writer.tail.max_timestamp or 0
-        clock = clock or LogClock(last_timestamp, name=str(directory), machine=machine)
-        runs = run_blocking or _in_own_thread()
-        log = cls(fs, directory, owned, clock, runs, sync_mark_in_time=sync_mark_in_time)
+        log = cls(
+            fs,
+            directory,
+            owned,
+            clock or log_clock(directory, owned.writer.tail, machine),
+            FolderCommit(owned.writer, owned.claim.leader_epoch, run_blocking or in_own_thread()),
+            sync_mark_in_time=sync_mark_in_time,
+        )
+        return await log._announced(node_id, asked)
+
+    @classmethod
+    async def lead(
+        cls,
+        directory: Path,
+        owned: OwnedLog,
+        commit: GroupCommit,
+        *,
+        node_id: int,
+        clock: Clock | None = None,
+        machine: MachineClocks | None = None,
+        fs: Fs | None = None,
+        asked: Asked | None = None,
+    ) -> Self:
+        """Write as the leader of a shared log, in a folder that has everything before its claim.
+
+        Nothing is accepted before the epoch's own batch is committed. Arguments as for `open`.
+
+        Raises:
+            MetadataLogError: the announcement could not be committed.
+        """
+        clock = clock or log_clock(directory, owned.writer.tail, machine)
+        log = cls(fs or OsFs(), directory, owned, clock, commit, sync_mark_in_time=True)
+        return await log._announced(node_id, asked)
+
+    async def _announced(self, node_id: int, asked: Asked | None) -> Self:
+        """Append the first batch of this writer; close the log if that fails."""
         try:
-            await log.append(announcement(node_id, asked))
+            await self.append(announcement(node_id, asked))
         except FencedError as error:
-            await log.close()
+            await self.close()
             # The announcement's outcome may be unknown, but no caller has appended anything yet.
-            raise (log._queue.failure or error).with_outcome(Outcome.NOTHING) from error
+            raise (self._queue.failure or error).with_outcome(Outcome.NOTHING) from error
         except BaseException:
-            await log.close()
+            await self.close()
             raise
-        return log
+        return self
 
     async def __aenter__(self) -> Self:
         return self
@@ -264,8 +293,8 @@ class MetadataLog:
         group = self._queue.in_flight
         results: list[tuple[QueuedBatch, AppendResult]] = []
         try:
-            if self._writer.needs_segment:
-                await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
+            if self._needs_segment:
+                await self._commit.start_segment()
             # After every other await, so that requests that arrived meanwhile are included.
             if not self._requests.is_loaded and any(
                 is_repeatable(batch.origin) for batch in self._queue.waiting()
@@ -273,22 +302,38 @@ class MetadataLog:
                 await self._requests.load()
             self._write_group(results)
             if self._writer.group_size_bytes:
-                await self._commit(alone=len(group) == 1)
+                is_alone = len(group) == 1 and not self._queue.has_waiting
+                self.on_sync(await self._commit.commit(is_alone=is_alone))
         except UnavailableError as error:
-            # The writer rolled back: the group is not in the log and never will be.
-            self._requests.window.drop_from(self.end_offset)
-            self._answer(results)
-            for queued in group:
-                queued.refuse(error)
-            if not group:
-                # There is no segment to write to, so no waiting batch can be written.
-                self._queue.refuse_waiting(error)
+            self._undo(results, error)
+        except FencedError as error:
+            if error.outcome is Outcome.NOTHING:
+                self._undo(results, error)
+            raise
         else:
             self._committed_end = self.end_offset
             self._answer(results)
             if self._sync_mark_in_time and not self._queue.is_closed:
                 self._start_mark_timer()
+            group.clear()
+
+    def _undo(self, results: list[tuple[QueuedBatch, AppendResult]], error: Exception) -> None:
+        """Refuse a group that was rolled back: it is not in the log and never will be."""
+        group = self._queue.in_flight
+        self._requests.window.drop_from(self.end_offset)
+        self._answer(results)
+        for queued in group:
+            queued.refuse(error)
+        if not group:
+            # There is no segment to write to, so no waiting batch can be written.
+            self._queue.refuse_waiting(error)
         group.clear()
+
+    @property
+    def _needs_segment(self) -> bool:
+        # A node has followed an earlier leader's segment before it leads.
+        is_new = self._writer.tail.leader_epoch != self.leader_epoch
+        return self._writer.needs_segment or is_new
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
         """Complete the futures of a group's batches.
@@ -342,19 +387,6 @@ class MetadataLog:
         self._requests.window.add(batch.origin, result, place)
         return result
 
-    async def _commit(self, *, alone: bool) -> None:
-        # If more batches wait, let the event loop run between two groups.
-        if alone and not self._queue.has_waiting and self._quick_syncs >= QUICK_SYNCS_MIN:
-            self._commit_written()
-        else:
-            await self._run_blocking(self._commit_written)
-
-    def _commit_written(self) -> None:
-        took_s = self._writer.commit()
-        self.on_sync(took_s)
-        is_quick = took_s < QUICK_SYNC_S_MAX
-        self._quick_syncs = self._quick_syncs + 1 if is_quick else 0
-
     def _start_mark_timer(self) -> None:
         """Let the commit mark be synced once an interval, not once an append."""
         if self._mark_timer is None:
@@ -365,17 +397,3 @@ class MetadataLog:
         self._mark_timer = None
         self._mark_is_due = True
         self._wake.set()
-
-
-def _in_own_thread() -> RunBlocking:
-    """Return a function that runs calls one after the other in a thread of the writer.
-
-    The event loop's default threads also serve readers; a few long reads would occupy all of them
-    and delay every sync. The thread ends when the function is no longer referenced.
-    """
-    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata log")
-
-    async def run(call: Callable[[], None]) -> None:
-        await asyncio.get_running_loop().run_in_executor(executor, call)
-
-    return run

@@ -16,7 +16,9 @@ the wall clock has caught up.
 """
 
 import logging
+from pathlib import Path
 
+from metadata_log.format.tail import Tail
 from metadata_log.limits import (
     CLOCK_AHEAD_WARNING_MS,
     CLOCK_JUMP_MS,
@@ -112,3 +114,8 @@ class LogClock:
 def _difference_text(difference_ns: int) -> str:
     """Return a time difference as text, such as `3600 s behind`."""
     return f"{abs(difference_ns) / 1e9:.0f} s {'ahead' if difference_ns > 0 else 'behind'}"
+
+
+def log_clock(directory: Path, tail: Tail, machine: MachineClocks | None) -> LogClock:
+    """Return the clock of a log that goes on at a tail; `machine`: None means this machine's."""
+    return LogClock(tail.max_timestamp or 0, name=str(directory), machine=machine)

@@ -6,7 +6,8 @@ or, in a mirror, mirror.py and mirror_writer.py.
     write, write, ... -> commit: sync -> check the claim -> move the mark     one group
                      \-> roll back                                            when the disk is full
 
-`commit` is the only code that makes a batch durable.
+`commit` is the only code that makes a batch durable. A node's folder is a copy of a shared log,
+which makes batches durable first (node_writer.py).
 """
 
 import logging
@@ -134,10 +135,24 @@ class LogWriter:
             UnavailableError: the disk is full; the log is unchanged, and this can be retried.
         """
         self._finish_segment()
+        header = self.next_header(leader_epoch, continues_source=continues_source)
+        first = self._encode(rows, header.sync_marker) if rows else b""
+        self._create_segment(header, header.encode() + first)
+        if rows:
+            tail = self.tail
+            self.tail = self.synced = msgspec.structs.replace(
+                tail,
+                end_offset=end_offset if end_offset is not None else tail.end_offset,
+                last_crc32c=google_crc32c.value(first),
+                max_timestamp=tail.latest(rows),
+            )
+
+    def next_header(self, leader_epoch: int, *, continues_source: bool = False) -> SegmentHeader:
+        """Return the header of a segment that starts at the tail; see `start_segment`."""
         tail = self.tail
         # An empty last segment is replaced by one of the same name, which follows the same file.
         is_empty = tail.segment_offset == tail.end_offset
-        header = SegmentHeader(
+        return SegmentHeader(
             cluster_id=self._cluster_id,
             base_offset=tail.end_offset,
             leader_epoch=leader_epoch,
@@ -146,18 +161,6 @@ class LogWriter:
             max_timestamp=tail.max_timestamp,
             holds_batches=self._holds_batches,
             continues_source=continues_source and tail.end_offset > 0,
-        )
-        first = self._encode(rows, header.sync_marker) if rows else b""
-        size = self._create_segment(header, first)
-        self.tail = self.synced = msgspec.structs.replace(
-            tail,
-            end_offset=end_offset if end_offset is not None else tail.end_offset,
-            leader_epoch=leader_epoch,
-            segment_offset=tail.end_offset,
-            position=size,
-            previous_length=header.previous_length,
-            last_crc32c=google_crc32c.value(first) if first else tail.last_crc32c,
-            max_timestamp=tail.latest(rows),
         )
 
     def continue_segment(self) -> None:
@@ -214,8 +217,7 @@ class LogWriter:
             last_crc32c=google_crc32c.value(stored),
             max_timestamp=tail.latest(rows if self._holds_batches else (rows[0], rows[-1])),
         )
-        if self._unwritten_bytes >= WRITE_SIZE_BYTES:
-            self._flush()
+        self._flush_if_large()
         return BlockPlace(tail.segment_offset, tail.position, tail.position + len(stored))
 
     def commit(self, confirmed_end: int = 0) -> float:
@@ -319,11 +321,15 @@ class LogWriter:
             self._file.sync()
             self._owner.check()
 
+    def _flush_if_large(self) -> None:
+        if self._unwritten_bytes >= WRITE_SIZE_BYTES:
+            self._flush()
+
     def _flush(self) -> None:
         """Write the queued encoded blocks to the file."""
-        assert self._file is not None
         if not self._unwritten:
             return
+        assert self._file is not None
         data = b"".join(self._unwritten)
         try:
             with full_as_unavailable(self._directory):
@@ -360,14 +366,19 @@ class LogWriter:
         )
         return self._encoder.encode([first, *rows[1:]], sync_marker, rest)
 
-    def _create_segment(self, header: SegmentHeader, first_block: bytes) -> int:
-        """Publish a new segment file, open it for writing, and return its size."""
+    def _create_segment(self, header: SegmentHeader, encoded: bytes) -> None:
+        """Publish a new segment file with these bytes, and open it for writing at their end."""
         path = self._directory / segment_name(header.base_offset)
-        encoded = header.encode() + first_block
         self._file = publish_file(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
         self._sync_marker = header.sync_marker
         self._index = IndexWriter(self._fs, self._directory, header.base_offset)
-        return len(encoded)
+        self.tail = self.synced = msgspec.structs.replace(
+            self.tail,
+            leader_epoch=header.leader_epoch,
+            segment_offset=header.base_offset,
+            position=len(encoded),
+            previous_length=header.previous_length,
+        )
 
 
 def create_mark(fs: Fs, directory: Path) -> None:

@@ -11,17 +11,19 @@ from metadata_log.files.names import segment_offsets
 from metadata_log.files.os_errors import full_as_unavailable, missing_as_unavailable
 from metadata_log.format.base import check_base_header
 from metadata_log.format.batch import NewBatch
-from metadata_log.format.commit_mark import CommitMark, read_mark
+from metadata_log.format.commit_mark import NO_MARK, CommitMark, read_mark
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.format.tail import Tail
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX, SEGMENT_SIZE_BYTES_MAX
 from metadata_log.recovery.chain import check_chain, cut_surplus
+from metadata_log.recovery.copy_recovery import cut_back
 from metadata_log.recovery.recovery import recover
 from metadata_log.writer.claims import Claim, claim_epoch
 from metadata_log.writer.log_writer import LogWriter
+from metadata_log.writer.node_writer import NodeWriter
 from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Asked
-from records.errors import RequestError
+from records.errors import CorruptLogError, RequestError
 
 
 class OwnedLog(msgspec.Struct, frozen=True):
@@ -60,8 +62,12 @@ def take_over(
     batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
     segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     holds_batches: bool = False,
+    is_copy: bool = False,
 ) -> OwnedLog:
     """Lock a log, claim a higher epoch, recover the tail, and publish a mark at the tail.
+
+    Args:
+        is_copy: The log is a node's folder: what is damaged at its end is in a shared log, too.
 
     Raises:
         RequestError: the directory is not a log of this kind.
@@ -76,14 +82,14 @@ def take_over(
     try:
         with missing_as_unavailable(directory):
             with full_as_unavailable(directory):
-                claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
+                claim = claim_epoch(fs, directory, _mark(fs, directory, is_copy).leader_epoch)
             # Read the tail only after claiming: an earlier writer may have written until then.
-            mark = read_mark(fs, directory)
-            writer = LogWriter(
+            mark = _mark(fs, directory, is_copy)
+            writer = (NodeWriter if is_copy else LogWriter)(
                 fs,
                 directory,
                 cluster_id,
-                _recovered(fs, directory, cluster_id, mark, claim),
+                _recovered(fs, directory, cluster_id, mark, claim, is_copy=is_copy),
                 claim,
                 batch_size_bytes_max=batch_size_bytes_max,
                 segment_size_bytes_max=segment_size_bytes_max,
@@ -129,14 +135,31 @@ def _cluster_id(fs: Fs, directory: Path, kind: Kind) -> str:
     )
 
 
-def _recovered(fs: Fs, directory: Path, cluster_id: str, mark: CommitMark, claim: Claim) -> Tail:
+def _mark(fs: Fs, directory: Path, is_copy: bool) -> CommitMark:
+    """Return the commit mark; in a copy without a whole one, that of an empty log."""
+    try:
+        return read_mark(fs, directory)
+    except CorruptLogError:
+        if not is_copy:
+            raise
+        return NO_MARK
+
+
+def _recovered(
+    fs: Fs, directory: Path, cluster_id: str, mark: CommitMark, claim: Claim, *, is_copy: bool
+) -> Tail:
     """Recover the log and return its tail, with no bytes or segments left after it."""
     remove_unpublished(fs, directory, claim)
-    # Check all headers before cutting: the bytes cut may be evidence of damage elsewhere.
-    surplus = check_chain(fs, directory, cluster_id)
-    names = fs.list(directory)
-    check_base_header(fs, directory, cluster_id, names, segment_offsets(names))
-    tail = recover(fs, directory, mark, claim)
+    try:
+        # Check all headers before cutting: the bytes cut may be evidence of damage elsewhere.
+        surplus = check_chain(fs, directory, cluster_id)
+        names = fs.list(directory)
+        check_base_header(fs, directory, cluster_id, names, segment_offsets(names))
+        tail = recover(fs, directory, mark, claim)
+    except CorruptLogError as damage:
+        if not is_copy:
+            raise
+        return cut_back(fs, directory, cluster_id, damage, claim)
     cut_surplus(fs, surplus)
     return tail
 

@@ -1,0 +1,135 @@
+"""Recovery of a folder whose records are also in a shared log: it keeps what is whole.
+
+A node acknowledges what the shared log has committed, before it is on its own disk. After a power
+loss the commit mark may point behind what is left, and blocks may say that lost ones were durable.
+In any other log that is damage; here the rest is fetched again, and only what the shared log no
+longer has is lost.
+"""
+
+import contextlib
+import logging
+from itertools import zip_longest
+from pathlib import Path
+
+from metadata_log.files.file_publish import Owner, publish_file
+from metadata_log.files.fs import Fs, copy_start
+from metadata_log.files.names import index_name, segment_name, segment_offsets
+from metadata_log.format.offset_index import shorten_index
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.format.segment_file import SegmentFile, read_segment_header
+from metadata_log.format.segment_scan import check_identity
+from metadata_log.format.tail import EMPTY_TAIL, Tail
+from records.errors import CorruptLogError
+
+_LOG = logging.getLogger(__name__)
+
+
+def cut_back(
+    fs: Fs, directory: Path, cluster_id: str, damage: CorruptLogError, owner: Owner
+) -> Tail:
+    """Cut a folder back to the last block up to which everything is whole; return the new end.
+
+    Args:
+        damage: Why the folder cannot be used as it is.
+
+    Raises:
+        CorruptLogError: nothing before the first segment says where the log begins.
+        FencedError: another writer took over meanwhile.
+        UnavailableError: the disk has no room for a copy of the last segment.
+    """
+    kept: list[Tail] = []
+    bases = segment_offsets(fs.list(directory))
+    for base, following in zip_longest(bases, bases[1:]):
+        path = directory / segment_name(base)
+        header = _header(fs, path, cluster_id)
+        if header is None or (kept and not _follows(header, kept[-1])):
+            break
+        after = None
+        if following is not None:
+            after = _header(fs, directory / segment_name(following), cluster_id)
+        kept.append(_end_of(fs, path, header, after))
+    if not kept and bases and bases[0] > 0:
+        raise damage  # the shared log does not begin at 0 either
+    tail = kept[-1] if kept else EMPTY_TAIL
+    _LOG.warning(
+        "%s; cut back to offset %d, the rest is fetched from the shared log",
+        damage,
+        tail.end_offset,
+    )
+    for base in reversed([base for base in bases if not kept or base > tail.segment_offset]):
+        for name in (index_name(base), segment_name(base)):
+            if fs.exists(directory / name):
+                fs.unlink(directory / name)
+    fs.sync_directory(directory)
+    if kept:
+        _keep(fs, directory, tail, owner)
+    return tail
+
+
+def _header(fs: Fs, path: Path, cluster_id: str) -> SegmentHeader | None:
+    """Return the header of a segment; None if it is not whole."""
+    try:
+        header = read_segment_header(fs, path)
+        check_identity(path, header, cluster_id)
+    except CorruptLogError:
+        return None
+    return header
+
+
+def _follows(header: SegmentHeader, tail: Tail) -> bool:
+    return (header.base_offset, header.previous_length, header.previous_crc32c) == (
+        tail.end_offset,
+        tail.position,
+        tail.last_crc32c,
+    )
+
+
+def _end_of(fs: Fs, path: Path, header: SegmentHeader, after: SegmentHeader | None) -> Tail:
+    """Return the end of the whole blocks of a segment.
+
+    Its blocks are only read if the segment after it does not say where it ends.
+    """
+    with SegmentFile.opened(fs, path) as segment:
+        size = segment.file.size()
+        if after is not None and after.previous_length <= size:
+            end = (after.base_offset, after.previous_length, after.previous_crc32c)
+            return _tail(header, *end, epoch=header.leader_epoch, latest=after.max_timestamp)
+        scan = segment.scan(size)
+        epoch, latest = header.leader_epoch, header.max_timestamp
+        with contextlib.suppress(CorruptLogError):  # whole up to there
+            for block in scan.blocks():
+                epoch, latest = block.leader_epoch, max(block.max_timestamp, latest or 0)
+    assert scan.next_offset is not None and scan.last_crc32c is not None
+    end = (scan.next_offset, scan.position, scan.last_crc32c)
+    return _tail(header, *end, epoch=epoch, latest=latest)
+
+
+def _tail(
+    header: SegmentHeader,
+    end_offset: int,
+    position: int,
+    last_crc32c: int,
+    *,
+    epoch: int,
+    latest: int | None,
+) -> Tail:
+    return Tail(
+        end_offset=end_offset,
+        leader_epoch=epoch,
+        segment_offset=header.base_offset,
+        position=position,
+        previous_length=header.previous_length,
+        last_crc32c=last_crc32c,
+        max_timestamp=latest,
+    )
+
+
+def _keep(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
+    """Replace the last segment by a synced copy of its whole blocks."""
+    path = directory / segment_name(tail.segment_offset)
+    shorten_index(fs, directory, tail.segment_offset, tail.position)
+    file = fs.open(path)
+    try:
+        publish_file(fs, path, lambda new: copy_start(file, new, tail.position), owner).close()
+    finally:
+        file.close()

@@ -1,0 +1,234 @@
+"""A node's folder as it follows a shared log: every block is checked, then written unchanged."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import google_crc32c
+import msgspec
+
+from metadata_log.files.names import segment_name
+from metadata_log.format.batch import Batch
+from metadata_log.format.block import ReadBlock
+from metadata_log.format.segment import SegmentHeader, decode_header
+from metadata_log.format.segment_scan import SegmentScan
+from metadata_log.format.tail import Tail
+from metadata_log.shared.shared_log import EMPTY, EntryKind, Group, Position, SharedLog
+from metadata_log.writer.node_writer import NodeWriter
+from metadata_log.writer.owned_log import OwnedLog
+from records.errors import CorruptLogError, UnknownHistoryError
+
+
+class LostRecordsError(CorruptLogError):
+    """The shared log lacks records that a node's folder has, or has others in their place.
+
+    The store has lost acknowledged data, for example by an asynchronous fail-over or an old dump.
+
+    Attributes:
+        from_offset: The first offset that differs, as far as it is known.
+    """
+
+    def __init__(self, message: str, *, from_offset: int) -> None:
+        super().__init__(message)
+        self.from_offset = from_offset
+
+
+class FolderCopy:
+    """A folder that follows a shared log; owns the folder's lock through its writer.
+
+    Attributes:
+        position: The end of the shared log up to which the folder has everything.
+    """
+
+    def __init__(self, directory: Path, owned: OwnedLog, position: Position) -> None:
+        """Follow on from a position, as `place_of` found it."""
+        assert isinstance(owned.writer, NodeWriter)
+        self._directory = directory
+        self._cluster_id = owned.cluster_id
+        self._writer = owned.writer
+        self.owned = owned
+        self.position = position
+        self._header: SegmentHeader | None = None
+
+    @property
+    def tail(self) -> Tail:
+        """The end of the folder."""
+        return self._writer.tail
+
+    def apply(self, groups: Iterable[Group]) -> list[Batch]:
+        """Write groups to the folder and make them visible; return their batches.
+
+        The groups must be committed, the first one at `position`.
+
+        Raises:
+            CorruptLogError: a group is not what the chain of blocks leads to.
+            UnavailableError, OSError: the disk is full or fails; open the folder again.
+        """
+        batches: list[Batch] = []
+        for group in groups:
+            assert group.number == self.position.number, "groups are applied in order"
+            for entry in group.entries:
+                if entry.kind is EntryKind.SEGMENT:
+                    self._start_segment(entry.content)
+                else:
+                    batches += self._copy_block(entry.content)
+            self._check_end(group)
+            self.position = group.end
+        self._writer.commit()
+        return batches
+
+    def sync(self) -> None:
+        """Put everything on stable storage."""
+        self._writer.sync_mark()
+
+    def close(self) -> None:
+        """Sync and release the folder."""
+        self._writer.close()
+        self.owned.lock.release()
+
+    def _start_segment(self, content: bytes) -> None:
+        header, size = decode_header(content)
+        expected = self._writer.next_header(header.leader_epoch)
+        if header.base_offset < self.tail.end_offset:
+            return  # the folder has it, and blocks behind it
+        same = msgspec.structs.replace(expected, schema_json=header.schema_json)
+        if size != len(content) or header != same:
+            raise self._differs(f"a segment begins with {header}, expected {expected}")
+        self._writer.copy_segment(header, content)
+        self._header = header
+
+    def _copy_block(self, content: bytes) -> tuple[Batch, ...]:
+        tail = self.tail
+        block = self._parsed(content, tail)
+        if block is None:
+            return ()
+        self._writer.copy_block(
+            content,
+            msgspec.structs.replace(
+                tail,
+                end_offset=block.end_offset,
+                leader_epoch=block.leader_epoch,
+                position=tail.position + len(content),
+                last_crc32c=google_crc32c.value(content),
+                max_timestamp=max(block.max_timestamp, tail.max_timestamp or block.max_timestamp),
+            ),
+            block.base_offset,
+        )
+        return block.batches
+
+    def _parsed(self, content: bytes, tail: Tail) -> ReadBlock | None:
+        """Return a block that goes on at the tail; None for one that the folder has."""
+        header = self._header or self._writer.last_header()
+        self._header = header
+        scan = SegmentScan(
+            _Bytes(content, tail.position),
+            self._directory / segment_name(tail.segment_offset),
+            header,
+            position=tail.position,
+            limit=tail.position + len(content),
+            next_offset=tail.end_offset,
+            last_crc32c=tail.last_crc32c,
+        )
+        first = scan.peek_offset()
+        if first is not None and first < tail.end_offset:
+            return None
+        (block,) = scan.blocks()
+        return block
+
+    def _check_end(self, group: Group) -> None:
+        tail = self.tail
+        if (tail.end_offset, tail.last_crc32c) != (group.end_offset, group.crc32c):
+            raise self._differs(
+                f"group {group.number} ends at offset {group.end_offset} with CRC "
+                f"0x{group.crc32c:08x}, the folder at {tail.end_offset} with "
+                f"0x{tail.last_crc32c:08x}"
+            )
+
+    def _differs(self, what: str) -> CorruptLogError:
+        return CorruptLogError(f"{self._directory} is no copy of the shared log: {what}")
+
+
+class _Bytes:
+    """A block as a part of a file that has no other bytes."""
+
+    def __init__(self, content: bytes, position: int) -> None:
+        self._content = content
+        self._position = position
+
+    def pread(self, size: int, position: int) -> bytes:
+        start = position - self._position
+        return self._content[start : start + size]
+
+    def size(self) -> int:
+        return self._position + len(self._content)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
+    """Return the place in a shared log from which a folder that ends at `tail` goes on.
+
+    It is in front of the group that has the next record, or that the folder has only a part of.
+
+    Raises:
+        UnknownHistoryError: the shared log is trimmed beyond the folder's end.
+        LostRecordsError: the folder has records that the shared log does not have.
+        UnavailableError: the store does not answer.
+    """
+    if tail.end_offset == 0:
+        if await log.start() > 0:
+            raise _too_old(directory, tail)
+        return EMPTY
+    end = await log.confirmed_end()
+    if end.end_offset < tail.end_offset:
+        raise LostRecordsError(
+            f"{directory} ends at offset {tail.end_offset}, the shared log at {end.end_offset}: "
+            "the store has lost acknowledged records",
+            from_offset=end.end_offset,
+        )
+    low, high = await log.start(), end.number - 1
+    first = await _group_at(log, low)
+    if low > 0 and first.end_offset > tail.end_offset:
+        raise _too_old(directory, tail)
+    while low < high:
+        middle = (low + high) // 2
+        if (await _group_at(log, middle)).end_offset >= tail.end_offset:
+            high = middle
+        else:
+            low = middle + 1
+    group = await _group_at(log, low)
+    if group.end_offset == tail.end_offset:
+        if group.crc32c != tail.last_crc32c:
+            raise _lost(directory, group, tail)
+        return group.end
+    if not any(_ends_with(group, tail)):
+        raise _lost(directory, group, tail)
+    return EMPTY if low == 0 else (await _group_at(log, low - 1)).end
+
+
+def _ends_with(group: Group, tail: Tail) -> Iterator[bool]:
+    """Yield for each block of a group whether the folder ends with it."""
+    for entry in group.entries:
+        if entry.kind is EntryKind.BLOCK:
+            yield google_crc32c.value(entry.content) == tail.last_crc32c
+
+
+async def _group_at(log: SharedLog, number: int) -> Group:
+    (group, *_) = await log.read(number, 0)
+    return group
+
+
+def _too_old(directory: Path, tail: Tail) -> UnknownHistoryError:
+    return UnknownHistoryError(
+        f"{directory} ends at offset {tail.end_offset}, and the shared log is trimmed beyond it; "
+        "restore the archive, or a backup of another node, first"
+    )
+
+
+def _lost(directory: Path, group: Group, tail: Tail) -> LostRecordsError:
+    return LostRecordsError(
+        f"{directory} and the shared log have other records before offset {tail.end_offset} "
+        f"(group {group.number}): the store has lost acknowledged records, or this is another "
+        "log's folder",
+        from_offset=tail.end_offset,
+    )

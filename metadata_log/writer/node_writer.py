@@ -1,0 +1,74 @@
+"""The writer of a node's folder, which is a copy of a shared log.
+
+What is written here is committed in the shared log, so it needs no sync before it is answered:
+after a crash of the machine the rest is fetched again. It is synced before the commit mark is, at
+least once a second, so that there is little to fetch.
+
+    leader:   write, write -> (committed in the shared log) -> commit
+    follower: copy_segment, copy_block -> commit
+"""
+
+from collections.abc import Sequence
+
+from metadata_log.files.names import segment_name
+from metadata_log.format.segment import SegmentHeader
+from metadata_log.format.segment_file import read_segment_header
+from metadata_log.format.tail import Tail
+from metadata_log.writer.log_writer import LogWriter
+
+
+class NodeWriter(LogWriter):
+    """Writes to the files of a folder only what is committed elsewhere.
+
+    Invariant: a byte that the shared log has not committed never reaches a file. Recovery keeps
+    whole blocks behind the mark, so such a block would become a record.
+    """
+
+    @property
+    def unwritten(self) -> Sequence[bytes]:
+        """The stored blocks since the last commit; none of them has reached a file."""
+        return self._unwritten
+
+    def drop_unwritten(self) -> None:
+        """Forget the blocks since the last commit: they were not committed elsewhere."""
+        self._unwritten.clear()
+        self._unwritten_bytes = 0
+        self.tail = self.synced
+        if self._index is not None:
+            self._index.forget()
+
+    def copy_segment(self, header: SegmentHeader, encoded: bytes) -> None:
+        """Start a segment at the tail with a header that another node encoded.
+
+        Raises:
+            UnavailableError: the disk is full; the log is unchanged.
+        """
+        self._finish_segment()
+        self._create_segment(header, encoded)
+
+    def copy_block(self, stored: bytes, tail: Tail, first_offset: int) -> None:
+        """Take a block that another node encoded; `tail` is the end of the log after it."""
+        assert self._index is not None, "a segment comes first"
+        self._index.maybe_add(first_offset, self.tail.position, self.tail.max_timestamp)
+        self._unwritten.append(stored)
+        self._unwritten_bytes += len(stored)
+        self.tail = tail
+
+    def last_header(self) -> SegmentHeader:
+        """Return the header of the last segment."""
+        return read_segment_header(
+            self._fs, self._directory / segment_name(self.tail.segment_offset)
+        )
+
+    def sync_mark(self) -> None:
+        """Fsync what was written, then the commit mark."""
+        if self._file is not None:
+            self._file.sync()
+        super().sync_mark()
+
+    def _flush_if_large(self) -> None:
+        """Keep everything in memory until it is committed."""
+
+    def _sync(self) -> None:
+        self._flush()
+        self.synced = self.tail

@@ -1,0 +1,121 @@
+"""How a leader commits: in the shared log first, then in its folder."""
+
+import asyncio
+import secrets
+import time
+from functools import partial
+
+from metadata_log.shared.settlement import Settlement
+from metadata_log.shared.shared_log import (
+    NONCE_SIZE,
+    Entry,
+    EntryKind,
+    Group,
+    Position,
+    SharedLog,
+)
+from metadata_log.writer.commit import in_own_thread
+from metadata_log.writer.node_writer import NodeWriter
+from metadata_log.writer.request_window import RunBlocking
+from records.errors import FencedError, MetadataLogError, Outcome, UnavailableError
+
+SETTLE_PAUSE_S = 0.2
+"""Between two attempts to find out what became of a group."""
+
+
+class SharedCommit:
+    """Commits the groups of one leader in a shared log, then writes them to its folder.
+
+    Attributes:
+        end: The end of the shared log; the claim of this leader, or a group of it, is before it.
+        leader_epoch: The epoch of the claim.
+    """
+
+    def __init__(
+        self,
+        log: SharedLog,
+        writer: NodeWriter,
+        end: Position,
+        *,
+        settle_for_s: float,
+        run_blocking: RunBlocking | None = None,
+    ) -> None:
+        """Continue after a claim.
+
+        Args:
+            settle_for_s: How long to try to find out what became of a group.
+            run_blocking: Runs blocking disk calls; by default in a thread of this writer.
+        """
+        self._log = log
+        self._writer = writer
+        self.run_blocking = run_blocking or in_own_thread()
+        self._settle_for_s = settle_for_s
+        self.end = end
+        self.leader_epoch = end.epoch
+
+    async def start_segment(self) -> None:
+        """Start a segment at the writer's tail; errors as for `commit`."""
+        header = self._writer.next_header(self.leader_epoch)
+        encoded = header.encode()
+        await self._commit((Entry(EntryKind.SEGMENT, encoded),))
+        await self.run_blocking(partial(self._writer.copy_segment, header, encoded))
+
+    async def commit(self, *, is_alone: bool) -> float:
+        """Commit everything that was written.
+
+        Raises:
+            UnavailableError: with outcome NOTHING: the store cannot be reached.
+            FencedError: with outcome NOTHING: another node has taken over, or nothing of the group
+                was committed and never will be, and `end` is behind a claim of this node in a
+                higher epoch. With outcome UNKNOWN: the store does not say what became of the group.
+        """
+        start = time.perf_counter()
+        blocks = tuple([Entry(EntryKind.BLOCK, each) for each in self._writer.unwritten])
+        try:
+            await self._commit(blocks)
+        except MetadataLogError as error:
+            if error.outcome is Outcome.NOTHING:
+                self._writer.drop_unwritten()
+            raise
+        self._writer.commit()
+        return time.perf_counter() - start
+
+    async def _commit(self, entries: tuple[Entry, ...]) -> None:
+        tail = self._writer.tail
+        group = Group(
+            number=self.end.number,
+            epoch=self.end.epoch,
+            nonce=secrets.token_bytes(NONCE_SIZE),
+            end_offset=tail.end_offset,
+            crc32c=tail.last_crc32c,
+            entries=entries,
+        )
+        try:
+            await self._log.append(group, after=self.end)
+        except UnavailableError as error:
+            if error.outcome is Outcome.NOTHING:
+                raise
+            await self._settle(group, error)
+        self.end = group.end
+
+    async def _settle(self, group: Group, error: UnavailableError) -> None:
+        """Return if a group without an answer is committed."""
+        settlement = Settlement(group, after=self.end)
+        try:
+            async with asyncio.timeout(self._settle_for_s):
+                while True:
+                    try:
+                        found = await settlement.attempt(self._log)
+                        break
+                    except UnavailableError:
+                        await asyncio.sleep(SETTLE_PAUSE_S)
+        except TimeoutError:
+            raise FencedError(
+                f"{error}; it does not say what became of the last batches",
+                outcome=Outcome.UNKNOWN,
+            ) from error
+        if not found.is_committed:
+            self.end = found.end
+            raise FencedError(
+                f"{error}; nothing of the last batches was committed", outcome=Outcome.NOTHING
+            ) from error

@@ -1,0 +1,281 @@
+"""Nodes over a shared log: each folder is a copy, byte for byte; one leads at a time."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from metadata_log.writer.folder_copy import LostRecordsError
+from records.errors import (
+    CorruptLogError,
+    FencedError,
+    Outcome,
+    UnavailableError,
+    UnknownHistoryError,
+)
+from tests.shared_log.memory import MemorySharedLog, MemoryStore
+from tests.shared_log.node import Node
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def _node(tmp_path: Path, store: MemoryStore, number: int) -> Node:
+    return Node(tmp_path / f"node-{number}", MemorySharedLog(store), number)
+
+
+async def test_folders_are_equal_byte_for_byte(tmp_path: Path, store: MemoryStore) -> None:
+    first, second = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await first.start()
+    await first.lead()
+    for count in (1, 3, 200, 1):
+        await first.append(count)
+    await second.start()
+    copied = await second.follow()
+    assert second.files() == first.files()
+    assert copied == second.batches() == first.batches()
+    assert sum(len(batch.rows) for batch in copied) == 1 + 205
+    await first.stop()
+    await second.stop()
+    assert second.files() == first.files()
+
+
+async def test_a_follower_takes_over_and_the_old_leader_is_fenced(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    first, second = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await first.start()
+    await second.start()
+    await first.lead()
+    acknowledged = [await first.append(), await first.append(2)]
+    await second.lead()
+    with pytest.raises(FencedError) as caught:
+        await first.append()
+    assert caught.value.outcome is Outcome.NOTHING
+    acknowledged.append(await second.append())
+    assert [each.end_offset for each in acknowledged] == [2, 4, 6]
+    assert [each.leader_epoch for each in acknowledged] == [1, 1, 2]
+    await first.stop()
+    await first.start()
+    await first.follow()
+    assert first.files() == second.files()
+    assert list(first.files()) == ["00000000000000000000.avro", "00000000000000000004.avro"]
+    await first.stop()
+    await second.stop()
+
+
+async def test_nodes_take_turns_and_crash(tmp_path: Path, store: MemoryStore) -> None:
+    nodes = [_node(tmp_path, store, number) for number in range(3)]
+    ends: list[int] = []
+    for turn in range(9):
+        leader = nodes[turn % 3]
+        for node in nodes:
+            if node.copy is None:
+                await node.start()
+        await leader.lead()
+        ends += [(await leader.append(count)).end_offset for count in (1, turn + 1)]
+        if turn % 2:
+            leader.crash()
+        else:
+            await leader.stop()
+    for node in nodes:
+        await node.stop()
+        await node.start()
+        await node.follow()
+    files = [node.files() for node in nodes]
+    assert files[0] == files[1] == files[2]
+    batch_ends = {batch.end_offset for batch in nodes[0].batches()}
+    assert set(ends) <= batch_ends
+    for node in nodes:
+        await node.stop()
+
+
+async def test_nothing_uncommitted_reaches_the_folder(tmp_path: Path, store: MemoryStore) -> None:
+    node = _node(tmp_path, store, 1)
+    await node.start()
+    await node.lead()
+    await node.append()
+    before = node.files()
+    log = node.log
+    assert isinstance(log, MemorySharedLog)
+    log.is_cut = True
+    with pytest.raises(UnavailableError) as caught:
+        await node.append(5)
+    assert caught.value.outcome is Outcome.NOTHING
+    assert node.files() == before
+    log.is_cut = False
+    assert (await node.append(2)).base_offset == 2
+    await node.stop()
+
+
+@pytest.mark.parametrize("lost", ["request", "answer", "late"])
+async def test_an_append_without_an_answer_is_settled(
+    tmp_path: Path, store: MemoryStore, lost: str
+) -> None:
+    node, other = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await node.start()
+    await node.lead()
+    log = node.log
+    assert isinstance(log, MemorySharedLog)
+    log.lose_next = lost
+    if lost == "answer":
+        assert (await node.append()).end_offset == 2
+    else:
+        with pytest.raises(FencedError) as caught:
+            await node.append()
+        assert caught.value.outcome is Outcome.NOTHING
+        # Its own claim took the number: it goes on leading in the next epoch.
+        assert node.commit is not None
+        assert node.commit.end.epoch == 2
+    log.deliver()
+    await node.stop()
+    await node.start()
+    await node.lead()
+    await node.append()
+    await other.start()
+    await other.follow()
+    assert other.files() == node.files()
+    await node.stop()
+    await other.stop()
+
+
+async def test_a_store_that_says_nothing_leaves_the_outcome_unknown(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    node = _node(tmp_path, store, 1)
+    await node.start()
+    await node.lead(settle_for_s=0.3)
+    log = node.log
+    assert isinstance(log, MemorySharedLog)
+    before = node.files()
+
+    async def cut_after(*arguments: object, **named: object) -> None:
+        log.is_cut = True
+        raise UnavailableError("no answer", outcome=Outcome.UNKNOWN)
+
+    log.append = cut_after  # type: ignore[method-assign]
+    with pytest.raises(FencedError) as caught:
+        await node.append()
+    assert caught.value.outcome is Outcome.UNKNOWN
+    assert node.files() == before
+    await node.stop()
+
+
+async def test_a_folder_that_crashed_within_a_group_goes_on(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    """Recovery keeps whole blocks behind the mark, so a folder may end inside a group."""
+    first, second = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await first.start()
+    await first.lead()
+    await asyncio.gather(*(first.append(2) for _ in range(6)))
+    group = max(store.groups, key=lambda each: len(each.entries))
+    assert len(group.entries) > 1
+    await first.stop()
+    name = "00000000000000000000.avro"
+    whole = first.files()[name]
+    last = group.entries[-1].content
+    assert whole.endswith(last)
+    await second.start()
+    assert second.copy is not None
+    second.copy.apply(store.groups[: group.number])
+    second.crash()
+    # The mark is before the group, and all of its blocks but the last are in the file.
+    (second.directory / name).write_bytes(whole[: -len(last)])
+    await second.start()
+    await second.follow()
+    assert second.files() == first.files()
+    await second.stop()
+
+
+async def test_a_store_that_lost_acknowledged_records_is_found_out(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    node = _node(tmp_path, store, 1)
+    await node.start()
+    await node.lead()
+    for _ in range(3):
+        await node.append()
+    await node.stop()
+    lost = store.groups.pop()
+    with pytest.raises(LostRecordsError, match="lost acknowledged records") as caught:
+        await node.start()
+    assert caught.value.from_offset == 3
+    # Another node has gone on in the meantime.
+    other = _node(tmp_path, store, 2)
+    await other.start()
+    await other.lead()
+    await other.append()
+    await other.append()
+    with pytest.raises(LostRecordsError):
+        await node.start()
+    await other.stop()
+    assert lost.end_offset == 4
+
+
+async def test_a_folder_of_another_log_is_refused(tmp_path: Path, store: MemoryStore) -> None:
+    node = _node(tmp_path, store, 1)
+    await node.start()
+    await node.lead()
+    await node.append(3)
+    await node.stop()
+    strange = _node(tmp_path, MemoryStore(), 9)
+    await strange.start()
+    await strange.lead()
+    await strange.append(2)
+    await strange.stop()
+    strange.log = node.log
+    with pytest.raises(LostRecordsError, match="another log's folder"):
+        await strange.start()
+
+
+async def test_a_folder_that_is_too_old_says_what_to_do(tmp_path: Path, store: MemoryStore) -> None:
+    node, late = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await late.start()
+    await node.start()
+    await node.lead()
+    await node.append()
+    await late.follow()
+    await late.stop()
+    for _ in range(4):
+        await node.append()
+    await node.log.trim(5)
+    new = _node(tmp_path, store, 3)
+    for each in (late, new):
+        with pytest.raises(UnknownHistoryError, match="restore the archive, or a backup"):
+            await each.start()
+    await node.stop()
+
+
+async def test_a_damaged_block_is_not_copied(tmp_path: Path, store: MemoryStore) -> None:
+    first, second = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await first.start()
+    await first.lead()
+    await first.append()
+    await first.append(4)
+    group = store.groups[-1]
+    content = bytearray(group.entries[0].content)
+    for place in (0, 3, len(content) // 2, len(content) - 1):
+        damaged = bytearray(content)
+        damaged[place] ^= 4
+        entry = msgspec.structs.replace(group.entries[0], content=bytes(damaged))
+        store.groups[-1] = msgspec.structs.replace(group, entries=(entry,))
+        await second.start()
+        with pytest.raises(CorruptLogError):
+            await second.follow()
+        second.crash()
+    for wrong in ({"end_offset": group.end_offset + 1}, {"crc32c": group.crc32c ^ 1}):
+        store.groups[-1] = msgspec.structs.replace(group, **wrong)
+        await second.start()
+        with pytest.raises(CorruptLogError, match="is no copy of the shared log"):
+            await second.follow()
+        second.crash()
+    store.groups[-1] = group
+    await second.start()
+    await second.follow()
+    assert second.files() == first.files()
+    await second.stop()
+    await first.stop()
