@@ -131,6 +131,30 @@ class Service:
         try:
             with metadata_log.reader() as reader:
                 image = Timeline.of(reader).image(progress=progress)
+        except BaseException:
+            await metadata_log.close()
+            raise
+        return await cls.of(metadata_log, image, settings, with_timers=with_timers)
+
+    @classmethod
+    async def of(
+        cls,
+        metadata_log: MetadataLog,
+        image: MetadataImage,
+        settings: Settings,
+        *,
+        with_timers: bool = True,
+    ) -> Self:
+        """Start deciding on a log that is open, and closed if that fails.
+
+        Args:
+            image: The state at the log's end.
+            with_timers: As for `open`.
+
+        Raises:
+            MetadataLogError: the log could not be written.
+        """
+        try:
             # Millions of objects without cycles: the collector need not visit them.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS_MAX, *gc.get_threshold()[1:])

@@ -9,6 +9,7 @@ is one's own, or another's, or it is absent, and then the outcome is unknown.
     groups/00000000000000000000   one object a group; a claim has a header only
     trimmed                       the number of the first group that is kept
     lease
+    shared-log.json                which log this is
 
 A trim writes `trimmed` before it deletes, and never deletes claims. A writer that slept meanwhile
 may find its number free, because a group that was there is deleted. It can only be a claim: any
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import google_crc32c
 import msgspec
 
+from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
     GROUP_SIZE_BYTES_MAX,
@@ -36,6 +38,8 @@ from metadata_log.shared.shared_log import (
     Lease,
     Position,
     check_follows,
+    no_shared_log,
+    other_shared_log,
 )
 from records.errors import (
     CorruptLogError,
@@ -61,6 +65,7 @@ POLL_S = 0.5
 _GROUPS = "groups/"
 _TRIMMED = "trimmed"
 _LEASE = "lease"
+_IDENTITY = "shared-log.json"
 _MAGIC = b"MLG1"
 
 # Number, epoch, nonce, end offset, CRC-32C of the last block, CRC-32C of what follows.
@@ -79,6 +84,19 @@ class BucketSharedLog:
         # An end that was right once: there is nothing to look up before it.
         self._known = EMPTY
         self._start = 0
+
+    async def create(self, identity: Identity) -> None:
+        """Make this prefix one of a shared log, as `SharedLog.create`."""
+        content = msgspec.json.encode(identity)
+        if not await self._replaced(_IDENTITY, content, None) and await self.identity() != identity:
+            raise other_shared_log(_where(self._store))
+
+    async def identity(self) -> Identity:
+        """Return which shared log this is, as `SharedLog.identity`."""
+        content = await self._get(_IDENTITY)
+        if content is None:
+            raise no_shared_log(_where(self._store))
+        return msgspec.json.decode(content, type=Identity)
 
     async def end(self) -> Position:
         """Return the end, as `SharedLog.end`."""

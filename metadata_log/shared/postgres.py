@@ -26,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
     GROUP_SIZE_BYTES_MAX,
@@ -34,6 +35,8 @@ from metadata_log.shared.shared_log import (
     Lease,
     Position,
     check_follows,
+    no_shared_log,
+    other_shared_log,
 )
 from records.errors import (
     FencedError,
@@ -106,6 +109,11 @@ WHERE EXISTS (SELECT FROM previous)
    OR (%(number)s = 0 AND NOT EXISTS (SELECT FROM shared_group))
 ON CONFLICT (number) DO NOTHING
 RETURNING {_SETTINGS}
+"""
+
+_CREATE = """
+INSERT INTO shared_log (id, cluster_id, log_id) VALUES (1, %(cluster_id)s, %(log_id)s)
+ON CONFLICT (id) DO NOTHING RETURNING id
 """
 
 _COLUMNS = "number, epoch, nonce, end_offset, crc32c, entries"
@@ -226,16 +234,26 @@ class PostgresSharedLog:
         (row,) = await self._reading.run(f"SELECT {_SETTINGS}, to_regclass('shared_group')::text")
         *settings, found = row
         if found is None:
-            raise RequestError(
-                "SHARED_LOG_NOT_FOUND",
-                "the database has no shared log; make it with `metalog nodes create`",
-            )
+            raise no_shared_log("the database")
         durability = Durability(*settings)
         missing = durability.missing()
         if missing is not None and not self._accepts_hollow:
             raise RequestError("INVALID_REQUEST", f"this server cannot hold a log: {missing}")
         self._agreed = durability
         return durability
+
+    async def create(self, identity: Identity) -> None:
+        """Make this database one of a shared log, as `SharedLog.create`."""
+        values = {"cluster_id": identity.cluster_id, "log_id": identity.log_id}
+        if not await self._reading.run(_CREATE, values) and await self.identity() != identity:
+            raise other_shared_log("the database")
+
+    async def identity(self) -> Identity:
+        """Return which shared log this is, as `SharedLog.identity`."""
+        rows = await self._reading.run("SELECT cluster_id, log_id FROM shared_log")
+        if not rows:
+            raise no_shared_log("the database")
+        return Identity(cluster_id=rows[0][0], log_id=rows[0][1])
 
     async def end(self) -> Position:
         """Return the end that the server shows, as `SharedLog.end`."""

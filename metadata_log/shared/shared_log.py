@@ -23,6 +23,9 @@ from typing import Protocol
 
 import msgspec
 
+from metadata_log.shared.identity import Identity
+from records.errors import RequestError
+
 GROUP_SIZE_BYTES_MAX = 64 * 1024 * 1024
 """Of all entries of a group."""
 
@@ -154,6 +157,22 @@ class SharedLog(Protocol):
     nothing was sent to it.
     """
 
+    async def create(self, identity: Identity) -> None:
+        """Make the store one of this shared log, which is empty.
+
+        Raises:
+            RequestError: LOG_EXISTS, it holds another one.
+        """
+        ...
+
+    async def identity(self) -> Identity:
+        """Return which shared log this is.
+
+        Raises:
+            RequestError: SHARED_LOG_NOT_FOUND, there is none.
+        """
+        ...
+
     async def end(self) -> Position:
         """Return the end that the store shows.
 
@@ -220,3 +239,16 @@ class SharedLog(Protocol):
     async def close(self) -> None:
         """End all connections."""
         ...
+
+
+def no_shared_log(where: str) -> RequestError:
+    """Return the error for a store that holds no shared log."""
+    return RequestError(
+        "SHARED_LOG_NOT_FOUND",
+        f"{where} has no shared log; make it with `metalog nodes create`",
+    )
+
+
+def other_shared_log(where: str) -> RequestError:
+    """Return the error for a store that holds another shared log."""
+    return RequestError("LOG_EXISTS", f"{where} has a shared log already; name another place")

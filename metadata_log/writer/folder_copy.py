@@ -45,7 +45,8 @@ class FolderCopy:
         self._directory = directory
         self._cluster_id = owned.cluster_id
         self._writer = owned.writer
-        self.owned = owned
+        self._owned = owned
+        self._is_open = True
         self.position = position
         self._header: SegmentHeader | None = None
 
@@ -80,10 +81,26 @@ class FolderCopy:
         """Put everything on stable storage."""
         self._writer.sync_mark()
 
+    def hand_over(self) -> OwnedLog:
+        """Give the folder to a writer that leads; this copy is closed afterwards."""
+        self._is_open = False
+        return self._owned
+
     def close(self) -> None:
-        """Sync and release the folder."""
-        self._writer.close()
-        self.owned.lock.release()
+        """Sync and release the folder, unless it was handed over."""
+        if self._is_open:
+            self._is_open = False
+            try:
+                self._writer.close()
+            finally:
+                self._owned.lock.release()
+
+    def abandon(self) -> None:
+        """Release the folder without writing, after an error of the disk."""
+        if self._is_open:
+            self._is_open = False
+            self._writer.abandon()
+            self._owned.lock.release()
 
     def _start_segment(self, content: bytes) -> None:
         header, size = decode_header(content)

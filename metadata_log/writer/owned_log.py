@@ -18,6 +18,7 @@ from metadata_log.limits import BATCH_SIZE_BYTES_MAX, SEGMENT_SIZE_BYTES_MAX
 from metadata_log.recovery.chain import check_chain, cut_surplus
 from metadata_log.recovery.copy_recovery import cut_back
 from metadata_log.recovery.recovery import recover
+from metadata_log.shared.identity import check_not_shared
 from metadata_log.writer.claims import Claim, claim_epoch
 from metadata_log.writer.log_writer import LogWriter
 from metadata_log.writer.node_writer import NodeWriter
@@ -78,6 +79,8 @@ def take_over(
             lengths of all segments, and everything past the commit mark.
     """
     cluster_id = _cluster_id(fs, directory, kind)
+    if not is_copy:
+        check_not_shared(fs, directory)
     lock = lock_directory(fs, directory)
     try:
         with missing_as_unavailable(directory):

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from metadata_log.shared.identity import Identity
 from metadata_log.shared.settlement import Settled, Settlement
 from metadata_log.shared.shared_log import (
     EMPTY,
@@ -22,7 +23,7 @@ from metadata_log.shared.shared_log import (
     SharedLog,
     claim_of,
 )
-from records.errors import FencedError, Outcome, UnknownHistoryError
+from records.errors import FencedError, Outcome, RequestError, UnknownHistoryError
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
 from tests.shared_log.stores import STORES
 
@@ -83,6 +84,22 @@ async def test_a_new_one_is_empty(log: SharedLog) -> None:
     assert list(await log.read(0, 1_000)) == []
     assert await log.start() == 0
     assert await log.lease() is None
+
+
+async def test_a_store_is_of_one_shared_log(log: SharedLog, connect: Connect) -> None:
+    with pytest.raises(RequestError) as caught:
+        await log.identity()
+    assert caught.value.code == "SHARED_LOG_NOT_FOUND"
+    mine = Identity(cluster_id="c", log_id="1")
+    await log.create(mine)
+    await log.create(mine)  # its first answer was lost
+    async with connect() as other:
+        assert await other.identity() == mine
+        for strange in (Identity(cluster_id="d", log_id="1"), Identity(cluster_id="c", log_id="2")):
+            with pytest.raises(RequestError) as caught:
+                await other.create(strange)
+            assert caught.value.code == "LOG_EXISTS"
+        assert await other.identity() == mine
 
 
 async def test_groups_come_back_as_they_were(log: SharedLog, connect: Connect) -> None:

@@ -3,7 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 
-from metadata_log.shared.shared_log import EMPTY, Group, Lease, Position, check_follows
+from metadata_log.shared.identity import Identity
+from metadata_log.shared.shared_log import (
+    EMPTY,
+    Group,
+    Lease,
+    Position,
+    check_follows,
+    no_shared_log,
+    other_shared_log,
+)
 from records.errors import FencedError, Outcome, UnavailableError, UnknownHistoryError
 
 
@@ -14,6 +23,7 @@ class MemoryStore:
         self.groups: list[Group] = []
         self.start = 0
         self.lease: Lease | None = None
+        self.identity: Identity | None = None
         self.grown = asyncio.Event()
 
     @property
@@ -44,6 +54,18 @@ class MemorySharedLog:
         self.is_cut = False
         self.lose_next: str | None = None
         self._late: list[tuple[Group, Position]] = []
+
+    async def create(self, identity: Identity) -> None:
+        self._reach()
+        if self._store.identity not in (None, identity):
+            raise other_shared_log("memory")
+        self._store.identity = identity
+
+    async def identity(self) -> Identity:
+        self._reach()
+        if self._store.identity is None:
+            raise no_shared_log("memory")
+        return self._store.identity
 
     async def end(self) -> Position:
         self._reach()

@@ -13,7 +13,7 @@ from metadata_log.writer.creation import create_log
 from metadata_log.writer.folder_copy import FolderCopy, place_of
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.node_writer import NodeWriter
-from metadata_log.writer.owned_log import take_over
+from metadata_log.writer.owned_log import OwnedLog, take_over
 from metadata_log.writer.shared_commit import SharedCommit
 from records.control import NoOpRecord
 
@@ -35,6 +35,7 @@ class Node:
         self.copy: FolderCopy | None = None
         self.leads: MetadataLog | None = None
         self.commit: SharedCommit | None = None
+        self.owned: OwnedLog | None = None
         if not self.fs.exists(directory):
             create_log(directory, CLUSTER_ID, fs=self.fs)
 
@@ -65,13 +66,14 @@ class Node:
         await self.follow()
         assert self.copy is not None
         claim = await self.claim(self.copy.position)
-        writer = self.copy.owned.writer
-        assert isinstance(writer, NodeWriter)
+        owned = self.copy.hand_over()
+        assert isinstance(owned.writer, NodeWriter)
+        self.owned = owned
         self.commit = SharedCommit(
-            self.log, writer, claim, settle_for_s=settle_for_s, run_blocking=_at_once
+            self.log, owned.writer, claim, settle_for_s=settle_for_s, run_blocking=_at_once
         )
         self.leads = await MetadataLog.lead(
-            self.directory, self.copy.owned, self.commit, node_id=self.number, fs=self.fs
+            self.directory, owned, self.commit, node_id=self.number, fs=self.fs
         )
         return self.leads
 
@@ -88,6 +90,7 @@ class Node:
         """Close what is open."""
         if self.leads is not None:
             await self.leads.close()
+            self.owned = None
         elif self.copy is not None:
             self.copy.close()
         self.leads = self.copy = None
@@ -95,8 +98,12 @@ class Node:
     def crash(self) -> None:
         """Forget everything that is not in the folder, as if the process had been killed."""
         assert self.copy is not None
-        self.copy.owned.writer.abandon()
-        self.copy.owned.lock.release()
+        if self.owned is None:
+            self.copy.abandon()
+        else:
+            self.owned.writer.abandon()
+            self.owned.lock.release()
+            self.owned = None
         self.leads = self.copy = None
 
     def files(self) -> dict[str, bytes]:

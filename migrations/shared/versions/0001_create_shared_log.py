@@ -17,9 +17,9 @@ def upgrade() -> None:
         sa.Column("cluster_id", sa.Text(), nullable=False, comment="Of the log that is shared."),
         sa.Column(
             "log_id",
-            sa.LargeBinary(),
+            sa.Text(),
             nullable=False,
-            comment="16 random bytes: tells this shared log from another of the same cluster.",
+            comment="Random digits: tell this shared log from another of the same cluster.",
         ),
         sa.PrimaryKeyConstraint("id", name="pk_shared_log"),
         comment="One row: which log this is.",

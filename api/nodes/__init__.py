@@ -1,0 +1,1 @@
+"""Nodes: processes that share a log, of which one leads and the others stand by."""

@@ -1,0 +1,118 @@
+"""The lease: who leads, for how long, and when another node may try.
+
+Clocks of two machines are never compared. A holder counts from when it *sent* a renewal, an
+observer from when it first saw it, each on its own boot clock; so the holder stops before an
+observer begins. Safety does not depend on it: a node that leads too long is fenced by the next
+one's claim.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from metadata_log.shared.shared_log import NONCE_SIZE, Lease, Position, SharedLog
+from metadata_log.writer.clock import MachineClocks
+from records.errors import UnavailableError
+
+_RENEWALS = 3
+"""Attempts to renew a lease in its time."""
+
+_SPARE = 0.15
+"""Part of the lease after whose beginning a holder stops: the time to stop takes some."""
+
+_NS_PER_MS = 1_000_000
+
+
+class LeaseWatch:
+    """Tells when a lease that others hold has run out."""
+
+    def __init__(self, clocks: MachineClocks) -> None:
+        self._clocks = clocks
+        self._nonce: bytes | None = None
+        self._since_ns = 0
+
+    def has_run_out(self, lease: Lease | None) -> bool:
+        """Return whether another node may take the lease, which was read just now."""
+        if lease is None or lease.duration_ms == 0:
+            return True
+        now_ns = self._clocks.boot_ns()
+        if lease.nonce != self._nonce:
+            self._nonce, self._since_ns = lease.nonce, now_ns
+        return now_ns - self._since_ns >= lease.duration_ms * _NS_PER_MS
+
+
+class HeldLease:
+    """The lease while this process holds it.
+
+    Attributes:
+        lease: As it was written last.
+    """
+
+    def __init__(self, log: SharedLog, lease: Lease, clocks: MachineClocks) -> None:
+        self._log = log
+        self._clocks = clocks
+        self._valid_until_ns = 0
+        self.lease = lease
+
+    @classmethod
+    async def take(
+        cls, log: SharedLog, wanted: Lease, found: Lease | None, clocks: MachineClocks
+    ) -> "HeldLease | None":
+        """Take a lease that has run out; return None if another node was faster.
+
+        Raises:
+            UnavailableError: the store does not answer.
+        """
+        held = cls(log, wanted, clocks)
+        return held if await held._write(wanted, found) else None
+
+    async def keep(self, proven: Callable[[], Position]) -> None:
+        """Renew the lease until that fails for too long, or another node has it.
+
+        Args:
+            proven: Returns an end of the shared log that is known to be committed.
+        """
+        pause_s = self.lease.duration_ms / 1_000 / _RENEWALS
+        while self._left_s() > 0:
+            await asyncio.sleep(min(pause_s, max(self._left_s(), 0)))
+            renewed = replace(self.lease, nonce=secrets.token_bytes(NONCE_SIZE), proven=proven())
+            try:
+                async with asyncio.timeout(max(self._left_s(), 0)):
+                    if not await self._write(renewed, self.lease):
+                        return
+            except TimeoutError:
+                return
+            except UnavailableError:
+                await self._found_again()
+
+    async def release(self) -> None:
+        """Let another node lead at once; if the store does not answer, the lease runs out."""
+        released = replace(self.lease, nonce=secrets.token_bytes(NONCE_SIZE), duration_ms=0)
+        try:
+            await self._log.renew(released, instead_of=self.lease)
+        except UnavailableError:
+            return
+
+    async def _write(self, lease: Lease, before: Lease | None) -> bool:
+        sent_ns = self._clocks.boot_ns()
+        if not await self._log.renew(lease, instead_of=before):
+            return False
+        self.lease = lease
+        valid_ns = int(lease.duration_ms * _NS_PER_MS * (1 - _SPARE))
+        self._valid_until_ns = sent_ns + valid_ns
+        return True
+
+    async def _found_again(self) -> None:
+        """Look whether a renewal without an answer was written."""
+        try:
+            found = await self._log.lease()
+        except UnavailableError:
+            return
+        if found is not None and found.process == self.lease.process:
+            # Not longer valid by that: it is not known when it was sent.
+            self.lease = found
+
+    def _left_s(self) -> float:
+        return (self._valid_until_ns - self._clocks.boot_ns()) / 1e9

@@ -1,0 +1,143 @@
+"""A node that does not lead: its folder and its image follow the shared log."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+from metadata_log.files.fs import OsFs
+from metadata_log.format.batch import Batch
+from metadata_log.format.manifest import Kind, read_manifest
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.shared.identity import Identity, join
+from metadata_log.shared.shared_log import Group, SharedLog
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.folder_copy import FolderCopy, place_of
+from metadata_log.writer.owned_log import take_over
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+from replay.loader import Replayer
+from replay.timeline import Timeline
+
+_READ_BYTES = 4 * 1024 * 1024
+"""Of the groups that are read, checked and written at once."""
+
+_SYNC_EVERY_S = 1.0
+
+
+class Standby:
+    """A folder that follows a shared log, and the image of its records.
+
+    Attributes:
+        copy: The folder.
+    """
+
+    def __init__(self, directory: Path, log: SharedLog, copy: FolderCopy) -> None:
+        self._directory = directory
+        self._log = log
+        self.copy = copy
+        self._replayer: Replayer | None = None
+        self._synced = asyncio.get_running_loop().time()
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path,
+        log: SharedLog,
+        node_id: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> Self:
+        """Take a folder over, which is made if there is none, and load its image.
+
+        Args:
+            progress: Called with the end offset of each batch loaded.
+
+        Raises:
+            RequestError: the folder belongs to another node, another shared log or no log.
+            UnknownHistoryError: the shared log is trimmed beyond the folder's end.
+            LostRecordsError: the folder has records that the shared log lacks.
+            UnavailableError: the store does not answer, or another process has the folder.
+            CorruptLogError: the folder is damaged where the shared log has nothing any more.
+        """
+        identity = await log.identity()
+        fs = OsFs()
+        _make_folder(directory, identity)
+        join(fs, directory, identity, node_id)
+        owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
+        try:
+            place = await place_of(log, owned.writer.tail, directory)
+            if owned.writer.tail.position:
+                await asyncio.to_thread(owned.writer.continue_segment)
+            standby = cls(directory, log, FolderCopy(directory, owned, place))
+            await asyncio.to_thread(standby._load, progress)
+        except BaseException:
+            owned.writer.abandon()
+            owned.lock.release()
+            raise
+        return standby
+
+    @property
+    def image(self) -> MetadataImage:
+        """The image of all records in the folder."""
+        assert self._replayer is not None
+        return self._replayer.image()
+
+    async def follow(self, timeout_s: float) -> None:
+        """Wait for more, at most for a time, and copy what is committed.
+
+        Raises:
+            MetadataLogError, OSError: as `catch_up`.
+        """
+        await self._log.wait(self.copy.position.number, timeout_s)
+        if (await self._log.end()).number > self.copy.position.number:
+            await self.catch_up()
+        await self._sync_in_time()
+
+    async def catch_up(self) -> None:
+        """Copy everything that is committed now.
+
+        Raises:
+            UnavailableError: the store does not answer, or the disk is full.
+            UnknownHistoryError: the shared log is trimmed beyond the folder's end.
+            CorruptLogError: a group does not follow from what the folder has.
+            OSError: the disk fails; open the folder again.
+        """
+        end = await self._log.confirmed_end()
+        while self.copy.position.number < end.number:
+            found = await self._log.read(self.copy.position.number, _READ_BYTES)
+            proven = [group for group in found if group.number < end.number]
+            await asyncio.to_thread(self._apply, proven)
+
+    def replay(self, batches: Sequence[Batch]) -> None:
+        """Replay batches that this node's own writer has appended to the folder."""
+        assert self._replayer is not None
+        for batch in batches:
+            self._replayer.replay(batch)
+
+    def _apply(self, groups: Sequence[Group]) -> None:
+        self.replay(self.copy.apply(groups))
+
+    def _load(self, progress: Callable[[int], None] | None) -> None:
+        with LogReader.open(self._directory) as reader:
+            image = Timeline.of(reader).image(progress=progress)
+        self._replayer = Replayer(image, next_offset=self.copy.tail.end_offset)
+
+    async def _sync_in_time(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._synced >= _SYNC_EVERY_S:
+            self._synced = now
+            await asyncio.to_thread(self.copy.sync)
+
+
+def _make_folder(directory: Path, identity: Identity) -> None:
+    """Make an empty log of a shared log's cluster, unless there is a log of it."""
+    if not directory.exists() or not any(directory.iterdir()):
+        create_log(directory, identity.cluster_id)
+        return
+    cluster_id = read_manifest(OsFs(), directory).cluster_id
+    if cluster_id != identity.cluster_id:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{directory} is a log of cluster {cluster_id}, the shared log is of "
+            f"{identity.cluster_id}; name a new directory",
+        )

@@ -1,0 +1,79 @@
+"""Which shared log this is, and which node a folder belongs to."""
+
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.files.fs import ByteStore, Fs, write_whole
+from metadata_log.files.json_file import read_json
+from records.errors import RequestError
+
+NODE_FILE = "node.json"
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """A shared log: its cluster, and random hexadecimal digits that no other shared log has."""
+
+    cluster_id: str
+    log_id: str
+
+
+class NodeFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """What `node.json` says: this folder is a copy of a shared log, kept by one node."""
+
+    log_id: str
+    node_id: int
+
+
+def node_of(fs: ByteStore, directory: Path) -> NodeFolder | None:
+    """Return the node that a folder belongs to; None for a log that is not shared.
+
+    Raises:
+        CorruptLogError: the file is damaged.
+    """
+    path = directory / NODE_FILE
+    if not fs.exists(path):
+        return None
+    return read_json(fs, path, NodeFolder, "write it by hand: docs/high_availability.md shows one")
+
+
+def check_not_shared(fs: ByteStore, directory: Path) -> None:
+    """Refuse to write to a node's folder as to a log of its own: its copies would part.
+
+    Raises:
+        RequestError: NOT_CONTROLLER, the folder belongs to a node.
+        CorruptLogError: as `node_of`.
+    """
+    node = node_of(fs, directory)
+    if node is not None:
+        raise RequestError(
+            "NOT_CONTROLLER",
+            f"{directory} is the folder of node {node.node_id} of a shared log; only `metalog "
+            f"serve {directory} --shared URL --node {node.node_id}` writes to it",
+        )
+
+
+def join(fs: Fs, directory: Path, identity: Identity, node_id: int) -> None:
+    """Mark a folder as a node's, or check that it is.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the folder belongs to another node or shared log.
+        CorruptLogError: as `node_of`.
+    """
+    wanted = NodeFolder(log_id=identity.log_id, node_id=node_id)
+    found = node_of(fs, directory)
+    if found is None:
+        content = msgspec.json.format(msgspec.json.encode(wanted), indent=2) + b"\n"
+        write_whole(fs, directory / NODE_FILE, content)
+    elif found.log_id != wanted.log_id:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{directory} is the folder of a node of another shared log ({found.log_id}, this is "
+            f"{wanted.log_id}); name a new directory",
+        )
+    elif found.node_id != node_id:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{directory} is the folder of node {found.node_id}, not of node {node_id}: each node "
+            "has a folder of its own",
+        )

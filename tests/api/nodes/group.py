@@ -1,0 +1,95 @@
+"""Several nodes in one process, over one store in memory."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from api.nodes.node import Node, NodeOptions
+from api.nodes.standby import Standby
+from api.service.service import Service
+from controller.authorization.caller import CONTROLLER
+from controller.decisions.context.context import Settings
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.pipeline.pending_answers import Answer
+from metadata_log.shared.identity import Identity
+from tests.shared_log.memory import MemorySharedLog, MemoryStore
+
+LEASE_MS = 600
+WAIT_S = 20.0
+
+
+class Member:
+    """A node, as its operator sees it."""
+
+    def __init__(self, directory: Path, store: MemoryStore, number: int) -> None:
+        self.number = number
+        self.directory = directory
+        self.log = MemorySharedLog(store)
+        self.service: Service | None = None
+        self.roles: list[str] = []
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._stop = asyncio.Event()
+        node = Node(
+            self.directory,
+            self.log,
+            NodeOptions(node_id=self.number, lease_ms=LEASE_MS),
+            settings=Settings(),
+            serve=self._serve,
+            on_change=self._changed,
+        )
+        self._task = asyncio.create_task(node.run(self._stop))
+
+    async def stop(self) -> None:
+        """Stop as by SIGTERM."""
+        self._stop.set()
+        assert self._task is not None
+        await asyncio.wait_for(self._task, WAIT_S)
+
+    @contextlib.asynccontextmanager
+    async def _serve(self, service: Service) -> AsyncIterator[None]:
+        self.service = service
+        try:
+            yield
+        finally:
+            self.service = None
+
+    def _changed(self, role: str, state: Standby | Service) -> None:
+        self.roles.append(role)
+
+    async def create(self, name: str) -> Answer[object]:
+        """Create a namespace at this node, which leads."""
+        assert self.service is not None
+        return await self.service.run("namespaces create", CreateNamespace(name), caller=CONTROLLER)
+
+
+class Group:
+    """The nodes of one shared log."""
+
+    def __init__(self, scratch: Path, count: int = 3) -> None:
+        self.store = MemoryStore()
+        self.store.identity = Identity(cluster_id="shared", log_id="1")
+        self.members = [
+            Member(scratch / f"node-{number}", self.store, number) for number in range(count)
+        ]
+
+    def start(self) -> None:
+        for member in self.members:
+            member.start()
+
+    async def leader(self, *others: Member) -> Member:
+        """Wait until a node leads that is not one of `others`."""
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                for member in self.members:
+                    service = member.service
+                    if service and service.is_active and member not in others:
+                        return member
+                await asyncio.sleep(0.01)
+
+    async def stop(self) -> None:
+        for member in self.members:
+            await member.stop()
