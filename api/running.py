@@ -15,6 +15,7 @@ from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.http.options import HttpOptions
 from api.kafka.listener import Listener, bind_all, start_listeners
+from api.nodes.options import NodeOptions
 from api.security.listeners import LOCAL, OPEN, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.security.sasl import Authenticator
@@ -40,6 +41,7 @@ from replay.timeline import Timeline
 
 if TYPE_CHECKING:
     from api.http.server import HttpServer
+    from api.nodes.standby import Standby
 
 DEFAULT_DATABASE = "default"
 """Stands for the database in the log directory."""
@@ -57,6 +59,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         sql_history: URL of the database for the SQL history; "default": the database in the log
             directory; None: no SQL history.
         upkeep: Options of archive and retention, which run in the background.
+        shared: URL of the shared log that `log` is a copy of; None: a log of its own.
+        node: How this process takes part in the shared log.
     """
 
     log: Path | str
@@ -71,6 +75,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     sql_history: str | None = None
     upkeep: UpkeepOptions = UpkeepOptions()
     settings: Settings = Settings()
+    shared: str | None = None
+    node: NodeOptions = NodeOptions(node_id=0)
 
     @property
     def directory(self) -> Path:
@@ -147,17 +153,60 @@ async def serve_until_stopped(
             )
 
 
+async def serve_node_until_stopped(
+    options: ServeOptions, ready: Callable[[Ready], None], stands_by: "Callable[[Standby], None]"
+) -> None:
+    """Take part in a shared log until SIGTERM or SIGINT, then let another node lead.
+
+    Args:
+        ready: Called with the addresses whenever this node begins to lead and accepts requests.
+        stands_by: Called whenever it begins to stand by.
+
+    Raises:
+        MetadataLogError: as `Node.run` and `open_store`.
+    """
+    from api.nodes.node import Node
+    from api.nodes.stores import open_store
+
+    assert options.shared is not None
+
+    @contextlib.asynccontextmanager
+    async def lead(service: Service) -> AsyncIterator[None]:
+        with renewed_by_signal() as renewal:
+            async with serving(options, renewal=renewal, service=service) as running:
+                renewal.begin()
+                ready(_ready(options, running))
+                yield
+
+    with stopped_by_signal() as stop:
+        shared = await open_store(options.shared)
+        try:
+            node = Node(
+                options.directory,
+                shared,
+                options.node,
+                settings=options.settings,
+                serve=lead,
+                stands_by=stands_by,
+            )
+            await node.run(stop)
+        finally:
+            await shared.close()
+
+
 @contextlib.asynccontextmanager
 async def serving(
     options: ServeOptions,
     loaded: Callable[[int], None] | None = None,
     renewal: Renewal | None = None,
+    service: Service | None = None,
 ) -> AsyncIterator[Serving]:
     """Run a service and its listeners while the body runs.
 
     Args:
         loaded: As for `serve_until_stopped`.
         renewal: Gets the functions with which the listeners reload their files.
+        service: A service that is running already; closed in the end.
     """
     renewal = renewal or Renewal()
     wanted = KAFKA_CONNECTIONS_MAX + (0 if options.http is None else options.http.connections_max)
@@ -173,7 +222,10 @@ async def serving(
             http = await _listen_for_http(options, connections)
             closing.push_async_callback(http.close)
             renewal.add(http.read_again)
-        service = await Service.open(options.directory, settings=options.settings, progress=loaded)
+        if service is None:
+            service = await Service.open(
+                options.directory, settings=options.settings, progress=loaded
+            )
         closing.push_async_callback(service.close)
         if options.sql_history is not None and options.sql_history != DEFAULT_DATABASE:
             service.answers.use_sql_history(options.sql_history)

@@ -15,6 +15,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("reassignments", "elect-leaders", "features", "acls", "users", "quotas", "tokens"),
         *("notes", "transaction", "append"),
     ),
-    "Run it": ("serve", "broker"),
+    "Run it": ("serve", "broker", "nodes"),
 }
 """Commands by title; a command in no section is listed at the end."""

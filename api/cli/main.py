@@ -56,6 +56,7 @@ _MODULES = {
     "audit.audit": ("audit",),
     "service.serve": ("serve",),
     "service.broker": ("broker",),
+    "service.nodes": ("nodes",),
     "admin.elect_leaders": ("elect-leaders",),
     "admin.transaction": ("transaction",),
     "admin.nouns": (

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from api.nodes.lease import HeldLease, LeaseWatch
+from api.nodes.options import LeaderContent, NodeOptions
 from api.nodes.standby import Standby
 from api.service.service import Service
 from api.transport.shutdown import first_of, unless_set
@@ -44,36 +45,12 @@ _SETTLE_FOR_S = 10.0
 """Longer than most fail-overs take to answer again; the lease has run out by then."""
 
 
-class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a node takes part.
-
-    Attributes:
-        node_id: Its number, which no other node has.
-        lease_ms: Time after which another node may lead when this one has vanished.
-        addresses: Where clients reach it while it leads, by listener.
-    """
-
-    node_id: int
-    lease_ms: int = 3_000
-    addresses: dict[str, str] = {}
-
-
-class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a leader tells the other nodes in its lease."""
-
-    addresses: dict[str, str] = {}
-
-
 Serve = Callable[[Service], AbstractAsyncContextManager[object]]
 """Runs the listeners of a service that leads."""
 
 
 class Node:
-    """One node of a shared log.
-
-    Attributes:
-        on_change: Called with `standby` or `leader` whenever the role changes.
-    """
+    """One node of a shared log."""
 
     def __init__(
         self,
@@ -83,15 +60,21 @@ class Node:
         *,
         settings: Settings,
         serve: Serve,
-        on_change: Callable[[str, Standby | Service], None] = lambda role, state: None,
+        stands_by: Callable[[Standby], None] = lambda standby: None,
         clocks: MachineClocks | None = None,
     ) -> None:
+        """Prepare to run.
+
+        Args:
+            serve: Runs the listeners of a service while this node leads.
+            stands_by: Called whenever this node begins to stand by.
+        """
         self._directory = directory
         self._log = log
         self._options = options
         self._settings = msgspec.structs.replace(settings, node_id=options.node_id)
         self._serve = serve
-        self._on_change = on_change
+        self._stands_by = stands_by
         self._clocks = clocks or SystemClocks()
         self._process = secrets.token_bytes(NONCE_SIZE)
         self._watch = LeaseWatch(self._clocks)
@@ -116,7 +99,7 @@ class Node:
     async def _live(self, stop: asyncio.Event) -> None:
         """Stand by and, once, lead."""
         async with self._standby() as standby:
-            self._on_change("standby", standby)
+            self._stands_by(standby)
             held = await unless_set(stop, self._elected(standby))
             if held is None:
                 return
@@ -168,7 +151,6 @@ class Node:
         claim = await self._claim(standby.copy.position)
         log = await self._writer(standby, claim)
         async with await self._service(standby, log) as service, self._serve(service):
-            self._on_change("leader", service)
             await first_of(stop.wait(), service.lost(), _ended(keeping))
             if not stop.is_set():
                 _LOG.warning(

@@ -24,10 +24,12 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import google_crc32c
 import msgspec
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
@@ -41,6 +43,7 @@ from metadata_log.shared.shared_log import (
     no_shared_log,
     other_shared_log,
 )
+from metadata_log.stores.object_store import bucket_of
 from records.errors import (
     CorruptLogError,
     FencedError,
@@ -48,12 +51,6 @@ from records.errors import (
     UnavailableError,
     UnknownHistoryError,
 )
-
-try:
-    import obstore
-    from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
-except ImportError as error:
-    raise UnavailableError("a shared log in a bucket needs the extra `archive`") from error
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -77,6 +74,11 @@ _READ_AT_ONCE = 8
 
 class BucketSharedLog:
     """One node's access to a shared log under a prefix of a bucket."""
+
+    @classmethod
+    def of_url(cls, url: str) -> Self:
+        """Use `s3://bucket/prefix`; errors as for `bucket_of`."""
+        return cls(bucket_of(url, retries=False)[0])
 
     def __init__(self, store: "S3Store") -> None:
         """Use a store whose keys begin with the prefix, and which retries nothing by itself."""

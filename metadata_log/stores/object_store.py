@@ -45,33 +45,9 @@ class ObjectStore:
 
     @classmethod
     def of_url(cls, url: str) -> Self:
-        """Open `s3://bucket/prefix`.
-
-        Raises:
-            RequestError: the URL has another form, or the prefix has a part that no object's name
-                can have.
-        """
-        parts = urlsplit(url)
-        prefix = parts.path.strip("/")
-        if parts.scheme != "s3" or not parts.hostname or parts.username or parts.query:
-            raise RequestError(
-                "INVALID_REQUEST",
-                f"{parts.scheme}://{parts.hostname or ''}{parts.path} is not a place for a log; "
-                "write a path, or s3://bucket/prefix with the credentials in the environment",
-            )
-        if not {".", "..", ""}.isdisjoint(prefix.split("/") if prefix else ()):
-            raise RequestError(
-                "INVALID_REQUEST",
-                f"s3://{parts.hostname}/{prefix}: no part of a prefix can be empty, . or ..",
-            )
-        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-        store = S3Store(
-            parts.hostname,
-            prefix=prefix or None,
-            # Plain HTTP only if the endpoint's URL asks for it.
-            client_options={"allow_http": endpoint.startswith("http://")},
-        )
-        return cls(store, UrlPath(f"/s3:/{parts.hostname}/{prefix}"))
+        """Open `s3://bucket/prefix`; errors as for `bucket_of`."""
+        store, path = bucket_of(url)
+        return cls(store, path)
 
     def pinned(self) -> ByteStore:
         return PinnedObjects(self._store, self.directory)
@@ -115,3 +91,37 @@ class ObjectStore:
             obstore.delete(self._store, name)
         if self._e_tags is not None:
             self._e_tags.pop(name, None)
+
+
+def bucket_of(url: str, *, retries: bool = True) -> tuple[S3Store, Path]:
+    """Return the store of `s3://bucket/prefix`, and the URL as a path.
+
+    Args:
+        retries: Let the library repeat a request that failed.
+
+    Raises:
+        RequestError: the URL has another form, or the prefix has a part that no object's name can
+            have.
+    """
+    parts = urlsplit(url)
+    prefix = parts.path.strip("/")
+    if parts.scheme != "s3" or not parts.hostname or parts.username or parts.query:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{parts.scheme}://{parts.hostname or ''}{parts.path} is not a place for a log; "
+            "write a path, or s3://bucket/prefix with the credentials in the environment",
+        )
+    if not {".", "..", ""}.isdisjoint(prefix.split("/") if prefix else ()):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"s3://{parts.hostname}/{prefix}: no part of a prefix can be empty, . or ..",
+        )
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    store = S3Store(
+        parts.hostname,
+        prefix=prefix or None,
+        # Plain HTTP only if the endpoint's URL asks for it.
+        client_options={"allow_http": endpoint.startswith("http://")},
+        retry_config=None if retries else {"max_retries": 0},
+    )
+    return (store, UrlPath(f"/s3:/{parts.hostname}/{prefix}"))

@@ -133,6 +133,8 @@ OTHERS = {
     "shell": "several answers, each with its place: tests/api/test_shell.py",
     "serve": "runs until it is stopped",
     "broker": "runs until it is stopped",
+    "nodes create": "is about no log afterwards: tests/api/nodes/test_processes.py",
+    "nodes list": "is about a store: tests/api/nodes/test_processes.py",
 }
 
 

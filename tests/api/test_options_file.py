@@ -22,8 +22,9 @@ LISTS = {
     "mechanism": ["PLAIN", "SCRAM-SHA-512"],
     "super-user": ["User:ann", "User:bob"],
     "log-dir": ["a", "b"],
+    "advertise": ["kafka=a:1", "http=b:2"],
 }
-TEXTS = {"client-auth": "required", "log-format": "json"}
+TEXTS = {"client-auth": "required", "log-format": "json", "lease-ms": 700}
 
 
 def _command(name: str) -> Any:
@@ -41,9 +42,11 @@ def _example(param: Any) -> Any:
     name = _name(param)
     if param.param_type_name == "option" and param.is_flag:
         return True
-    if name in LISTS:
+    if name in LISTS and param.multiple:
         return LISTS[name]
-    is_number = isinstance(param.default, int) or name in ("id", "delete-stale-delay-ms")
+    is_number = isinstance(param.default, int) or name in (
+        *("id", "node", "delete-stale-delay-ms"),
+    )
     return TEXTS.get(name, 7 if is_number else "text")
 
 

@@ -3,5 +3,6 @@
 LISTENERS = "Listeners"
 SECURITY = "Who may connect, and do what"
 BROKERS = "Brokers and partitions"
+NODES = "Several nodes"
 BACKGROUND = "In the background"
 PROCESS = "The process"

@@ -1,6 +1,7 @@
 """The `serve` command: runs a service."""
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +17,7 @@ from api.cli.options.authorizer_options import (
 )
 from api.cli.options.listener_options import AllowRemote, StrictModes
 from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
-from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
+from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS, NODES, SECURITY
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.secret_input import read_secret
 from api.cli.options.security_options import (
@@ -40,6 +41,8 @@ from api.cli.terminal.output import print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 
 if TYPE_CHECKING:
+    from api.nodes.options import NodeOptions
+    from api.nodes.standby import Standby
     from api.running import Ready
 
 _DEFAULT_KAFKA = ["127.0.0.1:9092"]
@@ -96,6 +99,49 @@ _HttpConnections = Annotated[
         help="Maximum number of HTTP connections, including event streams.",
         min=1,
         rich_help_panel=LISTENERS,
+    ),
+]
+_Shared = Annotated[
+    str | None,
+    Option(
+        "--shared",
+        metavar="URL",
+        help="Take part in this shared log, of which LOG becomes a copy: "
+        "postgresql://USER@HOST/DB or s3://bucket/prefix.",
+        show_default=False,
+        rich_help_panel=NODES,
+    ),
+]
+_NodeId = Annotated[
+    int | None,
+    Option(
+        "--node",
+        metavar="N",
+        help="Id of this node, with --shared: each node has its own.",
+        min=0,
+        show_default=False,
+        rich_help_panel=NODES,
+    ),
+]
+_LeaseMs = Annotated[
+    int,
+    Option(
+        "--lease-ms",
+        metavar="MS",
+        help="Time without a sign of life after which another node takes over.",
+        min=500,
+        rich_help_panel=NODES,
+    ),
+]
+_Advertise = Annotated[
+    list[str] | None,
+    Option(
+        "--advertise",
+        metavar="HOST|NAME=ADDRESS",
+        help="Where clients reach this node: a host, or the address of a listener, such as "
+        "kafka=10.0.0.2:9092; repeatable.",
+        show_default=False,
+        rich_help_panel=NODES,
     ),
 ]
 _SessionTimeoutMs = Annotated[
@@ -187,6 +233,10 @@ def serve(
     http_connections: _HttpConnections = _HTTP_CONNECTIONS,
     allow_remote: AllowRemote = False,
     strict_modes: StrictModes = False,
+    shared: _Shared = None,
+    node: _NodeId = None,
+    lease_ms: _LeaseMs = 3_000,
+    advertise: _Advertise = None,
     session_timeout_ms: _SessionTimeoutMs = 9_000,
     retry_ms: _RetryMs = 1_000,
     snapshot_every: _SnapshotEvery = _SNAPSHOT_EVERY,
@@ -212,7 +262,8 @@ def serve(
     import asyncio
 
     from api.http.options import HttpOptions
-    from api.running import ServeOptions, serve_until_stopped
+    from api.nodes.options import NodeOptions
+    from api.running import ServeOptions, serve_node_until_stopped, serve_until_stopped
     from api.socket.options import parse_socket
     from api.upkeep.upkeep import UpkeepOptions
     from controller.decisions.context.context import Settings
@@ -228,6 +279,8 @@ def serve(
         )
     if retain is not None and age_in(retain) is None:
         raise bad_parameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
+    if (shared is None) != (node is None):
+        raise bad_parameter("--shared and --node go together", param_hint="--node")
     use_log_format(log_format)
     security = security_options(
         tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
@@ -253,6 +306,14 @@ def serve(
         snapshot_keep=snapshot_keep,
         sql_history=sql_history,
         upkeep=UpkeepOptions(archive=archive, retain=retain, every_s=upkeep_every_s),
+        shared=shared,
+        node=NodeOptions(
+            node_id=node or 0,
+            lease_ms=lease_ms,
+            addresses=_addresses(
+                advertise or [], {"kafka": kafka[0], "http": http, "socket": socket}
+            ),
+        ),
         settings=Settings(
             session_timeout_ms=session_timeout_ms,
             static_configs=configs,
@@ -262,7 +323,6 @@ def serve(
         ),
     )
 
-    log_end = seen_end(log).mark.end_offset
     loading = ExitStack()
 
     def ready(running: "Ready") -> None:
@@ -273,9 +333,46 @@ def serve(
             print_line(_ready_text(running))
         sys.stdout.flush()
 
+    if shared is not None:
+        asyncio.run(serve_node_until_stopped(options, ready, _standby_text(options.node, json)))
+        return
     with loading:
+        log_end = seen_end(log).mark.end_offset
         loaded = loading.enter_context(progress("loading", 0, log_end))
         asyncio.run(serve_until_stopped(options, ready, loaded))
+
+
+def _addresses(given: list[str], listening: dict[str, str | None]) -> dict[str, str]:
+    """Return the addresses to advertise: as given, or a host with the listeners' own ports."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, is_named, address = each.partition("=")
+        if not is_named:
+            ports = {n: at.rpartition(":")[2] for n, at in listening.items() if at is not None}
+            found |= {n: f"{each}:{port}" for n, port in ports.items() if port.isdigit()}
+        elif name in listening and address:
+            found[name] = address
+        else:
+            raise bad_parameter(
+                f"{each!r} is no listener with an address; write a host, or kafka=HOST:PORT, "
+                "http=HOST:PORT, socket=HOST:PORT",
+                param_hint="--advertise",
+            )
+    return found
+
+
+def _standby_text(node: "NodeOptions", json: bool) -> "Callable[[Standby], None]":
+    def stands_by(standby: "Standby") -> None:
+        from api.documents.nodes import StandsBy
+
+        shown = StandsBy(node=node.node_id, log_end=standby.copy.tail.end_offset)
+        if json:
+            print_json_line(shown)
+        else:
+            print_line(f"node {shown.node} stands by, log end {shown.log_end}")
+        sys.stdout.flush()
+
+    return stands_by
 
 
 def _ready_text(running: "Ready") -> str:

@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from api.nodes.node import Node, NodeOptions
-from api.nodes.standby import Standby
+from api.nodes.node import Node
+from api.nodes.options import NodeOptions
 from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.context.context import Settings
@@ -39,7 +39,7 @@ class Member:
             NodeOptions(node_id=self.number, lease_ms=LEASE_MS),
             settings=Settings(),
             serve=self._serve,
-            on_change=self._changed,
+            stands_by=lambda standby: self.roles.append("standby"),
         )
         self._task = asyncio.create_task(node.run(self._stop))
 
@@ -52,13 +52,11 @@ class Member:
     @contextlib.asynccontextmanager
     async def _serve(self, service: Service) -> AsyncIterator[None]:
         self.service = service
+        self.roles.append("leader")
         try:
             yield
         finally:
             self.service = None
-
-    def _changed(self, role: str, state: Standby | Service) -> None:
-        self.roles.append(role)
 
     async def create(self, name: str) -> Answer[object]:
         """Create a namespace at this node, which leads."""

@@ -1,0 +1,207 @@
+"""The stores of shared logs, by URL; and making a shared log from a log."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from api.documents.nodes import SharedLogNode, SharedLogState
+from api.nodes.options import LeaderContent
+from metadata_log.files.fs import OsFs
+from metadata_log.files.lock import lock_directory
+from metadata_log.format.manifest import Kind, read_manifest
+from metadata_log.format.segment_file import SegmentFile
+from metadata_log.reader.committed import CommittedSegment, committed_segments
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.shared.identity import Identity
+from metadata_log.shared.shared_log import (
+    EMPTY,
+    NONCE_SIZE,
+    Entry,
+    EntryKind,
+    Group,
+    Position,
+    SharedLog,
+    claim_of,
+    other_shared_log,
+)
+from records.errors import RequestError
+from replay.snapshot.database import open_database, shown_url
+from replay.snapshot.schema import SHARED_LOG, check, upgrade
+
+_GROUP_BYTES = 4 * 1024 * 1024
+"""Of the blocks that are uploaded together."""
+
+POSTGRESQL = ("postgresql://", "postgres://")
+
+
+async def open_store(url: str, *, accept_hollow: bool = False) -> SharedLog:
+    """Connect to the store of a shared log.
+
+    Args:
+        url: `postgresql://USER@HOST/DB` or `s3://bucket/prefix`.
+        accept_hollow: Trust a PostgreSQL server whose settings promise no durable commits.
+
+    Raises:
+        RequestError: the URL has another form, an extra is missing, the store refuses this user,
+            has no shared log, or cannot hold one.
+        UnavailableError: the store cannot be reached.
+    """
+    log = await asyncio.to_thread(_store_of, url, accept_hollow)
+    try:
+        if hasattr(log, "open"):
+            await log.open()
+        await log.identity()
+    except BaseException:
+        await log.close()
+        raise
+    return log
+
+
+def _store_of(url: str, accept_hollow: bool) -> SharedLog:
+    # The libraries of both are extras.
+    if url.startswith(POSTGRESQL):
+        from metadata_log.shared.postgres import PostgresSharedLog
+
+        engine = open_database(url)
+        try:
+            check(engine, SHARED_LOG)
+        finally:
+            engine.dispose()
+        return PostgresSharedLog(url, accept_hollow=accept_hollow)
+    if url.startswith("s3://"):
+        from metadata_log.shared.bucket import BucketSharedLog
+
+        return BucketSharedLog.of_url(url)
+    raise RequestError(
+        "INVALID_REQUEST",
+        "a shared log is in PostgreSQL or in a bucket: postgresql://USER@HOST/DB or "
+        "s3://bucket/prefix",
+    )
+
+
+async def look(url: str) -> SharedLogState:
+    """Return where a shared log ends, and who leads it; errors as for `open_store`."""
+    log = await open_store(url, accept_hollow=True)
+    try:
+        identity, end, lease = await log.identity(), await log.end(), await log.lease()
+    finally:
+        await log.close()
+    nodes = []
+    if lease is not None:
+        content = msgspec.msgpack.decode(lease.content, type=LeaderContent)
+        role = "leader" if lease.duration_ms else "stopped"
+        nodes.append(SharedLogNode(node=lease.node_id, role=role, addresses=content.addresses))
+    return SharedLogState(
+        cluster_id=identity.cluster_id,
+        log_id=identity.log_id,
+        leader_epoch=end.epoch,
+        log_end=end.end_offset,
+        nodes=tuple(nodes),
+    )
+
+
+async def create_shared_log(
+    url: str, directory: Path, progress: Callable[[int], None] | None = None
+) -> tuple[Identity, Position]:
+    """Make a shared log with all records of a log, and return which it is, and its end.
+
+    The shared log exists once all is there: an upload that was cut off leaves none. Nobody may
+    write to the log meanwhile, or afterwards, except as a node.
+
+    Args:
+        url: As for `open_store`.
+        directory: A log of its own that begins at offset 0.
+        progress: Called with the end offset after each step.
+
+    Raises:
+        RequestError: LOG_EXISTS, the store holds a shared log, or what an upload left; or the
+            directory is a mirror, or does not begin at 0; or as `open_store`.
+        UnavailableError: the store cannot be reached, or another process writes the log.
+        CorruptLogError: the log is damaged.
+    """
+    manifest = read_manifest(OsFs(), directory)
+    if manifest.kind is not Kind.OWN:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{directory} mirrors a Kafka cluster; make a log of its own with `metalog fork`",
+        )
+    identity = Identity(cluster_id=manifest.cluster_id, log_id=secrets.token_hex(8))
+    log = await asyncio.to_thread(_new_store_of, url)
+    lock = lock_directory(OsFs(), directory)
+    try:
+        if await log.end() != EMPTY:
+            raise other_shared_log(shown_url(url))
+        end = await _upload(log, directory, progress or (lambda offset: None))
+        await log.create(identity)
+    finally:
+        lock.release()
+        await log.close()
+    return identity, end
+
+
+def _new_store_of(url: str) -> SharedLog:
+    if url.startswith(POSTGRESQL):
+        engine = open_database(url)
+        try:
+            upgrade(engine, SHARED_LOG)
+        finally:
+            engine.dispose()
+    return _store_of(url, accept_hollow=False)
+
+
+async def _upload(log: SharedLog, directory: Path, progress: Callable[[int], None]) -> Position:
+    at = EMPTY
+    with LogReader.open(directory) as reader:
+        if reader.start_offset > 0:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{directory} begins at offset {reader.start_offset}: a shared log needs all "
+                "records; restore the archive first",
+            )
+        for segment in committed_segments(OsFs(), reader):
+            for made in _groups_of(segment, at):
+                await log.append(made, after=at)
+                at = made.end
+                progress(at.end_offset)
+    return at
+
+
+def _groups_of(segment: CommittedSegment, at: Position) -> Iterator[Group]:
+    """Yield the groups for a segment, behind a claim where its epoch begins."""
+    epoch = segment.header.leader_epoch
+    with SegmentFile.opened(segment.fs, segment.path) as opened:
+        if epoch == 0 and segment.size == opened.first_position:
+            return  # of a log that nobody has written to yet
+        if epoch > at.epoch:
+            claim = claim_of(at, epoch, secrets.token_bytes(NONCE_SIZE))
+            yield claim
+            at = claim.end
+        header = opened.file.pread(opened.first_position, 0)
+        entries, size = [Entry(EntryKind.SEGMENT, header)], 0
+        for block in opened.scan(segment.size).blocks():
+            stored = opened.file.pread(block.end_position - block.position, block.position)
+            entries.append(Entry(EntryKind.BLOCK, stored))
+            size += len(stored)
+            at = replace(at, end_offset=block.end_offset, crc32c=block.crc32c)
+            if size >= _GROUP_BYTES:
+                made = _group(at, entries)
+                yield made
+                at, entries, size = made.end, [], 0
+        if entries:
+            yield _group(at, entries)
+
+
+def _group(at: Position, entries: Sequence[Entry]) -> Group:
+    """Return a group with these entries; `at` has the end after it."""
+    return Group(
+        number=at.number,
+        epoch=at.epoch,
+        nonce=secrets.token_bytes(NONCE_SIZE),
+        end_offset=at.end_offset,
+        crc32c=at.crc32c,
+        entries=tuple(entries),
+    )

@@ -1,0 +1,237 @@
+"""Nodes as processes, over a real PostgreSQL: killed, stopped, asked from outside."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import URL
+
+from tests import postgres as servers
+from tests.postgres import new_database, text_of
+
+LEASE_MS = 1_500
+WAIT_S = 60.0
+_METALOG = (sys.executable, "-m", "api.cli")
+
+
+def metalog(*words: str) -> Any:
+    """Run a command with --json; return what it prints."""
+    done = subprocess.run(
+        [*_METALOG, *words, "--json"], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class Process:
+    """A node's process and what it has printed."""
+
+    def __init__(self, folder: Path, url: str, number: int) -> None:
+        self.folder = folder
+        self._url = url
+        self.number = number
+        self._output = folder.with_suffix(".out")
+        self.start()
+
+    def start(self) -> None:
+        with self._output.open("w") as output:
+            self._process = subprocess.Popen(
+                [
+                    *(*_METALOG, "serve", str(self.folder), "--shared", self._url),
+                    *("--node", str(self.number), "--lease-ms", str(LEASE_MS)),
+                    *("--kafka", "127.0.0.1:0", "--advertise", f"kafka=node-{self.number}:9092"),
+                    "--json",
+                ],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        text = self._output.read_text()
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+    @property
+    def leads_at(self) -> str | None:
+        """Where it serves, if its last line says so."""
+        lines = self.lines
+        found: str | None = lines[-1].get("kafka") if lines else None
+        return found
+
+    @property
+    def stands_by(self) -> bool:
+        lines = self.lines
+        return bool(lines) and lines[-1].get("role") == "standby"
+
+    def signal(self, number: int) -> None:
+        os.kill(self._process.pid, number)
+
+    def end(self, number: int) -> None:
+        if self._process.poll() is None:
+            self.signal(number)
+        self._process.wait(WAIT_S)
+
+    def said(self) -> str:
+        return self._output.read_text()
+
+
+def until(condition: Any) -> Any:
+    """Wait until a condition holds; return its value."""
+    end = time.monotonic() + WAIT_S
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+def leader(*nodes: Process) -> Process:
+    found: Process = until(lambda: next((each for each in nodes if each.leads_at), None))
+    return found
+
+
+@pytest.fixture(scope="module")
+def durable_postgres() -> Iterator[URL]:
+    """A server whose commits are durable, as `serve --shared` requires."""
+    with pytest.MonkeyPatch.context() as patch:
+        kept = [each for each in servers._SETTINGS if not each.startswith(("fsync", "full_page"))]
+        patch.setattr(servers, "_SETTINGS", (*kept, "max_connections=60"))
+        with servers.postgres_server() as url:
+            yield url
+
+
+@pytest.fixture
+def url(durable_postgres: URL) -> Iterator[str]:
+    with new_database(durable_postgres) as found:
+        yield text_of(found)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, url: str) -> Iterator[list[Process]]:
+    """Three nodes; the first one's folder is the log that the shared one was made from."""
+    first = tmp_path / "node-1"
+    metalog("init", str(first))
+    metalog("namespaces", "create", "before", "--log", str(first))
+    made = metalog("nodes", "create", url, "--from", str(first))
+    assert made["log_end"] > 0
+    assert "not:to@be/seen" not in made["shared"]
+    found = [Process(tmp_path / f"node-{number}", url, number) for number in (1, 2, 3)]
+    try:
+        yield found
+    finally:
+        for node in found:
+            with contextlib.suppress(ProcessLookupError):
+                node.signal(signal.SIGCONT)
+            node.end(signal.SIGTERM)
+
+
+def _create(node: Process, name: str) -> None:
+    assert node.leads_at is not None
+    metalog("namespaces", "create", name, "--server", node.leads_at)
+
+
+def _equal(*nodes: Process) -> bool:
+    contents = [{path.name: path.read_bytes() for path in n.folder.glob("*.avro")} for n in nodes]
+    return all(each == contents[0] for each in contents)
+
+
+def test_a_leader_is_killed_and_another_takes_over(nodes: list[Process], url: str) -> None:
+    first = leader(*nodes)
+    _create(first, "a")
+    until(lambda: _equal(*nodes))
+    state = metalog("nodes", "list", url)
+    assert state["nodes"] == [
+        {
+            "node": first.number,
+            "role": "leader",
+            "addresses": {"kafka": f"node-{first.number}:9092"},
+        }
+    ]
+    first.end(signal.SIGKILL)
+    others = [node for node in nodes if node is not first]
+    second = leader(*others)
+    _create(second, "b")
+    first.start()
+    until(lambda: first.stands_by)
+    _create(second, "c")
+    until(lambda: _equal(*nodes))
+    assert second.leads_at is not None
+    listed = metalog("namespaces", "list", "--server", second.leads_at)
+    assert {each["name"] for each in listed["namespaces"]} == {"before", "a", "b", "c"}
+
+
+def test_a_leader_that_was_suspended_stands_by_when_it_wakes(nodes: list[Process]) -> None:
+    first = leader(*nodes)
+    _create(first, "a")
+    first.signal(signal.SIGSTOP)
+    second = leader(*(node for node in nodes if node is not first))
+    _create(second, "b")
+    first.signal(signal.SIGCONT)
+    until(lambda: first.stands_by)
+    assert "no longer leads" in first.said() or "stands by" in first.said()
+    _create(second, "c")
+    until(lambda: _equal(*nodes))
+
+
+def test_sigterm_hands_over(nodes: list[Process], url: str) -> None:
+    first = leader(*nodes)
+    until(lambda: all(node.lines for node in nodes))
+    began = time.monotonic()
+    first.end(signal.SIGTERM)
+    second = leader(*(node for node in nodes if node is not first))
+    assert time.monotonic() - began < WAIT_S
+    _create(second, "a")
+    assert metalog("nodes", "list", url)["nodes"][0]["node"] == second.number
+
+
+def test_a_nodes_folder_takes_no_other_writer(nodes: list[Process], tmp_path: Path) -> None:
+    first = leader(*nodes)
+    for node in nodes:
+        node.end(signal.SIGTERM)
+    for words in (
+        ("serve", str(first.folder), "--kafka", "127.0.0.1:0"),
+        ("namespaces", "create", "x", "--log", str(first.folder)),
+        ("serve", str(first.folder), "--shared", nodes[0]._url, "--node", "9"),
+    ):
+        done = subprocess.run(
+            [*_METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
+        )
+        assert done.returncode != 0
+        assert re.search(rf"is the folder of node {first.number}\b", done.stderr), done.stderr
+    assert metalog("info", str(first.folder))["log_end"] > 0
+
+
+def test_what_is_wrong_is_said(tmp_path: Path, url: str) -> None:
+    folder = tmp_path / "log"
+    metalog("init", str(folder))
+    for words, what in (
+        (("serve", str(folder), "--shared", url, "--node", "1"), "SHARED_LOG_NOT_FOUND"),
+        (("serve", str(folder), "--shared", "mysql://x", "--node", "1"), "PostgreSQL or in a"),
+        (("serve", str(folder), "--shared", url), "--shared and --node go together"),
+        (("nodes", "list", url), "SHARED_LOG_NOT_FOUND"),
+        (("nodes", "create", url, "--from", str(tmp_path / "none")), "LOG_NOT_FOUND"),
+        (("serve", str(folder), "--shared", url, "--node", "1", "--advertise", "x=1"), "no listen"),
+    ):
+        done = subprocess.run(
+            [*_METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
+        )
+        assert done.returncode != 0
+        assert what in done.stderr, done.stderr
+        assert "not:to@be/seen" not in done.stderr
+    metalog("nodes", "create", url, "--from", str(folder))
+    again = subprocess.run(
+        [*_METALOG, "nodes", "create", url, "--from", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert "LOG_EXISTS" in again.stderr
