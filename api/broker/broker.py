@@ -30,7 +30,7 @@ from api.broker.registration import Identity
 from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.broker.topic_creation import TopicCreation
-from api.clients.client import server_address
+from api.clients.client import server_addresses
 from api.kafka import apis
 from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
@@ -132,13 +132,13 @@ class _Broker:
     def connect(self, joined: Joined, renewal: Renewal) -> None:
         """Make the link to the controller, which announces the ports of the listeners."""
         options, ports = self._options, [listener.port for listener in self._listeners]
-        at = server_address(options.server)
-        to_service = options.client.used_with(at.protocol)
+        addresses = server_addresses(options.server)
+        to_service = options.client.used_with(addresses[0].protocol)
         for security in (to_service, self._to_brokers):
             renewal.add(partial(options.client.read_again, security))
         renewal.begin()
         self.link = ControllerLink(
-            at,
+            addresses,
             to_service,
             _identity(options, self._cluster_id, ports, self._directories),
             self._directories,

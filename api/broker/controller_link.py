@@ -8,7 +8,8 @@ register again unless the controller has dropped its registration.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from api.broker.clean_shutdown import NO_EPOCH, CleanShutdown
 from api.broker.cluster import Cluster
@@ -50,17 +51,14 @@ log = logging.getLogger(__name__)
 
 _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
-_NO_CONTROLLER = -1
-"""Controller epoch before the first update."""
+_NO_CONTROLLER = -1  # the controller epoch before the first update
 _FORWARD_WAIT_S = 5.0
 """How long a forwarded request waits for a connection, so that a controller can restart."""
-
 _APPLY_WAIT_S = 5.0
 """How long the response to a change is held until the change is applied here."""
 
 _AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
-"""Registration errors that end by themselves: an old session must end first, or another controller
-take over."""
+"""Registration errors that end by themselves, with an old session or another controller."""
 
 _UNAUTHORIZED = "CLUSTER_AUTHORIZATION_FAILED"
 """Ends as soon as an operator changes the ACLs, so a broker waits for that also when it starts."""
@@ -77,7 +75,7 @@ class ControllerLink:
 
     def __init__(
         self,
-        address: ServerAddress,
+        addresses: Sequence[ServerAddress],
         security: ConnectionSecurity,
         identity: Identity,
         directories: list[LogDirectory],
@@ -92,12 +90,13 @@ class ControllerLink:
         """Create the link without connecting; `run` connects.
 
         Args:
+            addresses: Of the nodes; another is tried when one does not answer or lead.
             answering: Handles the controller's requests on the stream.
             can_serve: Called before each heartbeat; if it returns False, the broker asks to be
                 fenced.
             unfenced: Called each time the broker is unfenced.
         """
-        self._address = address
+        self._addresses = deque(addresses)
         self._security = security
         self._identity = identity
         self._client_id = f"broker-{identity.broker_id}"
@@ -138,7 +137,10 @@ class ControllerLink:
                 if self._stopping.is_set():
                     return  # no controller to hand leaderships over to
                 self._warn_once("the service is away: %s", error)
+                self._addresses.rotate(-1)
             except RequestError as error:
+                if error.code == "NOT_CONTROLLER":
+                    self._addresses.rotate(-1)
                 if error.code == "STALE_BROKER_EPOCH":
                     log.info("%s; registering again", error)
                     self.broker_epoch = NO_EPOCH
@@ -266,7 +268,7 @@ class ControllerLink:
         return await connection.forward_plainly(frame, timeout_s=timeout_s)
 
     async def _connect(self) -> Connection:
-        at = self._address
+        at = self._addresses[0]
         return await Connection.open(at.host, at.port, self._client_id, self._security)
 
     async def _session(self) -> None:
@@ -373,7 +375,7 @@ class ControllerLink:
         Args:
             is_whole: True to start with a full update, False to get only changes.
         """
-        at = self._address
+        at = self._addresses[0]
         reader, writer, _ = await open_authenticated(
             at.host, at.port, self._client_id, self._security
         )

@@ -11,7 +11,7 @@ from api.broker.broker import running_broker
 from api.broker.controller_link import ControllerLink
 from api.broker.disk import Disk
 from api.broker.options import BrokerOptions
-from api.clients.client import MetadataClient, server_address
+from api.clients.client import MetadataClient, server_addresses
 from api.transport.descriptors import raise_descriptor_limit
 from api.transport.renewal import renewed_by_signal
 from api.transport.shutdown import first_of, stopped_by_signal
@@ -86,7 +86,7 @@ async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None
         RequestError: the URL or a file is wrong, or the broker's authentication fails; or
             INCONSISTENT_CLUSTER_ID, the service is of another cluster than the broker is told.
     """
-    server_address(options.server)
+    server_addresses(options.server)
     said = ""
     while not stop.is_set():
         try:

@@ -7,7 +7,7 @@ Requests and results have the same types as in the service's process (`api.Servi
 code works there and over a connection.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -30,9 +30,10 @@ from api.security.client import ClientSecurity
 from api.security.listeners import SecurityProtocol
 from controller.decisions.topics.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, TopicResult
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 
 R = TypeVar("R", bound=Response)
+T = TypeVar("T")
 
 _CLIENT_ID = "metalog"
 DEFAULT_PORT = 9092
@@ -86,6 +87,36 @@ def server_address(url: str) -> ServerAddress:
     return ServerAddress(host, DEFAULT_PORT if port is None else port, protocol)
 
 
+def server_addresses(url: str) -> tuple[ServerAddress, ...]:
+    """Parse the addresses of the nodes of a service, such as `kafka://HOST:PORT,HOST:PORT`.
+
+    Raises:
+        RequestError: as for `server_address`.
+    """
+    scheme, separator, rest = url.rpartition("://")
+    return tuple([server_address(f"{scheme}{separator}{each}") for each in rest.split(",")])
+
+
+async def first_that_answers(
+    addresses: Sequence[ServerAddress], connect: Callable[[ServerAddress], Awaitable[T]]
+) -> T:
+    """Return the first connection that can be made: of several nodes one leads.
+
+    Raises:
+        UnavailableError: none answers; the error is that of the last one, or names all.
+        RequestError: as `connect`.
+    """
+    errors = []
+    for at in addresses:
+        try:
+            return await connect(at)
+        except UnavailableError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    raise UnavailableError("; ".join(map(str, errors))) from errors[-1]
+
+
 class MetadataClient(CommandClient):
     """A client of one service; requests may run concurrently.
 
@@ -104,7 +135,7 @@ class MetadataClient(CommandClient):
 
         Args:
             url: `kafka://HOST:PORT`, or a URL with a security protocol, such as
-                `sasl_ssl://HOST:PORT`.
+                `sasl_ssl://HOST:PORT`; several nodes as `HOST:PORT,HOST:PORT`.
             security: The user for SASL and the files for TLS; None: as in the file
                 `$METALOG_CLIENT`.
 
@@ -113,11 +144,15 @@ class MetadataClient(CommandClient):
             RequestError: INVALID_REQUEST, the URL is malformed; or INVALID_CONFIG or
                 SASL_AUTHENTICATION_FAILED.
         """
-        at = server_address(url)
+        addresses = server_addresses(url)
         if security is None:
             security = ClientSecurity.of_environment()
-        used = security.used_with(at.protocol)
-        return cls(await Connection.open(at.host, at.port, client_id, used))
+        used = security.used_with(addresses[0].protocol)
+
+        async def connect(at: ServerAddress) -> Connection:
+            return await Connection.open(at.host, at.port, client_id, used)
+
+        return cls(await first_that_answers(addresses, connect))
 
     async def __aenter__(self) -> Self:
         return self

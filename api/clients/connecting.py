@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
-from api.clients.client import MetadataClient, ServerAddress, server_address
+from api.clients.client import (
+    MetadataClient,
+    ServerAddress,
+    first_that_answers,
+    server_addresses,
+)
 from api.security.client import ClientSecurity
 from api.socket.client import SocketClient
 from api.transport.unix_sockets import UNIX
@@ -19,7 +24,8 @@ async def connect(url: str) -> MetadataClient | SocketClient:
     Args:
         url: `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as
             `sasl_ssl://HOST:PORT`; or the service's socket: `socket://HOST:PORT`,
-            `socket+sasl_ssl://HOST:PORT` and the like, or `unix:PATH`.
+            `socket+sasl_ssl://HOST:PORT` and the like, or `unix:PATH`. The nodes of a service are
+            written `HOST:PORT,HOST:PORT`; the first that answers leads.
 
     Raises:
         UnavailableError: no answer there, or a certificate is refused.
@@ -28,11 +34,15 @@ async def connect(url: str) -> MetadataClient | SocketClient:
     """
     if url.startswith(UNIX):
         return await SocketClient.connect_at(Path(url.removeprefix(UNIX)), client_id=_CLIENT_ID)
-    at = _socket_address(url)
-    if at is None:
+    addresses = _socket_addresses(url)
+    if not addresses:
         return await MetadataClient.connect(url)
-    security = ClientSecurity.of_environment().used_with(at.protocol)
-    return await SocketClient.connect(at.host, at.port, client_id=_CLIENT_ID, security=security)
+    security = ClientSecurity.of_environment().used_with(addresses[0].protocol)
+
+    async def to_socket(at: ServerAddress) -> SocketClient:
+        return await SocketClient.connect(at.host, at.port, client_id=_CLIENT_ID, security=security)
+
+    return await first_that_answers(addresses, to_socket)
 
 
 def check_url(url: str) -> None:
@@ -41,14 +51,14 @@ def check_url(url: str) -> None:
     Raises:
         RequestError: INVALID_REQUEST, the URL is malformed.
     """
-    if not url.startswith(UNIX) and _socket_address(url) is None:
-        server_address(url)
+    if not url.startswith(UNIX) and not _socket_addresses(url):
+        server_addresses(url)
 
 
-def _socket_address(url: str) -> ServerAddress | None:
-    """Return the address of a service's socket; None if the URL is not one of a socket."""
+def _socket_addresses(url: str) -> tuple[ServerAddress, ...]:
+    """Return the addresses of a service's sockets; none if the URL is not one of a socket."""
     scheme, _, rest = url.partition("://")
     if scheme != SOCKET and not scheme.startswith(f"{SOCKET}+"):
-        return None
+        return ()
     protocol = scheme.removeprefix(SOCKET).removeprefix("+")
-    return server_address(f"{protocol}://{rest}" if protocol else rest)
+    return server_addresses(f"{protocol}://{rest}" if protocol else rest)

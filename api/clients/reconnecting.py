@@ -124,6 +124,11 @@ class ReconnectingClient(CommandClient):
                 is_safe = may_repeat or error.outcome is Outcome.NOTHING
                 if not is_safe or loop.time() + pause_s > deadline:
                     raise
+            except RequestError as error:
+                # Of several nodes, this one leads no more; its listeners are about to close.
+                leads_no_more = error.code == "NOT_CONTROLLER" and "," in self._url
+                if not leads_no_more or loop.time() + pause_s > deadline:
+                    raise
             await asyncio.sleep(pause_s * random.uniform(0.5, 1))
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 

@@ -1,10 +1,12 @@
 """Nodes as processes, over a real PostgreSQL: killed, stopped, asked from outside."""
 
+import asyncio
 import contextlib
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
+from api.clients.client import MetadataClient
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests import postgres as servers
 from tests.postgres import new_database, text_of
 
@@ -35,8 +39,9 @@ def metalog(*words: str) -> Any:
 class Process:
     """A node's process and what it has printed."""
 
-    def __init__(self, folder: Path, url: str, number: int) -> None:
+    def __init__(self, folder: Path, url: str, number: int, kafka: int = 0) -> None:
         self.folder = folder
+        self._kafka = kafka
         self._url = url
         self.number = number
         self._output = folder.with_suffix(".out")
@@ -48,7 +53,12 @@ class Process:
                 [
                     *(*_METALOG, "serve", str(self.folder), "--shared", self._url),
                     *("--node", str(self.number), "--lease-ms", str(LEASE_MS)),
-                    *("--kafka", "127.0.0.1:0", "--advertise", f"kafka=node-{self.number}:9092"),
+                    *(
+                        "--kafka",
+                        f"127.0.0.1:{self._kafka}",
+                        "--advertise",
+                        f"kafka=node-{self.number}:9092",
+                    ),
                     "--json",
                 ],
                 stdout=output,
@@ -235,3 +245,70 @@ def test_what_is_wrong_is_said(tmp_path: Path, url: str) -> None:
         check=False,
     )
     assert "LOG_EXISTS" in again.stderr
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody uses now: a node is found again where it was."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+async def _create_at(broker: str, name: str) -> None:
+    """Create a topic with Kafka's own request, which a broker forwards."""
+    new = NewTopic(name=name, partitions=1, replication_factor=1)
+    async with await MetadataClient.connect(broker) as client:
+        (created,) = await client.create_topics(CreateTopics(topics=(new,)))
+    assert created.refusal is None
+
+
+def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> None:
+    """They know all nodes by one URL: the broker keeps its registration and serves on."""
+    folder = tmp_path / "node-1"
+    metalog("init", str(folder))
+    metalog("nodes", "create", url, "--from", str(folder))
+    ports = _free_ports(2)
+    nodes = [
+        Process(tmp_path / f"node-{number}", url, number, kafka=port)
+        for number, port in enumerate(ports, 1)
+    ]
+    server = "kafka://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+    broker = subprocess.Popen(
+        [
+            *(*_METALOG, "broker", "--server", server, "--id", "1"),
+            *("--log-dir", str(tmp_path / "broker"), "--heartbeat-ms", "300", "--json"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        first = leader(*nodes)
+        assert broker.stdout is not None
+        registered = json.loads(broker.stdout.readline())
+        metalog("topics", "create", "orders", "--partitions", "2", "--server", server)
+        first.end(signal.SIGKILL)
+        (second,) = [node for node in nodes if node is not first]
+        leader(second)
+        metalog("topics", "create", "payments", "--partitions", "2", "--server", server)
+
+        def led() -> bool:
+            found = metalog("partitions", "list", "--server", server)["partitions"]
+            return [each["leader"] for each in found] == [1, 1, 1, 1]
+
+        until(led)
+        (listed,) = metalog("brokers", "list", "--server", server)["brokers"]
+        assert listed["state"] == "active"
+        described = metalog("brokers", "describe", "1", "--server", server)
+        assert described["broker"]["broker_epoch"] == registered["broker_epoch"]
+        # What the broker forwards reaches the new leader.
+        asyncio.run(_create_at(f"kafka://{registered['listen']}", "forwarded"))
+        names = {t["name"] for t in metalog("topics", "list", "--server", server)["topics"]}
+        assert names == {"orders", "payments", "forwarded"}
+    finally:
+        broker.terminate()
+        broker.communicate(timeout=WAIT_S)
+        for node in nodes:
+            node.end(signal.SIGTERM)
