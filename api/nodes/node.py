@@ -25,6 +25,7 @@ from api.service.service import Service
 from api.transport.shutdown import first_of, unless_set
 from controller.asked.asked import asked_settings
 from controller.decisions.context.context import Settings
+from metadata_log.files.fs import Fs, OsFs
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import NONCE_SIZE, Lease, Position, SharedLog, claim_of
 from metadata_log.writer.clock import MachineClocks, SystemClocks
@@ -62,6 +63,7 @@ class Node:
         serve: Serve,
         stands_by: Callable[[Standby], None] = lambda standby: None,
         clocks: MachineClocks | None = None,
+        fs: Fs | None = None,
     ) -> None:
         """Prepare to run.
 
@@ -69,6 +71,7 @@ class Node:
             serve: Runs the listeners of a service while this node leads.
             stands_by: Called whenever this node begins to stand by.
         """
+        self._fs = fs or OsFs()
         self._directory = directory
         self._log = log
         self._options = options
@@ -113,7 +116,7 @@ class Node:
 
     @contextlib.asynccontextmanager
     async def _standby(self) -> AsyncIterator[Standby]:
-        standby = await Standby.open(self._directory, self._log, self._options.node_id)
+        standby = await Standby.open(self._directory, self._log, self._options.node_id, fs=self._fs)
         try:
             yield standby
         except (OSError, UnavailableError):
@@ -176,12 +179,13 @@ class Node:
             node_id=self._options.node_id,
             asked=asked_settings(self._settings),
             machine=self._clocks,
+            fs=self._fs,
         )
 
     async def _service(self, standby: Standby, log: MetadataLog) -> Service:
         """Return a service that decides; its image has the announcement of the epoch, too."""
         start = standby.image.provenance.next_offset
-        with LogReader.open(self._directory) as reader:
+        with LogReader.open(self._directory, fs=self._fs) as reader:
             standby.replay(list(reader.batches(start)))
         settings = msgspec.structs.replace(self._settings, cluster_id=log.cluster_id)
         return await Service.of(log, standby.image, settings)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from metadata_log.files.fs import OsFs
+from metadata_log.files.fs import Fs, OsFs
 from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.reader.log_reader import LogReader
@@ -32,7 +32,8 @@ class Standby:
         copy: The folder.
     """
 
-    def __init__(self, directory: Path, log: SharedLog, copy: FolderCopy) -> None:
+    def __init__(self, fs: Fs, directory: Path, log: SharedLog, copy: FolderCopy) -> None:
+        self._fs = fs
         self._directory = directory
         self._log = log
         self.copy = copy
@@ -46,6 +47,7 @@ class Standby:
         log: SharedLog,
         node_id: int,
         progress: Callable[[int], None] | None = None,
+        fs: Fs | None = None,
     ) -> Self:
         """Take a folder over, which is made if there is none, and load its image.
 
@@ -60,15 +62,15 @@ class Standby:
             CorruptLogError: the folder is damaged where the shared log has nothing any more.
         """
         identity = await log.identity()
-        fs = OsFs()
-        _make_folder(directory, identity)
+        fs = fs or OsFs()
+        _make_folder(fs, directory, identity)
         join(fs, directory, identity, node_id)
         owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
         try:
             place = await place_of(log, owned.writer.tail, directory)
             if owned.writer.tail.position:
                 await asyncio.to_thread(owned.writer.continue_segment)
-            standby = cls(directory, log, FolderCopy(directory, owned, place))
+            standby = cls(fs, directory, log, FolderCopy(directory, owned, place))
             await asyncio.to_thread(standby._load, progress)
         except BaseException:
             owned.writer.abandon()
@@ -118,7 +120,7 @@ class Standby:
         self.replay(self.copy.apply(groups))
 
     def _load(self, progress: Callable[[int], None] | None) -> None:
-        with LogReader.open(self._directory) as reader:
+        with LogReader.open(self._directory, fs=self._fs) as reader:
             image = Timeline.of(reader).image(progress=progress)
         self._replayer = Replayer(image, next_offset=self.copy.tail.end_offset)
 
@@ -129,12 +131,12 @@ class Standby:
             await asyncio.to_thread(self.copy.sync)
 
 
-def _make_folder(directory: Path, identity: Identity) -> None:
+def _make_folder(fs: Fs, directory: Path, identity: Identity) -> None:
     """Make an empty log of a shared log's cluster, unless there is a log of it."""
-    if not directory.exists() or not any(directory.iterdir()):
-        create_log(directory, identity.cluster_id)
+    if not fs.exists(directory) or not fs.list(directory):
+        create_log(directory, identity.cluster_id, fs=fs)
         return
-    cluster_id = read_manifest(OsFs(), directory).cluster_id
+    cluster_id = read_manifest(fs, directory).cluster_id
     if cluster_id != identity.cluster_id:
         raise RequestError(
             "INVALID_REQUEST",

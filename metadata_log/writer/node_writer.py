@@ -66,6 +66,11 @@ class NodeWriter(LogWriter):
             self._file.sync()
         super().sync_mark()
 
+    def close(self) -> None:
+        """Sync what is committed, and close the files."""
+        self.drop_unwritten()
+        super().close()
+
     def _flush_if_large(self) -> None:
         """Keep everything in memory until it is committed."""
 

@@ -15,7 +15,7 @@ import msgspec
 from tests.torture.planted_bugs.bug import Bug
 
 _ROOT = Path(__file__).parents[3]
-_COPIED = ("records", "metadata_log")
+_COPIED = ("records", "metadata_log", "replay", "controller", "api")
 _SECONDS_MAX = 600
 
 

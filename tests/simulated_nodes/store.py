@@ -1,0 +1,195 @@
+"""A store of shared logs that is slow, loses answers, and commits before its standbys have it.
+
+Like PostgreSQL, it shows a group as soon as it is written, and acknowledges it when its standbys
+have it, too. While they are away nothing is acknowledged, and a fail-over to one of them takes back
+everything since.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+
+from metadata_log.shared.identity import Identity
+from metadata_log.shared.shared_log import EMPTY, Group, Lease, Position, check_follows
+from records.errors import FencedError, Outcome, UnavailableError
+
+STATEMENT_TIMEOUT_S = 2.0
+
+
+class SimulatedStore:
+    """What the nodes share.
+
+    Attributes:
+        confirmed: Number of groups that the standbys have, too: they can never vanish.
+        is_alone: True while the standbys are away.
+        fail_overs: How often a standby took over; connections from before are lost.
+    """
+
+    def __init__(self) -> None:
+        self.identity = Identity(cluster_id="simulated", log_id="1")
+        self.groups: list[Group] = []
+        self.confirmed = 0
+        self.is_alone = False
+        self.fail_overs = 0
+        self.lease: Lease | None = None
+        self._lease_before: Lease | None = None
+
+    @property
+    def end(self) -> Position:
+        return self.groups[-1].end if self.groups else EMPTY
+
+    def put(self, group: Group, after: Position) -> bool:
+        """Write a group if the log ends at a position; return whether it is there."""
+        if self.end != after:
+            at = group.number
+            return at < len(self.groups) and self.groups[at].nonce == group.nonce
+        self.groups.append(group)
+        return True
+
+    def renew(self, lease: Lease, before: Lease | None) -> bool:
+        if self.lease != before:
+            return False
+        self._lease_before, self.lease = self.lease, lease
+        return True
+
+    def come_back(self) -> None:
+        """The standbys have everything again."""
+        self.is_alone = False
+        self.confirmed = len(self.groups)
+
+    def fail_over(self) -> None:
+        """A standby takes over: what was not confirmed is gone, perhaps the newest lease, too."""
+        if self.is_alone:
+            del self.groups[self.confirmed :]
+            self.lease = self._lease_before
+        self.is_alone = False
+        self.fail_overs += 1
+
+    async def confirm(self) -> None:
+        """Wait until everything that is written now is on the standbys.
+
+        Raises:
+            UnavailableError: not in time, or a standby took over.
+        """
+        written, before = len(self.groups), self.fail_overs
+        waited = 0.0
+        while self.is_alone:
+            if waited >= STATEMENT_TIMEOUT_S or self.fail_overs != before:
+                raise _unknown()
+            await asyncio.sleep(0.05)
+            waited += 0.05
+        if self.fail_overs != before:
+            raise _unknown()
+        self.confirmed = max(self.confirmed, written)
+
+
+class SimulatedSharedLog:
+    """One node's connections to a store.
+
+    Attributes:
+        is_cut: No request arrives, and no answer.
+        is_dead: The process of the node has ended.
+        fates: What happens to the next appends: `request` and `answer` are lost, `late` arrives
+            later, `refused` was never sent.
+        delay_s: Time that each request takes on its way.
+    """
+
+    def __init__(self, store: SimulatedStore, random: Random) -> None:
+        self._store = store
+        self._random = random
+        self.is_cut = False
+        self.is_dead = False
+        self.fates: list[str] = []
+        self.delay_s = 0.0
+
+    async def create(self, identity: Identity) -> None:
+        raise AssertionError("it is made")
+
+    async def identity(self) -> Identity:
+        await self._reach()
+        return self._store.identity
+
+    async def end(self) -> Position:
+        await self._reach()
+        return self._store.end
+
+    async def confirmed_end(self) -> Position:
+        await self._reach()
+        end = self._store.end
+        await self._store.confirm()
+        await self._come_back()
+        return end
+
+    async def append(self, group: Group, *, after: Position) -> None:
+        check_follows(group, after)
+        await self._reach()
+        fate = self.fates.pop(0) if self.fates else None
+        if fate == "refused":
+            raise UnavailableError("the store cannot be reached")
+        if fate == "late":
+            delay_s = self._random.uniform(0.01, 8)
+            loop = asyncio.get_running_loop()
+            loop.call_later(delay_s, self._store.put, group, after)
+        if fate in ("late", "request"):
+            await asyncio.sleep(STATEMENT_TIMEOUT_S)
+            raise _unknown()
+        is_there = self._store.put(group, after)
+        if not is_there:
+            await self._come_back()
+            raise FencedError(f"group {group.number} is another", outcome=Outcome.NOTHING)
+        if fate == "answer":
+            raise _unknown()
+        await self._store.confirm()
+        await self._come_back()
+
+    async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
+        await self._reach()
+        count = 1 if size_bytes_max == 0 else self._random.randrange(1, 6)
+        found = self._store.groups[number : number + count]
+        await self._come_back()
+        return found
+
+    async def wait(self, number: int, timeout_s: float) -> None:
+        await self._reach()
+        until = asyncio.get_running_loop().time() + timeout_s
+        while self._store.end.number <= number:
+            if asyncio.get_running_loop().time() >= until:
+                return
+            await asyncio.sleep(0.02)
+
+    async def start(self) -> int:
+        await self._reach()
+        return 0
+
+    async def trim(self, number: int) -> None:
+        raise AssertionError("nobody trims")
+
+    async def lease(self) -> Lease | None:
+        await self._reach()
+        return self._store.lease
+
+    async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
+        await self._reach()
+        is_renewed = self._store.renew(lease, instead_of)
+        await self._come_back()
+        return is_renewed
+
+    async def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    async def _reach(self) -> None:
+        if self.is_dead or self.is_cut:
+            await asyncio.sleep(0.01)
+            raise UnavailableError("the store cannot be reached")
+        await asyncio.sleep(self.delay_s + self._random.uniform(0.000_1, 0.004))
+        if self.is_dead or self.is_cut:
+            raise UnavailableError("the store cannot be reached")
+
+    async def _come_back(self) -> None:
+        await asyncio.sleep(self._random.uniform(0.000_1, 0.004))
+        if self.is_dead or self.is_cut:
+            raise _unknown()
+
+
+def _unknown() -> UnavailableError:
+    return UnavailableError("the answer was lost", outcome=Outcome.UNKNOWN)
