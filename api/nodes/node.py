@@ -36,8 +36,8 @@ from records.errors import FencedError, UnavailableError
 
 _LOG = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 0.25
-"""How often a standby looks at the lease."""
+_LOOKS = 8
+"""How often a standby looks at the lease while it runs out."""
 
 _RETRY_S = 0.5
 """After the store or the disk has failed."""
@@ -129,7 +129,7 @@ class Node:
     async def _elected(self, standby: Standby) -> HeldLease:
         """Follow until the lease has run out and this node has got it."""
         while True:
-            await standby.follow(_LOOK_EVERY_S)
+            await standby.follow(self._options.lease_ms / 1_000 / _LOOKS)
             found = await self._log.lease()
             own = found is not None and found.process == self._process
             if not own and not self._watch.has_run_out(found):

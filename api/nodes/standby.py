@@ -90,8 +90,7 @@ class Standby:
         Raises:
             MetadataLogError, OSError: as `catch_up`.
         """
-        await self._log.wait(self.copy.position.number, timeout_s)
-        if (await self._log.end()).number > self.copy.position.number:
+        if await self._log.wait(self.copy.position.number, timeout_s):
             await self.catch_up()
         await self._sync_in_time()
 

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +33,10 @@ from records.errors import RequestError
 from replay.snapshot.database import open_database, shown_url
 from replay.snapshot.schema import SHARED_LOG, check, upgrade
 
+if TYPE_CHECKING:
+    from metadata_log.shared.bucket import BucketSharedLog
+    from metadata_log.shared.postgres import PostgresSharedLog
+
 _GROUP_BYTES = 4 * 1024 * 1024
 """Of the blocks that are uploaded together."""
 
@@ -52,8 +57,7 @@ async def open_store(url: str, *, accept_hollow: bool = False) -> SharedLog:
     """
     log = await asyncio.to_thread(_store_of, url, accept_hollow)
     try:
-        if hasattr(log, "open"):
-            await log.open()
+        await log.open()
         await log.identity()
     except BaseException:
         await log.close()
@@ -61,7 +65,7 @@ async def open_store(url: str, *, accept_hollow: bool = False) -> SharedLog:
     return log
 
 
-def _store_of(url: str, accept_hollow: bool) -> SharedLog:
+def _store_of(url: str, accept_hollow: bool) -> "PostgresSharedLog | BucketSharedLog":
     # The libraries of both are extras.
     if url.startswith(POSTGRESQL):
         from metadata_log.shared.postgres import PostgresSharedLog
@@ -133,6 +137,7 @@ async def create_shared_log(
     log = await asyncio.to_thread(_new_store_of, url)
     lock = lock_directory(OsFs(), directory)
     try:
+        await log.open()
         if await log.end() != EMPTY:
             raise other_shared_log(shown_url(url))
         end = await _upload(log, directory, progress or (lambda offset: None))
@@ -143,7 +148,7 @@ async def create_shared_log(
     return identity, end
 
 
-def _new_store_of(url: str) -> SharedLog:
+def _new_store_of(url: str) -> "PostgresSharedLog | BucketSharedLog":
     if url.startswith(POSTGRESQL):
         engine = open_database(url)
         try:

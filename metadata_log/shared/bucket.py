@@ -22,6 +22,7 @@ Source: conditional PUT of S3 (If-None-Match, If-Match); requests cost money, so
 
 import asyncio
 import contextlib
+import secrets
 import struct
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -48,12 +49,13 @@ from records.errors import (
     CorruptLogError,
     FencedError,
     Outcome,
+    RequestError,
     UnavailableError,
     UnknownHistoryError,
 )
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ObjectMeta, PutMode
     from obstore.store import S3Store
 
 POLL_S = 0.5
@@ -86,6 +88,32 @@ class BucketSharedLog:
         # An end that was right once: there is nothing to look up before it.
         self._known = EMPTY
         self._start = 0
+
+    async def open(self) -> None:
+        """Try with an object of its own whether the store keeps to the conditions of a PUT.
+
+        Raises:
+            RequestError: INVALID_REQUEST, it writes an object that exists, or another version of it
+                than was named.
+            UnavailableError: the store does not answer.
+        """
+        name = f"probe-{secrets.token_hex(8)}"
+        with self._named_errors(name):
+            made = await obstore.put_async(self._store, name, b"1", mode="create")
+            try:
+                again: PutMode = "create"
+                stale: PutMode = {"e_tag": f'"{"0" * 32}"'}
+                for what, mode in (("If-None-Match", again), ("If-Match", stale)):
+                    with contextlib.suppress(AlreadyExistsError, PreconditionError):
+                        await obstore.put_async(self._store, name, b"2", mode=mode)
+                        raise RequestError(
+                            "INVALID_REQUEST",
+                            f"{_where(self._store)} cannot hold a shared log: the store ignores "
+                            f"{what} of a PUT, so two nodes would overwrite each other",
+                        )
+            finally:
+                await obstore.delete_async(self._store, name)
+        assert made["e_tag"], "a store with conditions has versions"
 
     async def create(self, identity: Identity) -> None:
         """Make this prefix one of a shared log, as `SharedLog.create`."""
@@ -150,12 +178,16 @@ class BucketSharedLog:
                 size += len(content)
         return await self._checked(number, found)
 
-    async def wait(self, number: int, timeout_s: float) -> None:
+    async def wait(self, number: int, timeout_s: float) -> bool:
         """Look now and then, as `SharedLog.wait`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
-        while (await self.end()).number <= number and (left_s := until - loop.time()) > 0:
-            await asyncio.sleep(min(left_s, POLL_S))
+        while (await self.end()).number <= number:
+            left_s = until - loop.time()
+            await asyncio.sleep(max(min(left_s, POLL_S), 0))
+            if left_s <= POLL_S:
+                return False  # a last look would be a request more
+        return True
 
     async def start(self) -> int:
         """Return the number of the first group, as `SharedLog.start`."""

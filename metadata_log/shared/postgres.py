@@ -305,14 +305,15 @@ class PostgresSharedLog:
             )
         return groups
 
-    async def wait(self, number: int, timeout_s: float) -> None:
+    async def wait(self, number: int, timeout_s: float) -> bool:
         """Wait until there may be a group of that number, as `SharedLog.wait`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
-        while (left_s := until - loop.time()) > 0:
-            if (await self.end()).number > number:
-                return
+        while (await self.end()).number <= number:
+            if (left_s := until - loop.time()) <= 0:
+                return False
             await self._listening.notified(min(left_s, _POLL_S))
+        return True
 
     async def start(self) -> int:
         """Return the number of the first group, as `SharedLog.start`."""

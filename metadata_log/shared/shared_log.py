@@ -212,8 +212,11 @@ class SharedLog(Protocol):
         """
         ...
 
-    async def wait(self, number: int, timeout_s: float) -> None:
-        """Wait until a group of this number may exist, at most for the given time."""
+    async def wait(self, number: int, timeout_s: float) -> bool:
+        """Wait for a group of this number, at most for a time; return whether the store shows it.
+
+        The store is asked at least once.
+        """
         ...
 
     async def start(self) -> int:

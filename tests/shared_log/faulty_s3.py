@@ -28,6 +28,7 @@ class FaultyS3:
             `no answer` and `error after` (it arrives), `dropped`, `conflict` and `error before` (it
             does not), or `late` (it arrives with `deliver`).
         flip: An object whose bytes come back damaged.
+        ignores: Headers that the store does not know, in lower case.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -41,6 +42,7 @@ class FaultyS3:
         self.requests: list[tuple[str, str]] = []
         self.next_put: str | None = None
         self.flip: str | None = None
+        self.ignores: frozenset[str] = frozenset()
         self._is_stopped = False
 
     def stop(self) -> None:
@@ -62,7 +64,8 @@ class FaultyS3:
             str(self._upstream.hostname), self._upstream.port, timeout=30
         )
         with contextlib.closing(server):
-            server.request(request.method, request.path, request.body, request.headers)
+            headers = {k: v for k, v in request.headers.items() if k.lower() not in self.ignores}
+            server.request(request.method, request.path, request.body, headers)
             answer = server.getresponse()
             return answer.status, answer.getheaders(), answer.read()
 

@@ -106,7 +106,7 @@ class MemorySharedLog:
             found.append(group)
         return found
 
-    async def wait(self, number: int, timeout_s: float) -> None:
+    async def wait(self, number: int, timeout_s: float) -> bool:
         self._reach()
         try:
             async with asyncio.timeout(timeout_s):
@@ -114,7 +114,8 @@ class MemorySharedLog:
                     self._store.grown.clear()
                     await self._store.grown.wait()
         except TimeoutError:
-            return
+            return False
+        return True
 
     async def start(self) -> int:
         self._reach()

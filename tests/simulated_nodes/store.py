@@ -149,13 +149,14 @@ class SimulatedSharedLog:
         await self._come_back()
         return found
 
-    async def wait(self, number: int, timeout_s: float) -> None:
+    async def wait(self, number: int, timeout_s: float) -> bool:
         await self._reach()
         until = asyncio.get_running_loop().time() + timeout_s
         while self._store.end.number <= number:
             if asyncio.get_running_loop().time() >= until:
-                return
+                return False
             await asyncio.sleep(0.02)
+        return True
 
     async def start(self) -> int:
         await self._reach()

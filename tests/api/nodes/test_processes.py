@@ -312,3 +312,25 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
         broker.communicate(timeout=WAIT_S)
         for node in nodes:
             node.end(signal.SIGTERM)
+
+
+def test_nodes_share_a_log_in_a_bucket(tmp_path: Path, s3_place: str) -> None:
+    folder = tmp_path / "node-1"
+    metalog("init", str(folder))
+    metalog("nodes", "create", s3_place, "--from", str(folder))
+    nodes = [Process(tmp_path / f"node-{number}", s3_place, number) for number in (1, 2)]
+    try:
+        first = leader(*nodes)
+        _create(first, "a")
+        until(lambda: _equal(*nodes))
+        first.end(signal.SIGKILL)
+        (second,) = [node for node in nodes if node is not first]
+        leader(second)
+        _create(second, "b")
+        first.start()
+        until(lambda: first.stands_by)
+        until(lambda: _equal(*nodes))
+        assert metalog("nodes", "list", s3_place)["nodes"][0]["node"] == second.number
+    finally:
+        for node in nodes:
+            node.end(signal.SIGTERM)
