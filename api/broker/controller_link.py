@@ -114,7 +114,7 @@ class ControllerLink:
         self._stopped = asyncio.Event()
         self._anew = asyncio.Event()
         # Why the service is away or refuses, as it was logged; empty while it is there.
-        self._away = ""
+        self._away: set[str] = set()
         self._has_registered = False
         self.broker_epoch = NO_EPOCH
         self.is_fenced = True
@@ -153,9 +153,9 @@ class ControllerLink:
             await asyncio.sleep(_RECONNECT_S)
 
     def _warn_once(self, message: str, error: Exception) -> None:
-        """Log why the controller is lost, unless the last attempt failed for the same reason."""
-        if str(error) != self._away:
-            self._away = str(error)
+        """Log why the controller is lost, unless an attempt since failed for the same reason."""
+        if str(error) not in self._away:
+            self._away.add(str(error))
             log.warning(message, error)
 
     def stop(self) -> None:
@@ -334,7 +334,7 @@ class ControllerLink:
             response = await connection.request(request, BrokerHeartbeatResponse)
             check(response.error_code, "this broker's heartbeat is refused")
             if self._away:
-                self._away = ""
+                self._away.clear()
                 log.warning("the service is back")
             if response.should_shut_down:
                 self._stopped.set()

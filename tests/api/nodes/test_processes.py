@@ -281,7 +281,7 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
             *("--log-dir", str(tmp_path / "broker"), "--heartbeat-ms", "300", "--json"),
         ],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
     )
     try:
@@ -309,7 +309,12 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
         assert names == {"orders", "payments", "forwarded"}
     finally:
         broker.terminate()
-        broker.communicate(timeout=WAIT_S)
+        _, said = broker.communicate(timeout=WAIT_S)
+        # Each reason once while the service is away, however often it tries.
+        assert "the service is back" in said
+        for while_away in said.split("the service is back"):
+            lines = [line for line in while_away.splitlines() if "is away" in line]
+            assert len(lines) == len(set(lines))
         for node in nodes:
             node.end(signal.SIGTERM)
 
