@@ -212,8 +212,10 @@ class Schedule:
             if not node.runs:
                 node.start()
         self.loop.advance(_HEAL_S)
-        self._ask()
-        self.loop.advance(_HEAL_S)
+        # The leader may have been fenced by a claim that came late; the first change finds out.
+        for _ in range(2):
+            self._ask()
+            self.loop.advance(_HEAL_S)
 
     def _problems(self) -> list[str]:
         problems = [
