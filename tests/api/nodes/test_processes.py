@@ -310,13 +310,13 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
     finally:
         broker.terminate()
         _, said = broker.communicate(timeout=WAIT_S)
-        # Each reason once while the service is away, however often it tries.
-        assert "the service is back" in said
-        for while_away in said.split("the service is back"):
-            lines = [line for line in while_away.splitlines() if "is away" in line]
-            assert len(lines) == len(set(lines))
         for node in nodes:
             node.end(signal.SIGTERM)
+    # Each reason once while the service is away, however often it tries.
+    assert "the service is back" in said
+    for while_away in said.split("the service is back"):
+        lines = [line for line in while_away.splitlines() if "is away" in line]
+        assert len(lines) == len(set(lines))
 
 
 def test_nodes_share_a_log_in_a_bucket(tmp_path: Path, s3_place: str) -> None:
