@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from api.requests.recorded_commands import RECORDED
+from api.requests.commands import RECORDED
 from benchmarks.generated_log import generated_log
 from benchmarks.harness import Result
 from controller.asked.asked import BoundDecision

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from api.questions.past import Past
-from api.questions.question import Computed, Question
+from api.questions.question import Computed
 from controller.descriptions.progress import MissingReplica, OngoingReassignment
 from controller.descriptions.queries import ListReassignments, reassignments_listed
 from records.envelope import Envelope
@@ -44,11 +44,3 @@ def _missing(replica: MissingReplica, brokers: dict[int, Envelope]) -> MissingRe
     if row is None:
         return replica
     return replace(replica, since_offset=row.offset, since_ms=row.timestamp)
-
-
-REASSIGNMENTS = Question(
-    name="reassignments list",
-    request=ListReassignments,
-    describe=reassignments_listed,
-    tell=reassignments_running,
-)

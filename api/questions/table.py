@@ -7,7 +7,7 @@ the table of the commands that change a cluster.
 
 import functools
 import importlib
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 import msgspec
 
@@ -26,102 +26,103 @@ class Row(msgspec.Struct, frozen=True):
 
     Attributes:
         question: The `Question`, in a module of `api.questions`; a question about commands is above
-            them, in `api.requests`.
-        guard: What checks the permissions, in `controller.rights`.
+            them, in `api.requests`. For a step: the function that answers it.
+        guard: What checks the permissions, as in `guard_at`.
         document: The `Document` of the answer, in `api.documents`; None if it is a page.
         is_step: True for a question about a cluster at one point, which can also be run as a
             command: alone, or as a step of a transaction.
+        tell: For a step: as `Question.tell`, in `api.questions`.
+        struct: As `Command.struct`.
         example: Values of parameters for the OpenAPI document, beside those that all questions
             share.
     """
 
-    name: str
     question: str
     guard: str
     document: str | None = AS_IT_IS
     is_step: bool = False
+    tell: str | None = None
+    struct: str | None = None
     example: dict[str, Any] = {}
 
 
-def _step(name: str, question: str, guard: str, **example: Any) -> Row:
+def _step(describe: str, guard: str, document: str, **more: Any) -> Row:
     """Return the row of a question about a cluster at one point."""
-    places = (f"descriptions:{question}", f"rights:{guard}", f"answers:{question}")
-    return Row(name, *places, is_step=True, example=example)
+    return Row(f"controller.descriptions.{describe}", guard, document, is_step=True, **more)
 
 
 QUESTIONS: dict[str, Row] = {
-    row.name: row
-    for row in (
-        _step("topics list", "TOPICS", "LIST_TOPICS"),
-        _step("topics describe", "TOPIC", "DESCRIBE_TOPICS"),
-        _step("partitions describe", "PARTITIONS", "DESCRIBE_PARTITIONS"),
-        _step("partitions removals", "REMOVALS", "DESCRIBE_PARTITIONS"),
-        Row(
-            "reassignments list",
-            "reassignments:REASSIGNMENTS",
-            "rights:DESCRIBE_CLUSTER",
-            "answers:REASSIGNMENTS",
-            is_step=True,
-        ),
-        _step("brokers list", "BROKERS", "DESCRIBE_CLUSTER"),
-        _step("brokers describe", "BROKER", "DESCRIBE_CLUSTER"),
-        _step("configs describe", "CONFIGS", "DESCRIBE_CONFIGS"),
-        _step("configs explain", "EXPLANATION", "DESCRIBE_CONFIGS"),
-        _step("acls list", "ACLS", "DESCRIBE_CLUSTER"),
-        _step("acls explain", "ACCESS", "DESCRIBE_CLUSTER"),
-        _step("features describe", "FEATURES", "DESCRIBE_CLUSTER"),
-        _step("namespaces list", "NAMESPACES", "LIST_NAMESPACES"),
-        _step("users describe", "USERS", "DESCRIBE_CLUSTER"),
-        Row(
-            "subscriptions list",
-            "descriptions:SUBSCRIPTIONS",
-            "subscription_rights:LIST_SUBSCRIPTIONS",
-            "answers:SUBSCRIPTIONS",
-            is_step=True,
-        ),
-        _step("tokens describe", "TOKENS", "DESCRIBE_TOKENS"),
-        _step("quotas describe", "QUOTAS", "DESCRIBE_QUOTAS"),
-        _step("quotas explain", "QUOTAS_OF_CLIENT", "DESCRIBE_QUOTAS", user="ann"),
-        Row("info", "log_info:INFO", "rights:DESCRIBE_CLUSTER"),
-        Row("image", "objects:IMAGE", "object_rights:SHOW_IMAGE", "answers:IMAGE"),
-        Row("image overview", "overview:OVERVIEW", "rights:DESCRIBE_CLUSTER"),
-        Row(
-            "image kraft",
-            "objects:KRAFT_IMAGE",
-            "object_rights:DESCRIBE_ALL",
-            "answers:KRAFT_IMAGE",
-        ),
-        Row("digest", "objects:DIGEST", "rights:DESCRIBE_CLUSTER"),
-        Row("history", "changes:HISTORY", "object_rights:DESCRIBE_HISTORY"),
-        Row("diff", "differences:DIFF", "object_rights:SHOW_DIFF", "answers:DIFF"),
-        Row("blame", "changes:BLAME", "object_rights:DESCRIBE_OBJECT"),
-        Row("dump", "rows:DUMP", "object_rights:SHOW_ROWS"),
-        Row("tail", "rows:TAIL", "object_rights:DESCRIBE_ALL"),
-        Row("partitions states", "states:STATES", "rights:DESCRIBE_PARTITIONS", "answers:STATES"),
-        Row("du", "usage:USAGE", "rights:DESCRIBE_CLUSTER", "answers:USAGE"),
-        Row("outages", "outages:OUTAGES", "rights:DESCRIBE_CLUSTER", "answers:OUTAGES"),
-        Row("why", "why:WHY", "object_rights:DESCRIBE_ALL"),
-        Row("timeline", "timeline:TIMELINE", "rights:DESCRIBE_CLUSTER", "answers:TIMELINE"),
-        Row("notes list", "notes:NOTES", "rights:DESCRIBE_CLUSTER", "answers:NOTES"),
-        Row("topics lives", "lives:LIVES", "rights:DESCRIBE_CLUSTER", "answers:LIVES"),
-        Row("report", "report:REPORT", "object_rights:SHOW_REPORT", None),
-        Row("bisect", "bisect:BISECT", "rights:DESCRIBE_CLUSTER", "answers:PIECES"),
-        Row(
-            "what-if",
-            "api.requests.what_if:WHAT_IF",
-            "object_rights:DESCRIBE_ALL",
-            "answers:PIECES",
-            example={"without": ["topic:orders"]},
-        ),
-        Row("check", "check:CHECK", "rights:DESCRIBE_CLUSTER", "answers:PIECES"),
-        Row(
-            "upgrade-check",
-            "upgrade:UPGRADE_CHECK",
-            "rights:DESCRIBE_CLUSTER",
-            "answers:UPGRADE_CHECK",
-            example={"to": "4.0"},
-        ),
-    )
+    "topics list": _step("queries:topics_listed", "LIST_TOPICS", "answers:TOPICS"),
+    "topics describe": _step("queries:topics_described", "DESCRIBE_TOPICS", "answers:TOPIC"),
+    "partitions describe": _step(
+        "queries:partitions_described", "DESCRIBE_PARTITIONS", "answers:PARTITIONS"
+    ),
+    "partitions removals": _step(
+        "queries:removals_listed", "DESCRIBE_PARTITIONS", "answers:REMOVALS"
+    ),
+    "reassignments list": _step(
+        "queries:reassignments_listed",
+        "DESCRIBE_CLUSTER",
+        "answers:REASSIGNMENTS",
+        tell="reassignments:reassignments_running",
+    ),
+    "brokers list": _step("queries:brokers_listed", "DESCRIBE_CLUSTER", "answers:BROKERS"),
+    "brokers describe": _step(
+        "queries:broker_described", "DESCRIBE_CLUSTER", "answers:BROKER", struct="DescribeBroker"
+    ),
+    "configs describe": _step("queries:configs_described", "DESCRIBE_CONFIGS", "answers:CONFIGS"),
+    "configs explain": _step(
+        "queries:configs_explained", "DESCRIBE_CONFIGS", "answers:EXPLANATION"
+    ),
+    "acls list": _step("acls:acls_listed", "DESCRIBE_CLUSTER", "answers:ACLS"),
+    "acls explain": _step("acls:access_explained", "DESCRIBE_CLUSTER", "answers:ACCESS"),
+    "features describe": _step(
+        "queries:features_described", "DESCRIBE_CLUSTER", "answers:FEATURES"
+    ),
+    "namespaces list": _step("queries:namespaces_listed", "LIST_NAMESPACES", "answers:NAMESPACES"),
+    "users describe": _step("users:users_described", "DESCRIBE_CLUSTER", "answers:USERS"),
+    "subscriptions list": _step(
+        "queries:subscriptions_listed",
+        "subscription_rights:LIST_SUBSCRIPTIONS",
+        "answers:SUBSCRIPTIONS",
+    ),
+    "tokens describe": _step("tokens:tokens_described", "DESCRIBE_TOKENS", "answers:TOKENS"),
+    "quotas describe": _step("quotas:quotas_described", "DESCRIBE_QUOTAS", "answers:QUOTAS"),
+    "quotas explain": _step(
+        "quotas:quotas_explained",
+        "DESCRIBE_QUOTAS",
+        "answers:QUOTAS_OF_CLIENT",
+        example={"user": "ann"},
+    ),
+    "info": Row("log_info:INFO", "DESCRIBE_CLUSTER"),
+    "image": Row("objects:IMAGE", "object_rights:SHOW_IMAGE", "answers:IMAGE"),
+    "image overview": Row("overview:OVERVIEW", "DESCRIBE_CLUSTER"),
+    "image kraft": Row("objects:KRAFT_IMAGE", "object_rights:DESCRIBE_ALL", "answers:KRAFT_IMAGE"),
+    "digest": Row("objects:DIGEST", "DESCRIBE_CLUSTER"),
+    "history": Row("changes:HISTORY", "object_rights:DESCRIBE_HISTORY"),
+    "diff": Row("differences:DIFF", "object_rights:SHOW_DIFF", "answers:DIFF"),
+    "blame": Row("changes:BLAME", "object_rights:DESCRIBE_OBJECT"),
+    "dump": Row("rows:DUMP", "object_rights:SHOW_ROWS"),
+    "tail": Row("rows:TAIL", "object_rights:DESCRIBE_ALL"),
+    "partitions states": Row("states:STATES", "DESCRIBE_PARTITIONS", "answers:STATES"),
+    "du": Row("usage:USAGE", "DESCRIBE_CLUSTER", "answers:USAGE"),
+    "outages": Row("outages:OUTAGES", "DESCRIBE_CLUSTER", "answers:OUTAGES"),
+    "why": Row("why:WHY", "object_rights:DESCRIBE_ALL"),
+    "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "answers:TIMELINE"),
+    "notes list": Row("notes:NOTES", "DESCRIBE_CLUSTER", "answers:NOTES"),
+    "topics lives": Row("lives:LIVES", "DESCRIBE_CLUSTER", "answers:LIVES"),
+    "report": Row("report:REPORT", "object_rights:SHOW_REPORT", None),
+    "bisect": Row("bisect:BISECT", "DESCRIBE_CLUSTER", "answers:PIECES"),
+    "what-if": Row(
+        "api.requests.what_if:WHAT_IF",
+        "object_rights:DESCRIBE_ALL",
+        "answers:PIECES",
+        example={"without": ["topic:orders"]},
+    ),
+    "check": Row("check:CHECK", "DESCRIBE_CLUSTER", "answers:PIECES"),
+    "upgrade-check": Row(
+        "upgrade:UPGRADE_CHECK", "DESCRIBE_CLUSTER", "answers:UPGRADE_CHECK", example={"to": "4.0"}
+    ),
 }
 """All questions by name."""
 
@@ -136,18 +137,38 @@ def find_question(name: str) -> Question:
     Raises:
         RequestError: INVALID_REQUEST, there is no question of this name.
     """
-    if name not in QUESTIONS:
+    row = QUESTIONS.get(name)
+    if row is None:
         raise RequestError("INVALID_REQUEST", f"there is no question {name!r}")
-    return cast(Question, at_place(QUESTIONS[name].question, "api.questions"))
+    if not row.is_step:
+        return cast(Question, at_place(row.question, "api.questions"))
+    return Question(
+        name=name,
+        request=request_type(row.question),
+        describe=at_place(row.question),
+        tell=None if row.tell is None else at_place(row.tell, "api.questions"),
+    )
 
 
 def guard_of(question: Question) -> "Guard":
     """Return the guard that checks the permissions for a question."""
-    return cast("Guard", at_place(QUESTIONS[question.name].guard, "controller.rights"))
+    return guard_at(QUESTIONS[question.name].guard)
+
+
+def guard_at(right: str) -> "Guard":
+    """Return the guard of a row, a place in `controller.rights`; in `rights` if it is a name."""
+    place = right if ":" in right else f"rights:{right}"
+    return cast("Guard", at_place(place, "controller.rights"))
 
 
 @functools.cache
-def at_place(place: str, package: str) -> Any:
+def request_type(place: str) -> Any:
+    """Return the type of the request, the second argument of a decision or a description."""
+    return list(get_type_hints(at_place(place)).values())[1]
+
+
+@functools.cache
+def at_place(place: str, package: str = "") -> Any:
     """Return what a place names, in a module of a package or in one named in full."""
     module, _, name = place.partition(":")
     return getattr(

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from api.questions.table import at_place, guard_at, request_type
 from controller.asked.asked import BoundDecision, response_type
 from controller.authorization.caller import Caller
 from controller.decisions.context.context import Context
@@ -25,39 +26,65 @@ ISR_CHANGES_MAX = 1_000
 request about more is decided in parts."""
 
 
-def item_count(request: Any) -> int:
-    """Return the number of items in a request's own lists and maps."""
-    if not isinstance(request, msgspec.Struct):
-        return 0
-    values = [getattr(request, name) for name in request.__struct_fields__]
-    return sum(len(value) for value in values if isinstance(value, tuple | list | Mapping))
+Decide = Callable[[Context, Any], ControllerResult[Any]]
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A decision, the type of its request, and the rights it requires.
+    """A decision that can be run by name; what belongs to it is imported when it is used.
 
     Attributes:
-        answer: The type of the response; None: as in the return annotation of `decide`.
+        place: The function that decides it, as `MODULE:FUNCTION`.
+        right: The place of its guard, as in `guard_at`.
+        example: A request as JSON, for the OpenAPI document; None if there is no such operation.
+        struct: The request's struct, beside the function, if the command takes the value of the
+            struct's single field.
         tells_versions: True if the answer includes the versions of the changed objects.
         items_max: Maximum of items in a request; None: no limit but that of a batch.
-        count: Counts the items of a request.
-        example: A request as JSON, for the OpenAPI document; None if there is no such operation.
+        name: Set by the table.
     """
 
-    name: str
-    request: Any
-    decide: Callable[..., ControllerResult[Any]]
-    guard: Guard
-    answer: Any = None
+    place: str
+    right: str
+    example: dict[str, Any] | None = None
+    struct: str | None = None
     tells_versions: bool = True
     items_max: int | None = ITEMS_MAX
-    count: Callable[[Any], int] = item_count
-    example: dict[str, Any] | None = None
+    name: str = ""
+
+    @property
+    def decide(self) -> Decide:
+        """The function that makes the decision."""
+        found: Decide = at_place(self.place)
+        return found
+
+    @property
+    def request(self) -> Any:
+        """The type of the request."""
+        return request_type(self.place)
+
+    @property
+    def request_struct(self) -> Any:
+        """The struct of the request: its type, or what has its value in the only field."""
+        if self.struct is None:
+            return self.request
+        return at_place(f"{self.place.partition(':')[0]}:{self.struct}")
+
+    @property
+    def guard(self) -> Guard:
+        """The rights that the command requires."""
+        return guard_at(self.right)
 
     @property
     def response(self) -> Any:
         """The type of the decision's response."""
-        return response_type(self.decide) if self.answer is None else self.answer
+        return response_type(self.decide)
+
+    def count(self, request: Any) -> int:
+        """Return the number of items in a request's own lists and maps."""
+        if not isinstance(request, msgspec.Struct):
+            return 0
+        values = [getattr(request, name) for name in request.__struct_fields__]
+        return sum(len(value) for value in values if isinstance(value, tuple | list | Mapping))
 
     def check_type(self, request: Any) -> None:
         """Check the type of a request, but not of its fields.

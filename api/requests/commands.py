@@ -4,14 +4,16 @@ One table serves both: a service or a client runs `run("topics create", request)
 decision's response. Over a connection both are encoded by `controller.wire`.
 """
 
+import functools
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from api.questions.descriptions import described
+from msgspec.structs import replace
+
+from api.questions.question import Question
 from api.questions.table import STEPS, find_question, guard_of
-from api.requests.broker_commands import BROKER_COMMANDS
-from api.requests.command import Command
+from api.requests.command import ISR_CHANGES_MAX, ITEMS_MAX, Command, Decide
 from api.requests.transactions import (
     NAME,
     STEPS_MAX,
@@ -21,78 +23,15 @@ from api.requests.transactions import (
     item_count,
     transact,
 )
-from controller.decisions.brokers.fencing import SetFencing, set_fencing
-from controller.decisions.brokers.registrations import (
-    RegisterBroker,
-    UnregisterBroker,
-    register_broker,
-    unregister_broker,
-)
-from controller.decisions.configs.changes import (
-    AlterConfigs,
-    ReplaceConfigs,
-    alter_configs,
-    replace_configs,
-)
 from controller.decisions.context.context import Context
-from controller.decisions.features.levels_in_use import UpdateFeatures, update_features
-from controller.decisions.lookup import TopicRef
-from controller.decisions.namespaces.namespaces import (
-    CreateNamespace,
-    DeleteNamespace,
-    MoveTopics,
-    create_namespace,
-    delete_namespace,
-    move_topics,
-)
-from controller.decisions.notes import AddNote, add_note
-from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
-from controller.decisions.partitions.reassignments import AlterReassignments, alter_reassignments
-from controller.decisions.quotas.client_quotas import AlterQuotas, alter_quotas
 from controller.decisions.request import Request
-from controller.decisions.security.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
-from controller.decisions.security.tokens import (
-    CreateToken,
-    ExpireToken,
-    RenewToken,
-    create_token,
-    expire_token,
-    renew_token,
-)
-from controller.decisions.security.users import AlterUsers, alter_users
-from controller.decisions.topics.alterations import AlterTopics, alter_topics
-from controller.decisions.topics.growth import CreatePartitions, create_partitions
-from controller.decisions.topics.partition_plan import PlanPartitions, plan_partitions
-from controller.decisions.topics.partition_removal import (
-    CancelDeletePartitions,
-    DeletePartitions,
-    cancel_delete_partitions,
-    delete_partitions,
-)
-from controller.decisions.topics.subscriptions import (
-    DeleteSubscription,
-    RegisterSubscription,
-    delete_subscription,
-    register_subscription,
-)
-from controller.decisions.topics.topics import (
-    CreateTopics,
-    DeleteTopics,
-    create_topics,
-    delete_topics,
-)
-from controller.descriptions.queries import DescribeBroker
-from controller.raw_appends.raw_append import AppendRows, append_rows
+from controller.descriptions.view import View
+from controller.forks.commands import Commands
 from controller.results.result import ControllerResult
-from controller.rights import namespace_rights, rights, subscription_rights
+from controller.rights.guard import Guard
 from controller.wire import from_wire
 from records.command_names import logged_name
 from records.errors import RequestError
-
-
-def _transact(context: Context, request: Transact) -> ControllerResult[Transacted]:
-    return transact(context, request, find_command)
-
 
 _PARTITIONS_MAX = 7_500
 """Kafka's tools send all partitions of a plan in one request; each costs some 5 us."""
@@ -113,250 +52,247 @@ _RETENTION = {
     "changes": [{"name": "retention.ms", "value": "86400000"}],
 }
 
-COMMANDS = {
-    command.name: command
-    for command in (
-        Command(
-            "topics create", CreateTopics, create_topics, rights.CREATE_TOPICS, example=_ASSIGNED
-        ),
-        Command(
-            "topics alter",
-            AlterTopics,
-            alter_topics,
-            rights.ALTER_TOPICS,
-            example={"topics": [{"topic": "orders", "partitions": 6}]},
-        ),
-        Command(
-            "topics delete",
-            DeleteTopics,
-            delete_topics,
-            rights.DELETE_TOPICS,
-            example={"topics": ["orders"]},
-        ),
-        Command(
-            "partitions create",
-            CreatePartitions,
-            create_partitions,
-            rights.CREATE_PARTITIONS,
-            example={"topics": [{"topic": "orders", "partitions": 6}]},
-        ),
-        Command(
-            "partitions plan",
-            PlanPartitions,
-            plan_partitions,
-            rights.PLAN_PARTITIONS,
-            example={"topics": ["orders"], "partitions": 2},
-        ),
-        Command(
-            "partitions delete",
-            DeletePartitions,
-            delete_partitions,
-            rights.DELETE_PARTITIONS,
-            example={"topics": [{"topic": "orders", "partitions": 2}]},
-        ),
-        Command(
-            "partitions cancel-delete",
-            TopicRef,
-            cancel_delete_partitions,
-            rights.CANCEL_DELETE_PARTITIONS,
-            example={"topic": "orders"},
-        ),
-        Command(
-            "leaders elect",
-            ElectLeaders,
-            elect_leaders,
-            rights.ALTER_CLUSTER,
-            items_max=_PARTITIONS_MAX,
-            example={"partitions": [["orders", 0]]},
-        ),
-        Command(
-            "reassignments alter",
-            AlterReassignments,
-            alter_reassignments,
-            rights.ALTER_CLUSTER,
-            items_max=_PARTITIONS_MAX,
-            example={"partitions": [{"topic": "orders", "partition_id": 0, "broker_ids": [1, 2]}]},
-        ),
-        Command(
-            "brokers register",
-            RegisterBroker,
-            register_broker,
-            rights.BROKER_ACTION,
-            example={
-                "broker_id": 1,
-                "cluster_id": "EpwKlK0lQkSmdhfG2sVDkg",
-                "incarnation_id": "AAAAAAAAAAAAAAAAAAAAAQ",
-            },
-        ),
-        Command(
-            "brokers fence",
-            SetFencing,
-            set_fencing,
-            rights.ALTER_CLUSTER,
-            example={"broker_id": 1, "fenced": True},
-        ),
-        Command(
-            "brokers unregister",
-            int,
-            unregister_broker,
-            rights.ALTER_CLUSTER,
-            example={"broker_id": 1},
-        ),
-        Command(
-            "configs alter",
-            AlterConfigs,
-            alter_configs,
-            rights.ALTER_CONFIGS,
-            example={"resources": [_RETENTION]},
-        ),
-        Command(
-            "configs replace",
-            ReplaceConfigs,
-            replace_configs,
-            rights.ALTER_CONFIGS,
-            example={"resources": [_RETENTION]},
-        ),
-        Command(
-            "acls create", CreateAcls, create_acls, rights.ALTER_CLUSTER, example={"acls": [_ACL]}
-        ),
-        Command(
-            "acls delete",
-            DeleteAcls,
-            delete_acls,
-            rights.ALTER_CLUSTER,
-            example={"filters": [{"principal": "User:ann"}]},
-        ),
-        Command(
-            "features update",
-            UpdateFeatures,
-            update_features,
-            rights.ALTER_CLUSTER,
-            example={"updates": [{"name": "metadata.version", "level": 25}]},
-        ),
-        Command(
-            "users alter",
-            AlterUsers,
-            alter_users,
-            rights.ALTER_CLUSTER,
-            example={"deletions": [{"user": "ann", "mechanism": "SCRAM_SHA_256"}]},
-        ),
-        Command(
-            "tokens create",
-            CreateToken,
-            create_token,
-            rights.CREATE_TOKEN,
-            example={"owner": "User:ann"},
-        ),
-        Command(
-            "tokens renew",
-            RenewToken,
-            renew_token,
-            rights.OWN_TOKEN,
-            example={"token_id": "dG9rZW4"},
-        ),
-        Command(
-            "tokens expire",
-            ExpireToken,
-            expire_token,
-            rights.OWN_TOKEN,
-            example={"token_id": "dG9rZW4"},
-        ),
-        Command(
-            "quotas alter",
-            AlterQuotas,
-            alter_quotas,
-            rights.ALTER_QUOTAS,
-            example={
-                "entities": [
-                    {
-                        "entity": [["user", "ann"]],
-                        "changes": [{"key": "producer_byte_rate", "value": 1048576.0}],
-                    }
-                ]
-            },
-        ),
-        Command(
-            "namespaces create",
-            CreateNamespace,
-            create_namespace,
-            namespace_rights.CREATE_NAMESPACE,
-            example={"name": "shop"},
-        ),
-        Command(
-            "namespaces delete",
-            DeleteNamespace,
-            delete_namespace,
-            namespace_rights.DELETE_NAMESPACE,
-            example={"name": "shop"},
-        ),
-        Command(
-            "topics move",
-            MoveTopics,
-            move_topics,
-            namespace_rights.MOVE_TOPICS,
-            example={"from_namespace": "", "to_namespace": "shop", "topic": "orders"},
-        ),
-        Command(
-            "subscriptions register",
-            RegisterSubscription,
-            register_subscription,
-            subscription_rights.REGISTER_SUBSCRIPTION,
-            example={"group": "billing", "pattern": "orders.*"},
-        ),
-        Command(
-            "subscriptions delete",
-            DeleteSubscription,
-            delete_subscription,
-            subscription_rights.DELETE_SUBSCRIPTION,
-            example={"group": "billing"},
-        ),
-        Command(
-            "notes add",
-            AddNote,
-            add_note,
-            rights.ALTER_CLUSTER,
-            example={"at_offset": 0, "text": "seen"},
-        ),
-        Command("records append", AppendRows, append_rows, rights.BROKER_ACTION, items_max=None),
-        Command(
-            NAME,
-            Transact,
-            _transact,
-            guard(lambda name: find_command(name)),
-            items_max=STEPS_MAX,
-            count=lambda request: item_count(request, find_command),
-            example={"steps": [{"command": "topics create", "request": _ASSIGNED}]},
-        ),
-    )
+_DIRECTORIES_MAX = 2_250
+"""As many replicas as Kafka's brokers send in one AssignReplicasToDirs request."""
+
+
+def _command(
+    place: str,
+    right: str,
+    struct: str | None = None,
+    items_max: int = ITEMS_MAX,
+    /,
+    **example: Any,
+) -> Command:
+    """Return the row of a command, without its name."""
+    place = f"controller.decisions.{place}"
+    return Command(place, right, example, struct, items_max=items_max)
+
+
+def _of_brokers(place: str, items_max: int = ITEMS_MAX) -> Command:
+    place = f"controller.decisions.{place}"
+    return Command(place, "BROKER_ACTION", tells_versions=False, items_max=items_max)
+
+
+def _with_names(rows: dict[str, Command]) -> dict[str, Command]:
+    return {name: replace(row, name=name) for name, row in rows.items()}
+
+
+def _run_steps(context: Context, request: Transact) -> ControllerResult[Transacted]:
+    return transact(context, request, find_command)
+
+
+class _Transaction(Command, frozen=True):
+    """Several commands as one: the rights that it requires and its items are theirs."""
+
+    @property
+    def decide(self) -> Decide:
+        """Decides the steps."""
+        return _run_steps
+
+    @property
+    def guard(self) -> Guard:
+        """Requires the rights of all steps."""
+        return guard(find_command)
+
+    def count(self, request: Any) -> int:
+        """Return the number of items in all steps; raises as `item_count`."""
+        return item_count(request, find_command)
+
+
+_ROWS: dict[str, Command] = {
+    "topics create": _command("topics.topics:create_topics", "CREATE_TOPICS", **_ASSIGNED),
+    "topics alter": _command(
+        "topics.alterations:alter_topics",
+        "ALTER_TOPICS",
+        topics=[{"topic": "orders", "partitions": 6}],
+    ),
+    "topics delete": _command("topics.topics:delete_topics", "DELETE_TOPICS", topics=["orders"]),
+    "partitions create": _command(
+        "topics.growth:create_partitions",
+        "CREATE_PARTITIONS",
+        topics=[{"topic": "orders", "partitions": 6}],
+    ),
+    "partitions plan": _command(
+        "topics.partition_plan:plan_partitions", "PLAN_PARTITIONS", topics=["orders"], partitions=2
+    ),
+    "partitions delete": _command(
+        "topics.partition_removal:delete_partitions",
+        "DELETE_PARTITIONS",
+        topics=[{"topic": "orders", "partitions": 2}],
+    ),
+    "partitions cancel-delete": _command(
+        "topics.partition_removal:cancel_delete_partitions",
+        "CANCEL_DELETE_PARTITIONS",
+        "CancelDeletePartitions",
+        topic="orders",
+    ),
+    "leaders elect": _command(
+        "partitions.elections:elect_leaders",
+        "ALTER_CLUSTER",
+        None,
+        _PARTITIONS_MAX,
+        partitions=[["orders", 0]],
+    ),
+    "reassignments alter": _command(
+        "partitions.reassignments:alter_reassignments",
+        "ALTER_CLUSTER",
+        None,
+        _PARTITIONS_MAX,
+        partitions=[{"topic": "orders", "partition_id": 0, "broker_ids": [1, 2]}],
+    ),
+    "brokers register": _command(
+        "brokers.registrations:register_broker",
+        "BROKER_ACTION",
+        broker_id=1,
+        cluster_id="EpwKlK0lQkSmdhfG2sVDkg",
+        incarnation_id="AAAAAAAAAAAAAAAAAAAAAQ",
+    ),
+    "brokers fence": _command(
+        "brokers.fencing:set_fencing", "ALTER_CLUSTER", broker_id=1, fenced=True
+    ),
+    "brokers unregister": _command(
+        "brokers.registrations:unregister_broker", "ALTER_CLUSTER", "UnregisterBroker", broker_id=1
+    ),
+    "configs alter": _command(
+        "configs.changes:alter_configs", "ALTER_CONFIGS", resources=[_RETENTION]
+    ),
+    "configs replace": _command(
+        "configs.changes:replace_configs", "ALTER_CONFIGS", resources=[_RETENTION]
+    ),
+    "acls create": _command("security.acls:create_acls", "ALTER_CLUSTER", acls=[_ACL]),
+    "acls delete": _command(
+        "security.acls:delete_acls", "ALTER_CLUSTER", filters=[{"principal": "User:ann"}]
+    ),
+    "features update": _command(
+        "features.levels_in_use:update_features",
+        "ALTER_CLUSTER",
+        updates=[{"name": "metadata.version", "level": 25}],
+    ),
+    "users alter": _command(
+        "security.users:alter_users",
+        "ALTER_CLUSTER",
+        deletions=[{"user": "ann", "mechanism": "SCRAM_SHA_256"}],
+    ),
+    "tokens create": _command("security.tokens:create_token", "CREATE_TOKEN", owner="User:ann"),
+    "tokens renew": _command("security.tokens:renew_token", "OWN_TOKEN", token_id="dG9rZW4"),
+    "tokens expire": _command("security.tokens:expire_token", "OWN_TOKEN", token_id="dG9rZW4"),
+    "quotas alter": _command(
+        "quotas.client_quotas:alter_quotas",
+        "ALTER_QUOTAS",
+        entities=[
+            {
+                "entity": [["user", "ann"]],
+                "changes": [{"key": "producer_byte_rate", "value": 1048576.0}],
+            }
+        ],
+    ),
+    "namespaces create": _command(
+        "namespaces.namespaces:create_namespace", "namespace_rights:CREATE_NAMESPACE", name="shop"
+    ),
+    "namespaces delete": _command(
+        "namespaces.namespaces:delete_namespace", "namespace_rights:DELETE_NAMESPACE", name="shop"
+    ),
+    "topics move": _command(
+        "namespaces.namespaces:move_topics",
+        "namespace_rights:MOVE_TOPICS",
+        from_namespace="",
+        to_namespace="shop",
+        topic="orders",
+    ),
+    "subscriptions register": _command(
+        "topics.subscriptions:register_subscription",
+        "subscription_rights:REGISTER_SUBSCRIPTION",
+        group="billing",
+        pattern="orders.*",
+    ),
+    "subscriptions delete": _command(
+        "topics.subscriptions:delete_subscription",
+        "subscription_rights:DELETE_SUBSCRIPTION",
+        group="billing",
+    ),
+    "notes add": _command("notes:add_note", "ALTER_CLUSTER", at_offset=0, text="seen"),
+    "records append": Command(
+        "controller.raw_appends.raw_append:append_rows", "BROKER_ACTION", items_max=None
+    ),
+    NAME: _Transaction(
+        "api.requests.transactions:transact",
+        "",
+        {"steps": [{"command": "topics create", "request": _ASSIGNED}]},
+        items_max=STEPS_MAX,
+    ),
 }
+
+COMMANDS = _with_names(_ROWS)
 """Commands of clients, which change a cluster. For questions see `api.questions`."""
 
-_BARE: dict[type[Request[Any]], str] = {
-    CancelDeletePartitions: "partitions cancel-delete",
-    DescribeBroker: "brokers describe",
-    UnregisterBroker: "brokers unregister",
-}
-"""Requests with a single field; their command takes the field's value."""
+BROKER_COMMANDS = _with_names(
+    {
+        "register": _of_brokers("brokers.registrations:register_broker"),
+        "heartbeat": _of_brokers("brokers.heartbeats:heartbeat"),
+        "alter partition": _of_brokers("brokers.isr_proposals:alter_partition", ISR_CHANGES_MAX),
+        "assign directories": _of_brokers(
+            "brokers.directory_assignment:assign_replicas", _DIRECTORIES_MAX
+        ),
+        "producer ids allocate": _of_brokers("brokers.producer_ids:allocate_producer_ids"),
+        "report deletions": _of_brokers("brokers.deletion_reports:report_deletions"),
+    }
+)
+"""Commands of brokers, each of which is a Kafka request of its own."""
 
-_DESCRIPTIONS = {
-    question.name: Command(
-        question.name,
-        question.request,
-        partial(described, question),
-        guard_of(question),
-        question.response,
-        items_max=None,
-    )
-    for question in map(find_question, STEPS)
-}
+
+class _Description(Command, frozen=True):
+    """A question about a cluster at one point as a command: it writes no records."""
+
+    @property
+    def decide(self) -> Decide:
+        """Answers the question."""
+        return partial(described, find_question(self.name))
+
+    @property
+    def guard(self) -> Guard:
+        """The guard of the question."""
+        return guard_of(find_question(self.name))
+
+    @property
+    def response(self) -> Any:
+        """The type of the answer."""
+        return find_question(self.name).response
+
+
+_DESCRIPTIONS = _with_names(
+    {
+        name: _Description(row.question, row.guard, struct=row.struct, items_max=None)
+        for name, row in STEPS.items()
+    }
+)
 """Questions that can also be run as commands: alone, or as a step of a transaction."""
 
 _FOR_CLIENTS = COMMANDS | _DESCRIPTIONS
 
-_BY_REQUEST = {c.request: c.name for c in _FOR_CLIENTS.values() if isinstance(c.request, type)}
-
 ALL_COMMANDS = _FOR_CLIENTS | BROKER_COMMANDS
 """Commands of clients and brokers, and questions that can be a step of a transaction."""
+
+RECORDED = Commands(ALL_COMMANDS, "records append", NAME, transact)
+"""All commands that a log can contain, for repeating past decisions."""
+
+
+def described(question: Question, context: Context, request: Any) -> ControllerResult[Any]:
+    """Answer a question from the state in a decision's context; no records are written."""
+    assert question.describe is not None, "a controller answers only descriptions"
+    view = View(
+        image=context.image,
+        index=context.index,
+        settings=context.settings,
+        sessions=context.sessions,
+    )
+    return ControllerResult(response=question.describe(view, request))
+
+
+def load_commands() -> None:
+    """Import what belongs to all commands: in a service, an import would delay other requests."""
+    for command in ALL_COMMANDS.values():
+        _ = command.decide, command.guard
 
 
 def find_command(name: str) -> Command:
@@ -388,23 +324,27 @@ def step_responses(transacted: Transacted) -> list[Any]:
     ]
 
 
-def bare_request(name: str) -> Any:
-    """Return the struct whose single field a command takes as its request; None for the others."""
-    return next((cls for cls, command in _BARE.items() if command == name), None)
-
-
 def named(request: Request[Any]) -> tuple[str, Any]:
     """Return the name of the command for a request, and the argument that the command takes.
 
     Raises:
         RequestError: INVALID_REQUEST, it is the request of no command.
     """
-    name = _BARE.get(type(request))
-    if name is None:
-        name = _BY_REQUEST.get(type(request))
-        if name is None:
-            kind = type(request).__name__
-            raise RequestError("INVALID_REQUEST", f"no command has a request of the type {kind}")
-        return name, request
+    cls = type(request)
+    command = _command_of(cls)
+    if command is None:
+        kind = cls.__name__
+        raise RequestError("INVALID_REQUEST", f"no command has a request of the type {kind}")
+    if command.struct is None:
+        return command.name, request
     (field,) = request.__struct_fields__
-    return name, getattr(request, field)
+    return command.name, getattr(request, field)
+
+
+@functools.cache
+def _command_of(cls: type[Request[Any]]) -> Command | None:
+    """Return the command for the requests of a class; imports only what is in its module."""
+    for command in _FOR_CLIENTS.values():
+        if command.place.startswith(f"{cls.__module__}:") and command.request_struct is cls:
+            return command
+    return None

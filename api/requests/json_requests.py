@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from api.questions.table import QUESTIONS, find_question
-from api.requests.commands import any_command, bare_request, find_command
+from api.questions.table import QUESTIONS, STEPS, find_question
+from api.requests.commands import any_command, find_command
 from controller.wire import check_size, from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError
@@ -32,10 +32,9 @@ def request_class(name: str) -> Any:
     Raises:
         RequestError: INVALID_REQUEST, there is no command or question of that name.
     """
-    if (bare := bare_request(name)) is not None:
-        return bare
-    question = find_question(name) if name in QUESTIONS else None
-    return find_command(name).request if question is None else question.request
+    if name in QUESTIONS and name not in STEPS:
+        return find_question(name).request
+    return find_command(name).request_struct
 
 
 def request_from_json(plain: Any, as_type: Any) -> Any:

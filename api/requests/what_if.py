@@ -12,7 +12,7 @@ from api.questions.objects import JoinedPieces, Piece, pieces_of
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label
-from api.requests.recorded_commands import RECORDED
+from api.requests.commands import RECORDED
 from api.requests.what_if_secrets import check_no_secrets
 from controller.decisions.context.context import Settings
 from controller.forks.changes import Added, Changes, Edited, Replaced, Without

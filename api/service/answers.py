@@ -9,13 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api.questions.descriptions import TOPIC, described
 from api.questions.pages import Cursor, Page
 from api.questions.past_names import topic_ids, with_names
 from api.questions.question import Question
 from api.questions.rows import FollowRows, check_types, is_offset
 from api.questions.table import QUESTIONS, find_question, guard_of
 from api.questions.workers import Workers
+from api.requests.commands import described, load_commands
 from api.requests.wire_requests import not_available
 from api.service.feed import Feed, followed_rows
 from api.service.history import History
@@ -47,6 +47,9 @@ FOLLOWERS_A_CALLER_MAX = FOLLOWERS_MAX // 2
 
 END = "end"
 """The point that the controller itself answers."""
+
+_NAMES = "topics describe"
+"""The question for the names of topics."""
 
 STOP_WAIT_S = 2.0
 """How long questions in progress may take when the service ends."""
@@ -82,8 +85,9 @@ class Answers:
             access: Returns a caller's current rights.
             feed: Returns the feed of the newest records.
         """
+        # Now: while it serves, an import would delay all other requests.
+        load_commands()
         for name in QUESTIONS:
-            # Now: while it serves, an import would delay all other requests.
             find_question(name)
         with log.reader() as reader:
             self.history_start = reader.history_start
@@ -181,9 +185,9 @@ class Answers:
         pinned = None if cursor is None else cursor.points.get(at)
         wanted = DescribeTopics(topics=tuple(sorted(topic_ids)))
         point = at if pinned is None else str(pinned)
-        page = await self._workers.page(TOPIC.name, to_wire(wanted), point, None)
+        page = await self._workers.page(_NAMES, to_wire(wanted), point, None)
         assert page.about is not None, "an answer of one page says where it stands"
-        found = from_wire(page.payload, TOPIC.response, lenient=True).topics
+        found = from_wire(page.payload, find_question(_NAMES).response, lenient=True).topics
         names = {t.description.topic_id: t.description.name for t in found if t.description}
         if cursor is None or pinned is None:
             cursor = Cursor(0, {at: page.about.as_of})

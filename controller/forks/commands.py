@@ -1,7 +1,7 @@
 """Commands by the names used in a log, for re-deciding them."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -12,28 +12,14 @@ from controller.rights.guard import Guard
 Decide = Callable[[Context, Any], ControllerResult[Any]]
 
 
-class Command(Protocol):
-    """A decision, the type of its request, and the rights that it requires."""
+class Command(msgspec.Struct, frozen=True):
+    """A decision, the types of its request and response, and the rights that it requires."""
 
-    @property
-    def name(self) -> str:
-        """Name in the log."""
-
-    @property
-    def request(self) -> Any:
-        """Type of the request."""
-
-    @property
-    def response(self) -> Any:
-        """Type of the response."""
-
-    @property
-    def decide(self) -> Decide:
-        """The function that makes the decision."""
-
-    @property
-    def guard(self) -> Guard:
-        """The rights that the command requires."""
+    name: str
+    request: Any
+    response: Any
+    decide: Decide
+    guard: Guard
 
 
 Find = Callable[[str], Any]

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from controller.asked.asked import BoundDecision, request_of
 from controller.asked.observed import LazyRandom, recorded
 from controller.authorization.caller import Caller
 from controller.controller import bootstrap
 from controller.decisions.context.context import Context, Settings
 from controller.decisions.context.sessions import Sessions
-from controller.forks.commands import Command, Commands, Find
+from controller.forks.commands import Command, Commands
 from controller.forks.recorded import payloads
 from controller.pipeline.latest import State
 from controller.raw_appends.raw_append import AppendRecords, AppendRows, append_records
@@ -65,7 +63,7 @@ def bound_again(asked: Asked, rows: Sequence[Envelope], commands: Commands) -> B
     if asked.command == BOOTSTRAP:
         levels = request_of(asked, dict[str, int], payloads(rows))
         return BoundDecision(BOOTSTRAP, bootstrap, levels)
-    command = command_of(asked.command, rows, commands)
+    command = _find(rows, commands)(asked.command)
     return bound_to(command, request_of(asked, command.request, payloads(rows)))
 
 
@@ -80,28 +78,19 @@ def bound_to(command: Command, request: Any) -> BoundDecision[Any]:
     )
 
 
-def command_of(name: str, rows: Sequence[Envelope], commands: Commands) -> Command:
-    """Return a command; a command that appends records takes these from the rows.
+def _find(rows: Sequence[Envelope], commands: Commands) -> Callable[[str], Command]:
+    """Return what finds a command; one that appends records takes these from the rows."""
 
-    Raises:
-        RequestError: INVALID_REQUEST, there is no such command.
-    """
-    found = _find(rows, commands)(name)
-    assert isinstance(found.name, str), "a command has a name"
-    command: Command = found
-    return command
-
-
-def _find(rows: Sequence[Envelope], commands: Commands) -> Find:
-    def found(name: str) -> Any:
+    def found(name: str) -> Command:
         command = commands.all.get(name)
         if command is None:
             raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
+        decide = command.decide
         if name == commands.append:
-            return replace(command, decide=_append(rows))
-        if name == commands.transaction:
-            return replace(command, decide=_transact(rows, commands))
-        return command
+            decide = _append(rows)
+        elif name == commands.transaction:
+            decide = _transact(rows, commands)
+        return Command(command.name, command.request, command.response, decide, command.guard)
 
     return found
 

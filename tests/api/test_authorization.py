@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from api.questions.table import STEPS
-from api.requests.broker_commands import BROKER_COMMANDS
-from api.requests.commands import COMMANDS
+from api.requests.commands import BROKER_COMMANDS, COMMANDS
 from api.requests.transactions import Step, Transact
 from api.requests.wire_requests import CommandClient
 from api.service.session import Session

@@ -9,8 +9,7 @@ from api.controller_server.listener import UNLIMITED
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.frames import ITEMS_MAX, LENGTH
-from api.requests.broker_commands import BROKER_COMMANDS
-from api.requests.commands import COMMANDS
+from api.requests.commands import BROKER_COMMANDS, COMMANDS
 from api.requests.json_requests import request_from_json
 from api.requests.transactions import STEPS_MAX, Step, Transact
 from benchmarks.request_turns import has_items, request_frame

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from api.cli.log.demo_run import write_demo
-from api.requests.recorded_commands import RECORDED
+from api.requests.commands import RECORDED
 from controller.demo.options import DemoOptions
 from controller.forks.redeciding import redecide
 from metadata_log.reader.log_reader import LogReader

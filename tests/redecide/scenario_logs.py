@@ -8,8 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from api.requests.broker_commands import BROKER_COMMANDS
-from api.requests.commands import COMMANDS
+from api.requests.commands import BROKER_COMMANDS, COMMANDS
 from controller.asked.asked import BoundDecision, asked_settings
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller

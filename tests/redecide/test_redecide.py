@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.clients.client import MetadataClient
-from api.requests.recorded_commands import RECORDED
+from api.requests.commands import RECORDED
 from api.requests.transactions import NAME as TRANSACTION
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.decisions.brokers.fencing import SetFencing

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from api.requests.recorded_commands import RECORDED
+from api.requests.commands import RECORDED
 from controller.forks.redeciding import redecide
 from metadata_log.reader.log_reader import LogReader
 from tests.redecide.report import Report

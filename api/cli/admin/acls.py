@@ -156,13 +156,13 @@ def list_(
 ) -> None:
     """List the entries that match the options, or all."""
     from api.documents.acls import Acl, AclList
-    from api.questions.descriptions import ACLS
+    from api.questions.table import find_question
     from controller.descriptions.acls import ListAcls
 
     filters = options.filters(selected, pattern_type, principal, host, operation, permission)
     found: dict[object, AclFound] = {}
     for wanted in filters:
-        answer, about = look.answer(ACLS, ListAcls(filter=wanted))
+        answer, about = look.answer(find_question("acls list"), ListAcls(filter=wanted))
         found.update({acl.acl_id: acl for acl in answer})
     acls = tuple(map(Acl.of, found.values()))
     if look.json:
@@ -209,7 +209,7 @@ def explain(
     from api.cli.source.rows import origin_text
     from api.documents.answers import access_explained, blame_of_access
     from api.questions.changes import BLAME
-    from api.questions.descriptions import ACCESS
+    from api.questions.table import find_question
     from controller.descriptions.acls import ExplainAccess
 
     if ":" not in principal:
@@ -224,7 +224,7 @@ def explain(
         super_users=tuple(super_user or ()),
         allow_everyone=allow_everyone,
     )
-    answer, about = look.answer(ACCESS, request)
+    answer, about = look.answer(find_question("acls explain"), request)
     blame = blame_of_access(answer)
     shown = access_explained(answer, None if blame is None else look.answer(BLAME, blame)[0])
     created = shown.created

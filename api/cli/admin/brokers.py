@@ -43,10 +43,10 @@ _Ids = Annotated[
 def list_(look: Look) -> None:
     """List brokers, with how many partitions each leads and holds."""
     from api.documents.brokers import Broker, BrokerList
-    from api.questions.descriptions import BROKERS
+    from api.questions.table import find_question
     from controller.descriptions.queries import ListBrokers
 
-    answer, about = look.answer(BROKERS, ListBrokers())
+    answer, about = look.answer(find_question("brokers list"), ListBrokers())
     found = BrokerList(brokers=tuple(map(Broker.of, answer)))
     if look.json:
         print_json(about, found)
@@ -64,11 +64,11 @@ def list_(look: Look) -> None:
 def describe(look: Look, broker_id: _Id) -> None:
     """Describe one broker's registration."""
     from api.documents.brokers import OneBroker, Registration
-    from api.questions.descriptions import BROKER
+    from api.questions.table import find_question
     from controller.descriptions.queries import DescribeBroker
 
     with look.explaining(DescribeBroker(broker_id)):
-        found, about = look.answer(BROKER, broker_id)
+        found, about = look.answer(find_question("brokers describe"), broker_id)
     registered = Registration.registered(found)
     if look.json:
         print_json(about, OneBroker(broker=registered))
@@ -90,7 +90,7 @@ def wait(
     With the offset of a change, the brokers use the change from then on.
     """
     from api.documents.brokers import Broker, BrokersWaited
-    from api.questions.descriptions import BROKERS
+    from api.questions.table import find_question
     from controller.descriptions.queries import ListBrokers
 
     if look.server is None:
@@ -98,7 +98,7 @@ def wait(
     deadline = time.monotonic() + within
     while True:
         left_s = max(deadline - time.monotonic(), _ANSWER_WITHIN_S)
-        found, about = look.answer(BROKERS, ListBrokers(), within_s=left_s)
+        found, about = look.answer(find_question("brokers list"), ListBrokers(), within_s=left_s)
         active = [known for known in found if not known.broker.fenced]
         behind = [known for known in active if not _has_applied(known, offset)]
         is_committed = offset < about.log_end

@@ -121,7 +121,7 @@ def describe(
 ) -> None:
     """Print the configs of a resource, their version, and which level sets each."""
     from api.documents.answers import configs_described
-    from api.questions.descriptions import CONFIGS
+    from api.questions.table import find_question
     from controller.descriptions.queries import DescribeConfigs
 
     kind, name = config_resource(resource, namespace)
@@ -129,7 +129,7 @@ def describe(
         resource_type=kind, resource_name=name, show_secrets=show_secrets, effective=all_
     )
     with look.explaining(question):
-        answer, about = look.answer(CONFIGS, question)
+        answer, about = look.answer(find_question("configs describe"), question)
     shown = configs_described(question, answer, resource)
     if look.json:
         print_json(about, shown)
@@ -149,7 +149,7 @@ def explain(
 ) -> None:
     """Print which levels set a config, nearest first, and what it means."""
     from api.documents.configs import ConfigsExplained
-    from api.questions.descriptions import EXPLANATION
+    from api.questions.table import find_question
     from controller.descriptions.queries import ExplainConfigs
 
     kind, name = config_resource(resource, namespace)
@@ -157,7 +157,7 @@ def explain(
         resource_type=kind, resource_name=name, config=config, show_secrets=show_secrets
     )
     with look.explaining(question):
-        found, about = look.answer(EXPLANATION, question)
+        found, about = look.answer(find_question("configs explain"), question)
     if look.json:
         print_json(about, ConfigsExplained(resource=resource, configs=found))
     else:

@@ -26,10 +26,10 @@ _Levels = Annotated[
 def describe(look: Look) -> None:
     """Describe the level of each feature, and the levels that this release can write."""
     from api.documents.features import FeatureList
-    from api.questions.descriptions import FEATURES
+    from api.questions.table import find_question
     from controller.descriptions.queries import DescribeFeatures
 
-    answer, about = look.answer(FEATURES, DescribeFeatures())
+    answer, about = look.answer(find_question("features describe"), DescribeFeatures())
     if look.json:
         print_json(about, FeatureList(features=answer))
         return

@@ -113,12 +113,12 @@ def list_(
 ) -> None:
     """List namespaces: topics right in each, and what is in and below it of its limits."""
     from api.documents.namespaces import Namespace, NamespaceList
-    from api.questions.descriptions import NAMESPACES
+    from api.questions.table import find_question
     from controller.descriptions.queries import ListNamespaces
 
     question = ListNamespaces(below=below)
     with look.explaining(question):
-        answer, about = look.answer(NAMESPACES, question)
+        answer, about = look.answer(find_question("namespaces list"), question)
     found = NamespaceList(namespaces=tuple(map(Namespace.of, answer)))
     if look.json:
         print_json(about, found)

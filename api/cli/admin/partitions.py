@@ -45,7 +45,7 @@ def list_(
 ) -> None:
     """List partitions of one topic, or of all."""
     from api.documents.topics import Partition, PartitionList
-    from api.questions.descriptions import PARTITIONS
+    from api.questions.table import find_question
     from controller.descriptions.queries import DescribePartitions
 
     need_topics(namespace, topic)
@@ -55,7 +55,7 @@ def list_(
         return
     question = DescribePartitions(topic=ref)
     with look.explaining(question):
-        answer, about = look.answer(PARTITIONS, question)
+        answer, about = look.answer(find_question("partitions describe"), question)
     found = tuple(
         [
             Partition.listed(found)
@@ -79,13 +79,13 @@ def describe(
 ) -> None:
     """Describe one partition."""
     from api.documents.topics import OnePartition, Partition
-    from api.questions.descriptions import PARTITIONS
+    from api.questions.table import find_question
     from controller.descriptions.queries import DescribePartitions
 
     ref, number = partition_ref(partition, namespace)
     question = DescribePartitions(topic=ref, partition_id=number)
     with look.explaining(question):
-        (found,), about = look.answer(PARTITIONS, question)
+        (found,), about = look.answer(find_question("partitions describe"), question)
     shown = Partition.alone(found)
     if look.json:
         print_json(about, OnePartition(partition=shown))
@@ -144,12 +144,12 @@ def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool
 
 def _print_removals(look: Look, ref: "TopicRef | None") -> None:
     from api.documents.topics import Removal, RemovalList
-    from api.questions.descriptions import REMOVALS
+    from api.questions.table import find_question
     from controller.descriptions.queries import ListRemovals
 
     question = ListRemovals(topic=ref)
     with look.explaining(question):
-        answer, about = look.answer(REMOVALS, question)
+        answer, about = look.answer(find_question("partitions removals"), question)
     found = RemovalList(removals=tuple(map(Removal.of, answer)))
     if look.json:
         print_json(about, found)

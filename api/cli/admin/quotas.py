@@ -97,7 +97,7 @@ def describe(
 ) -> None:
     """Describe the quotas that match all filters; without filters, all."""
     from api.documents.users import QuotaList, Quotas
-    from api.questions.descriptions import QUOTAS
+    from api.questions.table import find_question
     from controller.descriptions.quotas import DescribeQuotas
 
     filters = [
@@ -105,7 +105,9 @@ def describe(
         *_filter(_CLIENT_ID, client_id, default_client_id, any_client_id),
         *_filter(_IP, ip, default_ip, any_ip),
     ]
-    answer, about = look.answer(QUOTAS, DescribeQuotas(filters=tuple(filters), strict=strict))
+    answer, about = look.answer(
+        find_question("quotas describe"), DescribeQuotas(filters=tuple(filters), strict=strict)
+    )
     if look.json:
         print_json(about, QuotaList(quotas=tuple(map(Quotas.of, answer))))
         return
@@ -117,11 +119,11 @@ def describe(
 def explain(look: Look, user: _User = None, client_id: _ClientId = None, ip: _Ip = None) -> None:
     """Print the quotas that apply to a client, and those that they override."""
     from api.documents.users import QuotaExplained, QuotasExplained
-    from api.questions.descriptions import QUOTAS_OF_CLIENT
+    from api.questions.table import find_question
     from controller.descriptions.quotas import ExplainQuotas
 
     request = ExplainQuotas(user=user, client_id=client_id, ip=ip)
-    answer, about = look.answer(QUOTAS_OF_CLIENT, request)
+    answer, about = look.answer(find_question("quotas explain"), request)
     if look.json:
         print_json(about, QuotasExplained(quotas=tuple(map(QuotaExplained.of, answer))))
         return

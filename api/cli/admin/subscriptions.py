@@ -50,10 +50,10 @@ def delete(ask: AdminClient, group: _Group) -> int:
 def list_(look: Look) -> None:
     """List the registered patterns, ordered by group."""
     from api.documents.users import SubscriptionList
-    from api.questions.descriptions import SUBSCRIPTIONS
+    from api.questions.table import find_question
     from controller.descriptions.queries import ListSubscriptions
 
-    found, about = look.answer(SUBSCRIPTIONS, ListSubscriptions())
+    found, about = look.answer(find_question("subscriptions list"), ListSubscriptions())
     if look.json:
         print_json(about, SubscriptionList(subscriptions=found))
     else:

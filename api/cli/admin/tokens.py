@@ -117,11 +117,11 @@ def describe(
 ) -> None:
     """Describe tokens: owner, requester, renewers and times; never their HMACs."""
     from api.documents.users import TokenList
-    from api.questions.descriptions import TOKENS
+    from api.questions.table import find_question
     from controller.descriptions.tokens import DescribeTokens
 
     request = DescribeTokens(owners=tuple(owners or ()), show_secrets=show_secrets)
-    answer, about = look.answer(TOKENS, request)
+    answer, about = look.answer(find_question("tokens describe"), request)
     if look.json:
         print_json(about, TokenList(tokens=answer))
         return

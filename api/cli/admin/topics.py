@@ -106,12 +106,12 @@ def list_(
 ) -> None:
     """List topics, ordered by name."""
     from api.documents.topics import ListedTopic, TopicList
-    from api.questions.descriptions import TOPICS
+    from api.questions.table import find_question
     from controller.descriptions.queries import ListTopics
 
     question = ListTopics(internal=not exclude_internal, pattern=pattern, namespace=namespace)
     with look.explaining(question):
-        answer, about = look.answer(TOPICS, question)
+        answer, about = look.answer(find_question("topics list"), question)
     found = TopicList(topics=tuple(map(ListedTopic.of, answer)))
     if look.json:
         print_json(about, found)
@@ -145,8 +145,8 @@ def describe(
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
     from api.documents.answers import topics_described
-    from api.questions.descriptions import TOPIC
     from api.questions.named_objects import topic_object
+    from api.questions.table import find_question
 
     need_topics(namespace, topics)
     refs = [topic_ref(name, namespace) for name in topics or []]
@@ -154,7 +154,7 @@ def describe(
     from controller.descriptions.queries import DescribeTopics
 
     question = DescribeTopics(topics=tuple(refs), show_secrets=show_secrets)
-    answer, about = look.answer(TOPIC, question)
+    answer, about = look.answer(find_question("topics describe"), question)
     shown = topics_described(question, answer, all_configs=all_configs)
     if look.json:
         print_json(about, shown)

@@ -186,10 +186,10 @@ def _report(
 
 def _print_described(look: Look, users: tuple[str, ...]) -> int:
     from api.documents.users import User, UserList
-    from api.questions.descriptions import USERS
+    from api.questions.table import find_question
     from controller.descriptions.users import DescribeUsers
 
-    answer, about = look.answer(USERS, DescribeUsers(users=users))
+    answer, about = look.answer(find_question("users describe"), DescribeUsers(users=users))
     found = UserList(users=tuple(map(User.of, answer)))
     if look.json:
         print_json(about, found)

@@ -136,11 +136,11 @@ class Source(NamedTuple):
         from metadata_log.reader.log_reader import LogReader
 
         if self.server is not None:
-            from api.questions.descriptions import FEATURES
+            from api.questions.table import find_question
             from controller.descriptions.queries import DescribeFeatures
 
             # The controller answers this from its state at once.
-            about = self.ask(FEATURES, DescribeFeatures()).about()
+            about = self.ask(find_question("features describe"), DescribeFeatures()).about()
             return replace(about, as_of_timestamp=UNSET)
         from api.questions.past import Past
 

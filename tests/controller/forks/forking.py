@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from api.requests.recorded_commands import RECORDED
+from api.requests.commands import RECORDED
 from controller.decisions.context.context import Settings
 from controller.forks.changes import Changes
 from controller.forks.fork import Fork
