@@ -1,7 +1,7 @@
-"""JSON form of ACL entries, and of the explanation of an access decision."""
+"""JSON form of ACL entries."""
 
 from enum import Enum
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -43,26 +43,6 @@ class AclList(msgspec.Struct, frozen=True, kw_only=True):
     """A list of ACL entries."""
 
     acls: tuple[Acl, ...]
-
-
-class Created(msgspec.Struct, frozen=True, kw_only=True):
-    """The record that created an ACL entry."""
-
-    offset: int | None
-    timestamp: int | None
-    origin: dict[str, Any] | None
-
-
-class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """The explanation of an access decision: whether ACLs allow an operation, and why.
-
-    `created` is the record that created the deciding ACL entry; None if it is unknown.
-    """
-
-    allowed: bool
-    reason: str
-    entry: Acl | None
-    created: Created | None
 
 
 def _name(enum: type[Enum], code: int) -> str:

@@ -4,6 +4,7 @@ from typing import Self
 
 import msgspec
 
+from api.documents.document import Document
 from controller.descriptions.brokers import BrokerDescription
 from records.brokers import BrokerEndpoint, BrokerFeature
 from records.text import uuid_text
@@ -95,3 +96,8 @@ def _state(broker: Registered) -> str:
     if broker.fenced:
         return "fenced"
     return "shutting down" if broker.in_controlled_shutdown else "active"
+
+
+BROKER = Document(
+    type=OneBroker, of=lambda _, found: OneBroker(broker=Registration.registered(found))
+)

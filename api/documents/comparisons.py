@@ -6,6 +6,7 @@ from typing import Self
 
 import msgspec
 
+from api.documents.document import Document
 from api.questions.changes import PASSED_UNKNOWN, ObjectChange
 from api.questions.differences import ShowDiff
 
@@ -74,3 +75,6 @@ def diff_stat(changes: Iterable[ObjectChange]) -> DiffStat:
         setattr(row, fate, getattr(row, fate) + 1)
         row.fields += len(fields)
     return DiffStat(stat=list(found.values()))
+
+
+DIFF = Document(type=Differences, of=Differences.of, list_field="changes")

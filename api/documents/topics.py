@@ -1,10 +1,11 @@
 """JSON form of topics and partitions: described, listed, being removed, being reassigned."""
 
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.documents.document import Document
 from controller.decisions.partitions.replica_states import REPLICAS
 from controller.descriptions.partitions import PartitionFound
 from controller.descriptions.progress import MissingReplica, OngoingReassignment, OngoingRemoval
@@ -16,6 +17,9 @@ from controller.descriptions.topics import (
     TopicListing,
 )
 from records.text import uuid_text
+
+if TYPE_CHECKING:
+    from controller.descriptions.queries import TopicsDescribed as Answered
 
 _MODES = {0: "READ_WRITE", 1: "READ_ONLY", -1: "NONE"}
 
@@ -290,3 +294,34 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
             after=step.after,
             leader=step.leader,
         )
+
+
+def _partitions(request: Any, answer: Any) -> msgspec.Struct:
+    if request.topic is not None and request.partition_id is not None:
+        (found,) = answer
+        return OnePartition(partition=Partition.alone(found))
+    return PartitionList(partitions=tuple(map(Partition.listed, answer)))
+
+
+def topics_described(
+    request: Any, answer: "Answered", *, all_configs: bool = False
+) -> TopicsDescribed:
+    """Return the topics that were found; `all_configs`: include configs that topics inherit."""
+    return TopicsDescribed(
+        cluster_id=answer.cluster_id,
+        controller_id=answer.controller_id,
+        topics=tuple(
+            [
+                Topic.of(topic.description, all_configs=all_configs)
+                for topic in answer.topics
+                if topic.description is not None
+            ]
+        ),
+    )
+
+
+TOPICS = Document(
+    type=TopicsDescribed, of=topics_described, flags=("all_configs",), list_field="topics"
+)
+PARTITIONS = Document(type=PartitionList | OnePartition, of=_partitions, list_field="partitions")
+STATES = Document(type=StateChange, of=lambda _, step: StateChange.of(step), is_stream=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from api.documents.document import Document
 from controller.upgrade.findings import CHECKED, NOT_CHECKED, Finding
 
 
@@ -18,3 +19,6 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
     findings: Sequence[Finding]
     checked: str = CHECKED
     not_checked: str = NOT_CHECKED
+
+
+UPGRADE_CHECK = Document(type=Upgrade, of=lambda _, found: Upgrade(ready=not found, findings=found))

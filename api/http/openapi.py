@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from api.documents.answers import Document
+from api.documents.document import Document
 from api.documents.errors import Error
 from api.documents.logs import Place
-from api.http import events, examples, growth, web_page
+from api.http import events, growth, web_page
 from api.http.commands import APPEND, EXPECTED_END, Appended
 from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
 from api.http.parameters import Parameter
@@ -21,7 +21,7 @@ from api.http.problems import MEDIA_TYPE, Problem
 from api.http.questions import HTML, LINES, ROUTES, Route, path_of
 from api.http.request import COUNT_MAX
 from api.http.responses import JSON
-from api.questions.table import QUESTIONS
+from api.questions.table import EXAMPLES, QUESTIONS
 from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import (
     branches,
@@ -31,6 +31,7 @@ from api.requests.json_requests import (
     request_class,
     typed_fields,
 )
+from api.requests.record_lines import EXAMPLE
 from api.requests.transactions import StepDone, Transacted
 from controller.results.changed_versions import ObjectVersion
 from records.base import Uuid
@@ -295,7 +296,7 @@ def _append(schemas: _Schemas) -> _Schema:
     found = _operation(APPEND, "Append records, one a line, as one batch.", content, schemas)
     end = {"name": EXPECTED_END, "in": "query", "schema": {"type": "integer", "minimum": 0}}
     found["parameters"] = [*_common(), end]
-    body = {"schema": {"type": "string"}, "example": examples.RECORDS}
+    body = {"schema": {"type": "string"}, "example": EXAMPLE}
     found["requestBody"] = {"required": True, "content": {LINES: body}}
     return found
 
@@ -384,7 +385,7 @@ def _parameter(parameter: Parameter, operation: str, schemas: _Schemas) -> _Sche
     if parameter.name in own:
         found["example"] = own[parameter.name]
     elif required:
-        found["example"] = examples.PARAMETERS[parameter.name]
+        found["example"] = EXAMPLES[parameter.name]
     return found
 
 

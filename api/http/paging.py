@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from api.documents.answers import Document
+from api.documents.document import Document
 from api.http.request import COUNT_MAX, Asked, one, one_count
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question

@@ -8,7 +8,8 @@ import msgspec
 from litestar import Request, Response
 from litestar.response import Stream
 
-from api.documents.answers import Document, access_explained, blame_of_access, document_of
+from api.documents.access import access_explained, blame_of_access
+from api.documents.document import Document, document_of
 from api.documents.errors import Error
 from api.documents.logs import End, Place
 from api.http.paging import MIN_OFFSET, NEXT, PARAMETERS, VERBOSE, Paging, is_paged, paging_of

@@ -21,6 +21,22 @@ AS_IT_IS = "as it is"
 """In the place of a document: the answer is its own JSON form."""
 
 
+EXAMPLES: dict[str, Any] = {
+    "object": "topic:orders",
+    "name": "orders",
+    "expression": "size(topics) > 3",
+    "broker_id": 1,
+    "resource_type": "TOPIC",
+    "resource_name": "orders",
+    "principal": "User:ann",
+    "operation": "READ",
+    "filter": "{}",
+    "from": "start",
+    "to": "end",
+}
+"""Values of required parameters for the OpenAPI document, by name."""
+
+
 class Row(msgspec.Struct, frozen=True):
     """What belongs to a question; places are `MODULE:NAME`.
 
@@ -28,13 +44,13 @@ class Row(msgspec.Struct, frozen=True):
         question: The `Question`, in a module of `api.questions`; a question about commands is above
             them, in `api.requests`. For a step: the function that answers it.
         guard: What checks the permissions, as in `guard_at`.
-        document: The `Document` of the answer, in `api.documents`; None if it is a page.
+        document: The `Document` of the answer, in `api.documents`, or the struct of a list; None if
+            it is a page.
         is_step: True for a question about a cluster at one point, which can also be run as a
             command: alone, or as a step of a transaction.
         tell: For a step: as `Question.tell`, in `api.questions`.
         struct: As `Command.struct`.
-        example: Values of parameters for the OpenAPI document, beside those that all questions
-            share.
+        example: Values of parameters that are not those of EXAMPLES.
     """
 
     question: str
@@ -52,76 +68,78 @@ def _step(describe: str, guard: str, document: str, **more: Any) -> Row:
 
 
 QUESTIONS: dict[str, Row] = {
-    "topics list": _step("queries:topics_listed", "LIST_TOPICS", "answers:TOPICS"),
-    "topics describe": _step("queries:topics_described", "DESCRIBE_TOPICS", "answers:TOPIC"),
+    "topics list": _step("queries:topics_listed", "LIST_TOPICS", "topics:TopicList"),
+    "topics describe": _step("queries:topics_described", "DESCRIBE_TOPICS", "topics:TOPICS"),
     "partitions describe": _step(
-        "queries:partitions_described", "DESCRIBE_PARTITIONS", "answers:PARTITIONS"
+        "queries:partitions_described", "DESCRIBE_PARTITIONS", "topics:PARTITIONS"
     ),
     "partitions removals": _step(
-        "queries:removals_listed", "DESCRIBE_PARTITIONS", "answers:REMOVALS"
+        "queries:removals_listed", "DESCRIBE_PARTITIONS", "topics:RemovalList"
     ),
     "reassignments list": _step(
         "queries:reassignments_listed",
         "DESCRIBE_CLUSTER",
-        "answers:REASSIGNMENTS",
+        "topics:ReassignmentList",
         tell="reassignments:reassignments_running",
     ),
-    "brokers list": _step("queries:brokers_listed", "DESCRIBE_CLUSTER", "answers:BROKERS"),
+    "brokers list": _step("queries:brokers_listed", "DESCRIBE_CLUSTER", "brokers:BrokerList"),
     "brokers describe": _step(
-        "queries:broker_described", "DESCRIBE_CLUSTER", "answers:BROKER", struct="DescribeBroker"
+        "queries:broker_described", "DESCRIBE_CLUSTER", "brokers:BROKER", struct="DescribeBroker"
     ),
-    "configs describe": _step("queries:configs_described", "DESCRIBE_CONFIGS", "answers:CONFIGS"),
+    "configs describe": _step("queries:configs_described", "DESCRIBE_CONFIGS", "configs:CONFIGS"),
     "configs explain": _step(
-        "queries:configs_explained", "DESCRIBE_CONFIGS", "answers:EXPLANATION"
+        "queries:configs_explained", "DESCRIBE_CONFIGS", "configs:EXPLANATION"
     ),
-    "acls list": _step("acls:acls_listed", "DESCRIBE_CLUSTER", "answers:ACLS"),
-    "acls explain": _step("acls:access_explained", "DESCRIBE_CLUSTER", "answers:ACCESS"),
+    "acls list": _step("acls:acls_listed", "DESCRIBE_CLUSTER", "acls:AclList"),
+    "acls explain": _step("acls:access_explained", "DESCRIBE_CLUSTER", "access:ACCESS"),
     "features describe": _step(
-        "queries:features_described", "DESCRIBE_CLUSTER", "answers:FEATURES"
+        "queries:features_described", "DESCRIBE_CLUSTER", "features:FeatureList"
     ),
-    "namespaces list": _step("queries:namespaces_listed", "LIST_NAMESPACES", "answers:NAMESPACES"),
-    "users describe": _step("users:users_described", "DESCRIBE_CLUSTER", "answers:USERS"),
+    "namespaces list": _step(
+        "queries:namespaces_listed", "LIST_NAMESPACES", "namespaces:NamespaceList"
+    ),
+    "users describe": _step("users:users_described", "DESCRIBE_CLUSTER", "users:UserList"),
     "subscriptions list": _step(
         "queries:subscriptions_listed",
         "subscription_rights:LIST_SUBSCRIPTIONS",
-        "answers:SUBSCRIPTIONS",
+        "users:SubscriptionList",
     ),
-    "tokens describe": _step("tokens:tokens_described", "DESCRIBE_TOKENS", "answers:TOKENS"),
-    "quotas describe": _step("quotas:quotas_described", "DESCRIBE_QUOTAS", "answers:QUOTAS"),
+    "tokens describe": _step("tokens:tokens_described", "DESCRIBE_TOKENS", "users:TokenList"),
+    "quotas describe": _step("quotas:quotas_described", "DESCRIBE_QUOTAS", "users:QuotaList"),
     "quotas explain": _step(
         "quotas:quotas_explained",
         "DESCRIBE_QUOTAS",
-        "answers:QUOTAS_OF_CLIENT",
+        "users:QuotasExplained",
         example={"user": "ann"},
     ),
     "info": Row("log_info:INFO", "DESCRIBE_CLUSTER"),
-    "image": Row("objects:IMAGE", "object_rights:SHOW_IMAGE", "answers:IMAGE"),
+    "image": Row("objects:IMAGE", "object_rights:SHOW_IMAGE", "pieces:IMAGE"),
     "image overview": Row("overview:OVERVIEW", "DESCRIBE_CLUSTER"),
-    "image kraft": Row("objects:KRAFT_IMAGE", "object_rights:DESCRIBE_ALL", "answers:KRAFT_IMAGE"),
+    "image kraft": Row("objects:KRAFT_IMAGE", "object_rights:DESCRIBE_ALL", "pieces:KRAFT_IMAGE"),
     "digest": Row("objects:DIGEST", "DESCRIBE_CLUSTER"),
     "history": Row("changes:HISTORY", "object_rights:DESCRIBE_HISTORY"),
-    "diff": Row("differences:DIFF", "object_rights:SHOW_DIFF", "answers:DIFF"),
+    "diff": Row("differences:DIFF", "object_rights:SHOW_DIFF", "comparisons:DIFF"),
     "blame": Row("changes:BLAME", "object_rights:DESCRIBE_OBJECT"),
     "dump": Row("rows:DUMP", "object_rights:SHOW_ROWS"),
     "tail": Row("rows:TAIL", "object_rights:DESCRIBE_ALL"),
-    "partitions states": Row("states:STATES", "DESCRIBE_PARTITIONS", "answers:STATES"),
-    "du": Row("usage:USAGE", "DESCRIBE_CLUSTER", "answers:USAGE"),
-    "outages": Row("outages:OUTAGES", "DESCRIBE_CLUSTER", "answers:OUTAGES"),
+    "partitions states": Row("states:STATES", "DESCRIBE_PARTITIONS", "topics:STATES"),
+    "du": Row("usage:USAGE", "DESCRIBE_CLUSTER", "usage:UsageRows"),
+    "outages": Row("outages:OUTAGES", "DESCRIBE_CLUSTER", "pieces:OUTAGES"),
     "why": Row("why:WHY", "object_rights:DESCRIBE_ALL"),
-    "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "answers:TIMELINE"),
-    "notes list": Row("notes:NOTES", "DESCRIBE_CLUSTER", "answers:NOTES"),
-    "topics lives": Row("lives:LIVES", "DESCRIBE_CLUSTER", "answers:LIVES"),
+    "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "incidents:Timeline"),
+    "notes list": Row("notes:NOTES", "DESCRIBE_CLUSTER", "notes:NoteList"),
+    "topics lives": Row("lives:LIVES", "DESCRIBE_CLUSTER", "incidents:Lives"),
     "report": Row("report:REPORT", "object_rights:SHOW_REPORT", None),
-    "bisect": Row("bisect:BISECT", "DESCRIBE_CLUSTER", "answers:PIECES"),
+    "bisect": Row("bisect:BISECT", "DESCRIBE_CLUSTER", "pieces:PIECES"),
     "what-if": Row(
         "api.requests.what_if:WHAT_IF",
         "object_rights:DESCRIBE_ALL",
-        "answers:PIECES",
+        "pieces:PIECES",
         example={"without": ["topic:orders"]},
     ),
-    "check": Row("check:CHECK", "DESCRIBE_CLUSTER", "answers:PIECES"),
+    "check": Row("check:CHECK", "DESCRIBE_CLUSTER", "pieces:PIECES"),
     "upgrade-check": Row(
-        "upgrade:UPGRADE_CHECK", "DESCRIBE_CLUSTER", "answers:UPGRADE_CHECK", example={"to": "4.0"}
+        "upgrade:UPGRADE_CHECK", "DESCRIBE_CLUSTER", "upgrades:UPGRADE_CHECK", example={"to": "4.0"}
     ),
 }
 """All questions by name."""

@@ -20,6 +20,8 @@ from records.errors import RequestError
 from records.json import from_json
 from records.secrets import REDACTED
 
+EXAMPLE = '{"type": "NoteRecord", "data": {"at_offset": 0, "author": "ann", "text": "seen"}}\n'
+
 # JSON is larger than the batch it becomes, so a longer line cannot be one.
 LINE_SIZE_BYTES_MAX = 4 * BATCH_SIZE_BYTES_MAX
 

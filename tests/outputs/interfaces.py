@@ -12,11 +12,12 @@ from typing import Any
 import httpx
 
 from api.clients.client import MetadataClient
-from api.http import examples
 from api.kafka import apis
 from api.kafka.frames import LENGTH
+from api.questions.table import EXAMPLES
 from api.requests.commands import COMMANDS
 from api.requests.json_requests import request_class, request_from_json
+from api.requests.record_lines import EXAMPLE
 from api.socket.client import SocketClient
 from records.errors import MetadataLogError
 from tests.api.guarded import guarded
@@ -94,14 +95,14 @@ def _operations(document: Any) -> Iterator[tuple[str, str, dict[str, Any], Any]]
                 yield path, "GET", required, None
     for name, body in _bodies():
         yield f"/v1/{name.replace(' ', '/')}", "POST", {}, body
-    yield "/v1/records/append", "POST", {}, examples.RECORDS
+    yield "/v1/records/append", "POST", {}, EXAMPLE
 
 
 def _examples(operation: Any) -> dict[str, Any]:
     return {
-        parameter["name"]: examples.PARAMETERS[parameter["name"]]
+        parameter["name"]: EXAMPLES[parameter["name"]]
         for parameter in operation.get("parameters", ())
-        if parameter.get("in") == "query" and parameter["name"] in examples.PARAMETERS
+        if parameter.get("in") == "query" and parameter["name"] in EXAMPLES
     }
 
 

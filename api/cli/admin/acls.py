@@ -207,7 +207,7 @@ def explain(
 ) -> None:
     """Show whether an operation is allowed, the entry that decides, and who added it when."""
     from api.cli.source.rows import origin_text
-    from api.documents.answers import access_explained, blame_of_access
+    from api.documents.access import access_explained, blame_of_access
     from api.questions.changes import BLAME
     from api.questions.table import find_question
     from controller.descriptions.acls import ExplainAccess

@@ -120,7 +120,7 @@ def describe(
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Print the configs of a resource, their version, and which level sets each."""
-    from api.documents.answers import configs_described
+    from api.documents.configs import configs_described
     from api.questions.table import find_question
     from controller.descriptions.queries import DescribeConfigs
 

@@ -144,7 +144,7 @@ def describe(
     ] = False,
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
-    from api.documents.answers import topics_described
+    from api.documents.topics import topics_described
     from api.questions.named_objects import topic_object
     from api.questions.table import find_question
 

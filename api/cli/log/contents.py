@@ -91,7 +91,7 @@ def image(
 
 
 def _print_parts(log: Source, at: str, parts: list[str], format_: str, show_secrets: bool) -> None:
-    from api.documents.images import Image
+    from api.documents.pieces import Image
     from api.questions.objects import IMAGE, KRAFT_IMAGE, PARTS, ShowImage, ShowKraftImage, joined
 
     for part in parts:

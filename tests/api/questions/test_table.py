@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.documents.answers import Document, document_of
+from api.documents.document import Document, document_of
 from api.questions.question import Question
 from api.questions.table import QUESTIONS, find_question, guard_of
 from controller.rights.guard import Guard
