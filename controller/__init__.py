@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from controller.decisions.topics.topics import NewTopic as NewTopic
     from controller.decisions.versions import ExpectedVersion as ExpectedVersion
     from controller.decisions.versions import VersionMismatchError as VersionMismatchError
-    from controller.descriptions.queries import DescribeConfigs as DescribeConfigs
-    from controller.descriptions.queries import DescribeTopics as DescribeTopics
+    from controller.descriptions.configs import DescribeConfigs as DescribeConfigs
+    from controller.descriptions.topics import DescribeTopics as DescribeTopics
     from controller.pipeline.pending_answers import Answer as Answer
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
@@ -57,7 +57,8 @@ else:
             "decisions.topics.partition_removal": "DeletePartitions TopicShrink",
             "decisions.topics.topics": "CreateTopics DeleteTopics NewTopic",
             "decisions.versions": "ExpectedVersion VersionMismatchError",
-            "descriptions.queries": "DescribeConfigs DescribeTopics",
+            "descriptions.configs": "DescribeConfigs",
+            "descriptions.topics": "DescribeTopics",
             "pipeline.pending_answers": "Answer",
         },
     )

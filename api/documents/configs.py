@@ -12,7 +12,7 @@ from records.text import uuid_text
 from replay.image import configs
 
 if TYPE_CHECKING:
-    from controller.descriptions.queries import DescribeConfigs, ExplainConfigs
+    from controller.descriptions.configs import DescribeConfigs, ExplainConfigs
 
 
 class ConfigsDescribed(msgspec.Struct, frozen=True, kw_only=True):

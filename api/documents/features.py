@@ -2,7 +2,7 @@
 
 import msgspec
 
-from controller.descriptions.queries import FeatureDescription
+from controller.descriptions.features import FeatureDescription
 
 
 class FeatureList(msgspec.Struct, frozen=True, kw_only=True):

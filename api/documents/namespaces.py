@@ -12,7 +12,7 @@ from controller.decisions.namespaces.namespaces import DeletedConfigs as Deleted
 from controller.decisions.namespaces.namespaces import NamespaceResult
 from controller.decisions.security.acls import AclFound
 from controller.decisions.topics.subscriptions import Subscription
-from controller.descriptions.queries import NamespaceListing
+from controller.descriptions.namespaces import NamespaceListing
 from records.text import uuid_text
 from replay.image.configs import RESOURCE_NAMES
 

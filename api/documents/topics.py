@@ -19,7 +19,7 @@ from controller.descriptions.topics import (
 from records.text import uuid_text
 
 if TYPE_CHECKING:
-    from controller.descriptions.queries import TopicsDescribed as Answered
+    from controller.descriptions.topics import TopicsDescribed as Answered
 
 _MODES = {0: "READ_WRITE", 1: "READ_ONLY", -1: "NONE"}
 

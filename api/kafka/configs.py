@@ -36,8 +36,7 @@ from controller.decisions.configs.changes import (
 )
 from controller.decisions.configs.effective import CLUSTER_DEFAULT, ConfigSource
 from controller.decisions.outcome import Refusal
-from controller.descriptions.configs import ConfigAtLevel, ConfigExplained
-from controller.descriptions.queries import ExplainConfigs
+from controller.descriptions.configs import ConfigAtLevel, ConfigExplained, ExplainConfigs
 from records.errors import RequestError
 from records.secrets import is_secret_config
 from replay.image.configs import BROKER, BROKER_LOGGER, GROUP, NAMESPACE, TOPIC

@@ -33,8 +33,7 @@ from controller.decisions.partitions.reassignments import (
 )
 from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
 from controller.decisions.topics.topics import TopicResult
-from controller.descriptions.progress import OngoingReassignment
-from controller.descriptions.queries import ListReassignments
+from controller.descriptions.progress import ListReassignments, OngoingReassignment
 from records.errors import RequestError
 
 

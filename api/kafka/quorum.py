@@ -12,8 +12,7 @@ from api.kafka.messages.quorum import (
     QuorumReplica,
     QuorumTopic,
 )
-from controller.descriptions.brokers import BrokerDescription
-from controller.descriptions.queries import ListBrokers
+from controller.descriptions.brokers import BrokerDescription, ListBrokers
 from records.base import ZERO_UUID
 from records.errors import RequestError
 

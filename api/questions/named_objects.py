@@ -4,15 +4,12 @@ from typing import Any
 
 from api.questions.states import WalkStates
 from controller.decisions.lookup import TopicRef, ref_text
-from controller.descriptions.queries import (
-    DescribeBroker,
-    DescribeConfigs,
-    DescribePartitions,
-    ExplainConfigs,
-    ListNamespaces,
-    ListRemovals,
-    ListTopics,
-)
+from controller.descriptions.brokers import DescribeBroker
+from controller.descriptions.configs import DescribeConfigs, ExplainConfigs
+from controller.descriptions.namespaces import ListNamespaces
+from controller.descriptions.partitions import DescribePartitions
+from controller.descriptions.progress import ListRemovals
+from controller.descriptions.topics import ListTopics
 from replay.image.configs import BROKER, BROKER_LOGGER, NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.time_travel.labels import escaped
 

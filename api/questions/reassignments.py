@@ -4,8 +4,12 @@ from msgspec.structs import replace
 
 from api.questions.past import Past
 from api.questions.question import Computed
-from controller.descriptions.progress import MissingReplica, OngoingReassignment
-from controller.descriptions.queries import ListReassignments, reassignments_listed
+from controller.descriptions.progress import (
+    ListReassignments,
+    MissingReplica,
+    OngoingReassignment,
+    reassignments_listed,
+)
 from records.envelope import Envelope
 from replay.incidents.reassigned import ReplicasSince
 

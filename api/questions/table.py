@@ -68,39 +68,39 @@ def _step(describe: str, guard: str, document: str, **more: Any) -> Row:
 
 
 QUESTIONS: dict[str, Row] = {
-    "topics list": _step("queries:topics_listed", "LIST_TOPICS", "topics:TopicList"),
-    "topics describe": _step("queries:topics_described", "DESCRIBE_TOPICS", "topics:TOPICS"),
+    "topics list": _step("topics:topics_listed", "LIST_TOPICS", "topics:TopicList"),
+    "topics describe": _step("topics:topics_described", "DESCRIBE_TOPICS", "topics:TOPICS"),
     "partitions describe": _step(
-        "queries:partitions_described", "DESCRIBE_PARTITIONS", "topics:PARTITIONS"
+        "partitions:partitions_described", "DESCRIBE_PARTITIONS", "topics:PARTITIONS"
     ),
     "partitions removals": _step(
-        "queries:removals_listed", "DESCRIBE_PARTITIONS", "topics:RemovalList"
+        "progress:removals_listed", "DESCRIBE_PARTITIONS", "topics:RemovalList"
     ),
     "reassignments list": _step(
-        "queries:reassignments_listed",
+        "progress:reassignments_listed",
         "DESCRIBE_CLUSTER",
         "topics:ReassignmentList",
         tell="reassignments:reassignments_running",
     ),
-    "brokers list": _step("queries:brokers_listed", "DESCRIBE_CLUSTER", "brokers:BrokerList"),
+    "brokers list": _step("brokers:brokers_listed", "DESCRIBE_CLUSTER", "brokers:BrokerList"),
     "brokers describe": _step(
-        "queries:broker_described", "DESCRIBE_CLUSTER", "brokers:BROKER", struct="DescribeBroker"
+        "brokers:broker_described", "DESCRIBE_CLUSTER", "brokers:BROKER", struct="DescribeBroker"
     ),
-    "configs describe": _step("queries:configs_described", "DESCRIBE_CONFIGS", "configs:CONFIGS"),
+    "configs describe": _step("configs:configs_described", "DESCRIBE_CONFIGS", "configs:CONFIGS"),
     "configs explain": _step(
-        "queries:configs_explained", "DESCRIBE_CONFIGS", "configs:EXPLANATION"
+        "configs:configs_explained", "DESCRIBE_CONFIGS", "configs:EXPLANATION"
     ),
     "acls list": _step("acls:acls_listed", "DESCRIBE_CLUSTER", "acls:AclList"),
     "acls explain": _step("acls:access_explained", "DESCRIBE_CLUSTER", "access:ACCESS"),
     "features describe": _step(
-        "queries:features_described", "DESCRIBE_CLUSTER", "features:FeatureList"
+        "features:features_described", "DESCRIBE_CLUSTER", "features:FeatureList"
     ),
     "namespaces list": _step(
-        "queries:namespaces_listed", "LIST_NAMESPACES", "namespaces:NamespaceList"
+        "namespaces:namespaces_listed", "LIST_NAMESPACES", "namespaces:NamespaceList"
     ),
     "users describe": _step("users:users_described", "DESCRIBE_CLUSTER", "users:UserList"),
     "subscriptions list": _step(
-        "queries:subscriptions_listed",
+        "subscriptions:subscriptions_listed",
         "subscription_rights:LIST_SUBSCRIPTIONS",
         "users:SubscriptionList",
     ),

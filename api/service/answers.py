@@ -26,7 +26,7 @@ from controller.authorization.authorizer import CLUSTER, Access, Operation, topi
 from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.context.context import Context
-from controller.descriptions.queries import DescribeTopics
+from controller.descriptions.topics import DescribeTopics
 from controller.pipeline.log_port import ServedLog
 from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire

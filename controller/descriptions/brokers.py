@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from controller.decisions.request import Request
 from controller.descriptions.progress import applied_offsets
 from controller.descriptions.view import View
 from records.errors import RequestError
@@ -22,12 +23,22 @@ class BrokerDescription(msgspec.Struct, frozen=True, kw_only=True):
     applied_offset: int | None
 
 
-def list_brokers(view: View) -> tuple[BrokerDescription, ...]:
+class ListBrokers(Request["tuple[BrokerDescription, ...]"], frozen=True, kw_only=True):
+    """A request for descriptions of all registered brokers."""
+
+
+class DescribeBroker(Request["BrokerDescription"], frozen=True):
+    """A request to describe one broker."""
+
+    broker_id: int
+
+
+def brokers_listed(view: View, request: ListBrokers) -> tuple[BrokerDescription, ...]:
     """Describe all registered brokers, ordered by id, without a scan of all partitions."""
     return _described(view, sorted(view.image.brokers(), key=lambda broker: broker.broker_id))
 
 
-def describe_broker(view: View, broker_id: int) -> BrokerDescription:
+def broker_described(view: View, broker_id: int) -> BrokerDescription:
     """Describe one broker.
 
     Raises:

@@ -10,6 +10,7 @@ from controller.decisions.config_definitions.definition import (
     unknown_definition,
 )
 from controller.decisions.config_definitions.resources import (
+    ConfigResourceCode,
     definitions,
     find_definition,
     unknown_config,
@@ -25,6 +26,7 @@ from controller.decisions.configs.effective import (
     settings_of,
 )
 from controller.decisions.lookup import TopicRef, find_namespace, find_topic, is_broker_id
+from controller.decisions.request import Request
 from controller.descriptions.topics import configs_version
 from controller.descriptions.view import View
 from records.errors import RequestError
@@ -104,22 +106,40 @@ class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, value=REDACTED, levels=levels)
 
 
-def describe_configs(
-    view: View, resource_type: int, name: TopicRef, *, effective: bool = False
-) -> ConfigsDescribed:
-    """Describe the configs of a resource.
+class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
+    """A request for the configs of a resource; the cluster is the broker "".
 
-    For a topic or namespace, includes inherited values and defaults; for other resources only if
-    `effective` is True.
+    `show_secrets`: include the values of secrets, which requires a separate right. `effective`: for
+    all types, include configs that the resource does not set itself; for topics and namespaces
+    these are always included.
+    """
+
+    resource_type: ConfigResourceCode
+    resource_name: TopicRef
+    show_secrets: bool = False
+    effective: bool = False
+
+
+class ExplainConfigs(Request["tuple[ConfigExplained, ...]"], frozen=True, kw_only=True):
+    """A request for the levels that set a resource's config; None means each of its configs."""
+
+    resource_type: ConfigResourceCode
+    resource_name: TopicRef
+    config: str | None = None
+    show_secrets: bool = False
+
+
+def configs_described(view: View, request: DescribeConfigs) -> ConfigsDescribed:
+    """Describe the configs of a resource, ordered by name, with their version.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION
             (InvalidNamespace), BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST for an unknown type.
     """
-    resource = _resource(view, resource_type, name)
-    names = _names(view, resource, effective or resource_type in (TOPIC, NAMESPACE))
+    resource = _resource(view, request.resource_type, request.resource_name)
+    is_effective = request.effective or request.resource_type in (TOPIC, NAMESPACE)
     found = []
-    for config in names:
+    for config in _names(view, resource, is_effective):
         setting = effective_config(levels_of(view, resource), _definition(resource, config))
         found.append(
             ConfigSetting(
@@ -130,25 +150,34 @@ def describe_configs(
                 level=setting.level,
             )
         )
-    return ConfigsDescribed(configs=tuple(found), version=configs_version(view.image, *resource))
+    described = ConfigsDescribed(
+        configs=tuple(found), version=configs_version(view.image, *resource)
+    )
+    return described if _is_shown(request) else described.redacted()
 
 
-def explain_configs(
-    view: View, resource_type: int, name: TopicRef, config: str | None
-) -> tuple[ConfigExplained, ...]:
-    """Explain one config of a resource; if `config` is None, all its configs, ordered by name.
+def configs_explained(view: View, request: ExplainConfigs) -> tuple[ConfigExplained, ...]:
+    """Explain one config of a resource, or all its configs, ordered by name.
 
     Raises:
-        RequestError: as of `describe_configs`, or INVALID_CONFIG: the resource does not have the
+        RequestError: as of `configs_described`, or INVALID_CONFIG: the resource does not have the
             config, and cannot have it.
     """
-    resource = _resource(view, resource_type, name)
+    resource, config = _resource(view, request.resource_type, request.resource_name), request.config
     if config is None:
-        return tuple([_explained(view, resource, n) for n in _names(view, resource, True)])
-    is_set = view.image.config_value(*resource, config) is not None
-    if find_definition(resource_type, config) is None and not is_set:
-        raise unknown_config(resource_type, config)
-    return (_explained(view, resource, config),)
+        names = _names(view, resource, True)
+    else:
+        names = [config]
+        is_set = view.image.config_value(*resource, config) is not None
+        if find_definition(request.resource_type, config) is None and not is_set:
+            raise unknown_config(request.resource_type, config)
+    found = [_explained(view, resource, name) for name in names]
+    return tuple(found if _is_shown(request) else [config.redacted() for config in found])
+
+
+def _is_shown(request: DescribeConfigs | ExplainConfigs) -> bool:
+    """True if secrets are shown; the levels of loggers go by names of any kind, and are none."""
+    return request.show_secrets or request.resource_type == BROKER_LOGGER
 
 
 def _explained(view: View, resource: ConfigResource, config: str) -> ConfigExplained:

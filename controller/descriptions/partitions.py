@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from controller.decisions.lookup import TopicRef, find_partition, find_topic
+from controller.decisions.request import Request
 from controller.descriptions.topics import PartitionDescription, describe_partition
 from controller.descriptions.view import View
 from records.base import Uuid
@@ -20,9 +21,14 @@ class PartitionFound(msgspec.Struct, frozen=True, kw_only=True):
     description: PartitionDescription
 
 
-def describe_partitions(
-    view: View, ref: TopicRef | None = None, partition_id: int | None = None
-) -> tuple[PartitionFound, ...]:
+class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_only=True):
+    """A request to describe the partitions of all topics or of one topic, or a single one."""
+
+    topic: TopicRef | None = None
+    partition_id: int | None = None
+
+
+def partitions_described(view: View, request: DescribePartitions) -> tuple[PartitionFound, ...]:
     """Describe the partitions of all topics, of one topic, or a single partition, ordered by name.
 
     If a partition id but no topic is given, topics without that partition are left out. An error
@@ -31,9 +37,10 @@ def describe_partitions(
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
     """
+    partition_id = request.partition_id
     topics: Iterable[Topic] = view.image.topics()
-    if ref is not None:
-        topics = [find_topic(view.image, ref)]
+    if request.topic is not None:
+        topics = [find_topic(view.image, request.topic)]
         if partition_id is not None:
             find_partition(view.image, topics[0], partition_id)
     found = []

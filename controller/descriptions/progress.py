@@ -7,14 +7,15 @@ complete when it is answered; whether brokers have applied it shows in their app
 Source: KIP-455 (reassignments), KIP-694 (removals), KIP-4 (answers that can be verified).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from controller.decisions.context.moves import is_moving
-from controller.decisions.lookup import TopicRef, find_partition, find_topic
+from controller.decisions.lookup import TopicRef, find_partition, find_topic, partition_exists
 from controller.decisions.partitions.replica_deletions import deletion_states
 from controller.decisions.partitions.replica_states import DELETION_SUCCESSFUL
+from controller.decisions.request import Request
 from controller.descriptions.view import View
 from records.base import Uuid
 from replay.image.partitions import Partition
@@ -87,39 +88,41 @@ class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
     offset: int | None
 
 
-def list_reassignments(
-    view: View, partitions: Sequence[tuple[TopicRef, int]] | None = None
-) -> tuple[OngoingReassignment, ...]:
-    """List the partitions being reassigned, ordered by topic.
+class ListReassignments(Request["tuple[OngoingReassignment, ...]"], frozen=True, kw_only=True):
+    """A request for the partitions being reassigned: all, or those among the given partitions.
 
-    Args:
-        partitions: List only these partitions, if they are being reassigned; None means all.
-
-    Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
+    Given partitions that do not exist are ignored.
     """
-    named: Iterable[Partition]
-    if partitions is None:
-        named = view.index.moving_partitions(view.image)
-    else:
+
+    partitions: tuple[tuple[TopicRef, int], ...] | None = None
+
+
+class ListRemovals(Request["tuple[OngoingRemoval, ...]"], frozen=True, kw_only=True):
+    """A request for the partitions being removed, of one topic or (None) of all."""
+
+    topic: TopicRef | None = None
+
+
+def reassignments_listed(view: View, request: ListReassignments) -> tuple[OngoingReassignment, ...]:
+    """List the partitions being reassigned, ordered by topic."""
+    named: Iterable[Partition] = view.index.moving_partitions(view.image)
+    if request.partitions is not None:
         named = [
             find_partition(view.image, find_topic(view.image, ref), partition_id)
-            for ref, partition_id in partitions
+            for ref, partition_id in request.partitions
+            if partition_exists(view.image, ref, partition_id)
         ]
     moving = [_reassignment(view, partition) for partition in named if is_moving(partition)]
     return tuple(sorted(moving, key=lambda m: (m.topic, m.partition_id)))
 
 
-def list_removals(view: View, topic: TopicRef | None = None) -> tuple[OngoingRemoval, ...]:
+def removals_listed(view: View, request: ListRemovals) -> tuple[OngoingRemoval, ...]:
     """List the partitions that are being removed, ordered by topic.
-
-    Args:
-        topic: List only the partitions of this topic; None means all topics.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
     """
-    topic_id = None if topic is None else find_topic(view.image, topic).topic_id
+    topic_id = None if request.topic is None else find_topic(view.image, request.topic).topic_id
     states: dict[tuple[Uuid, int], dict[int, int]] = {}
     for (tracked_topic, partition_id, broker_id), state in deletion_states(view.image).items():
         states.setdefault((tracked_topic, partition_id), {})[broker_id] = state

@@ -12,9 +12,12 @@ from controller.authorization.authorizer import Operation
 from controller.decisions.config_definitions.definition import unknown_definition
 from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
 from controller.decisions.configs.effective import ConfigSource, effective_config, topic_levels
-from controller.decisions.lookup import TopicRef, find_topic, ref_text
+from controller.decisions.lookup import TopicRef, find_namespace, find_topic, ref_text
+from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.outcome import Refusal
 from controller.decisions.partitions.directories import MIGRATING, is_online
+from controller.decisions.request import Request
+from controller.decisions.topics.patterns import matching
 from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.view import View
 from records.base import Uuid
@@ -106,17 +109,59 @@ class TopicListing(msgspec.Struct, frozen=True, kw_only=True):
     replication_factor: int
 
 
-def describe_topics(view: View, refs: Sequence[TopicRef] = ()) -> tuple[TopicFound, ...]:
-    """Describe topics by name or id; an empty list means all, ordered by name."""
+class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
+    """A request for a list of topics; `internal` includes Kafka's own.
+
+    `pattern` is a regular expression that full names must match; `namespace` selects topics in a
+    namespace and those below it.
+    """
+
+    internal: bool = True
+    pattern: str | None = None
+    namespace: str = ""
+
+
+class DescribeTopics(Request["TopicsDescribed"], frozen=True, kw_only=True):
+    """A request to describe topics; an empty list means all."""
+
+    topics: tuple[TopicRef, ...] = ()
+    show_secrets: bool = False
+
+
+class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
+    """Topics and the cluster they belong to; `controller_id` is the answering node."""
+
+    cluster_id: str
+    controller_id: int | None
+    topics: tuple[TopicFound, ...]
+
+
+def topics_described(view: View, request: DescribeTopics) -> TopicsDescribed:
+    """Describe topics, in the requested order, all ordered by name."""
+    found = _found(view, request.topics)
+    if not request.show_secrets:
+        found = [topic.redacted() for topic in found]
+    return TopicsDescribed(
+        cluster_id=view.settings.cluster_id,
+        controller_id=None if view.sessions is None else view.settings.node_id,
+        topics=tuple(found),
+    )
+
+
+def _found(view: View, refs: Sequence[TopicRef]) -> list[TopicFound]:
     if not refs:
-        return tuple([_found(view, name, topic) for name, topic in _by_name(view)])
+        return [
+            TopicFound(name=name, description=describe_topic(view, topic))
+            for name, topic in _by_name(view)
+        ]
     found = []
     for ref in refs:
         try:
-            found.append(_found(view, ref_text(ref), find_topic(view.image, ref)))
+            described = describe_topic(view, find_topic(view.image, ref))
+            found.append(TopicFound(name=ref_text(ref), description=described))
         except RequestError as error:
             found.append(TopicFound(name=ref_text(ref), refusal=Refusal.of(error)))
-    return tuple(found)
+    return found
 
 
 def describe_topic(view: View, topic: Topic) -> TopicDescription:
@@ -151,22 +196,35 @@ def describe_partition(view: View, partition: Partition) -> PartitionDescription
     )
 
 
-def list_topics(view: View, *, internal: bool = True) -> tuple[TopicListing, ...]:
-    """List all topics, ordered by name; `internal` includes Kafka's own."""
-    listed = []
-    for name, topic in _by_name(view):
-        if internal or not is_internal(topic):
-            partitions = view.image.partitions(topic.topic_id)
-            listed.append(
-                TopicListing(
-                    name=name,
-                    topic_id=topic.topic_id,
-                    is_internal=is_internal(topic),
-                    partition_count=len(partitions),
-                    replication_factor=len(partitions[0].replicas) if partitions else 0,
-                )
-            )
-    return tuple(listed)
+def topics_listed(view: View, request: ListTopics) -> tuple[TopicListing, ...]:
+    """List topics, ordered by name.
+
+    Raises:
+        RequestError: INVALID_REGULAR_EXPRESSION; or INVALID_TOPIC_EXCEPTION, there is no such
+            namespace.
+    """
+    find_namespace(view.image, request.namespace)
+    prefix = request.namespace + TIER_SEPARATOR if request.namespace else ""
+    found = [
+        (name, topic)
+        for name, topic in _by_name(view)
+        if name.startswith(prefix) and (request.internal or not is_internal(topic))
+    ]
+    if request.pattern is not None:
+        matched = frozenset(matching(request.pattern, [name for name, _ in found]))
+        found = [(name, topic) for name, topic in found if name in matched]
+    return tuple([_listing(view, name, topic) for name, topic in found])
+
+
+def _listing(view: View, name: str, topic: Topic) -> TopicListing:
+    partitions = view.image.partitions(topic.topic_id)
+    return TopicListing(
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic),
+        partition_count=len(partitions),
+        replication_factor=len(partitions[0].replicas) if partitions else 0,
+    )
 
 
 def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
@@ -212,10 +270,6 @@ def is_internal(topic: Topic) -> bool:
 
 def _by_name(view: View) -> Iterable[tuple[str, Topic]]:
     return sorted((view.image.full_name(topic), topic) for topic in view.image.topics())
-
-
-def _found(view: View, name: str, topic: Topic) -> TopicFound:
-    return TopicFound(name=name, description=describe_topic(view, topic))
 
 
 def _lag(view: View, partition: Partition, broker_id: int) -> int | None:

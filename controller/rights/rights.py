@@ -33,21 +33,21 @@ from controller.decisions.topics.growth import TopicGrowth
 from controller.decisions.topics.partition_plan import PartitionPlan
 from controller.decisions.topics.partition_removal import ShrinkResult, TopicShrink
 from controller.decisions.topics.topics import NewTopic, TopicResult
+from controller.descriptions.configs import DescribeConfigs, ExplainConfigs
+from controller.descriptions.namespaces import ListNamespaces, NamespaceListing
 from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.partitions import PartitionFound
 from controller.descriptions.progress import OngoingRemoval
-from controller.descriptions.queries import (
-    DescribeConfigs,
-    DescribeTopics,
-    ExplainConfigs,
-    ListNamespaces,
-    ListTopics,
-    NamespaceListing,
-    TopicsDescribed,
-)
 from controller.descriptions.state_walk import Transition
 from controller.descriptions.tokens import visible_tokens
-from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
+from controller.descriptions.topics import (
+    DescribeTopics,
+    ListTopics,
+    TopicDescription,
+    TopicFound,
+    TopicListing,
+    TopicsDescribed,
+)
 from controller.results.refusals import unknown_namespace, unknown_topic_id
 from controller.rights.guard import Guard, Items
 from controller.rights.subscription_rights import topics_warned

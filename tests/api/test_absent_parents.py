@@ -9,7 +9,8 @@ import pytest
 from api.cli.main import run
 from api.clients.blocking import BlockingClient
 from controller.decisions.request import Request
-from controller.descriptions.queries import ListNamespaces, ListTopics
+from controller.descriptions.namespaces import ListNamespaces
+from controller.descriptions.topics import ListTopics
 from records.errors import RequestError
 from tests.api.conftest import Metalog
 from tests.api.services import Served, serving

@@ -12,7 +12,7 @@ from controller.decisions.context.context import Settings
 from controller.decisions.security.acls import AclBinding, CreateAcls
 from controller.decisions.topics.topics import CreateTopics, NewTopic
 from controller.descriptions.acls import ExplainAccess
-from controller.descriptions.queries import ListTopics
+from controller.descriptions.topics import ListTopics
 from records.errors import RequestError
 from tests.api.conftest import Metalog
 from tests.api.guarded import TOPIC_REFUSED

@@ -57,22 +57,16 @@ from controller.decisions.topics.partition_removal import DeletePartitions, Topi
 from controller.decisions.topics.subscriptions import DeleteSubscription, RegisterSubscription
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.acls import ExplainAccess, ListAcls
-from controller.descriptions.queries import (
-    DescribeConfigs,
-    DescribeFeatures,
-    DescribePartitions,
-    DescribeTopics,
-    ExplainConfigs,
-    ListBrokers,
-    ListNamespaces,
-    ListReassignments,
-    ListRemovals,
-    ListSubscriptions,
-    ListTopics,
-    TopicsDescribed,
-)
+from controller.descriptions.brokers import ListBrokers
+from controller.descriptions.configs import DescribeConfigs, ExplainConfigs
+from controller.descriptions.features import DescribeFeatures
+from controller.descriptions.namespaces import ListNamespaces
+from controller.descriptions.partitions import DescribePartitions
+from controller.descriptions.progress import ListReassignments, ListRemovals
 from controller.descriptions.quotas import DescribeQuotas, ExplainQuotas
+from controller.descriptions.subscriptions import ListSubscriptions
 from controller.descriptions.tokens import DescribeTokens
+from controller.descriptions.topics import DescribeTopics, ListTopics, TopicsDescribed
 from controller.descriptions.users import DescribeUsers
 from controller.raw_appends.raw_append import AppendRows
 from metadata_log.format.batch import NewBatch

@@ -31,7 +31,7 @@ from controller.authorization.caller import ANONYMOUS, Caller
 from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.descriptions.queries import DescribeTopics
+from controller.descriptions.topics import DescribeTopics
 from metadata_log.format.batch import NewBatch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log

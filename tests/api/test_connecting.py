@@ -6,7 +6,7 @@ import pytest
 
 from api.clients.connecting import connect
 from api.security.listeners import LOCAL
-from controller.descriptions.queries import DescribeFeatures
+from controller.descriptions.features import DescribeFeatures
 from records.errors import UnavailableError
 from tests.api.kafka.servers import server
 

@@ -104,7 +104,7 @@ def test_process_that_answers_questions_imports_what_it_is_asked(demo_log: Path)
     assert answered
     assert "api.questions.log_info" in modules
     heavy = ("controller.decisions", "replay.report.report", "lark", "asyncio")
-    assert not {*heavy, "api.questions.changes", "controller.descriptions.queries"} & set(modules)
+    assert not {*heavy, "api.questions.changes", "controller.descriptions.topics"} & set(modules)
 
 
 _SERVING = """

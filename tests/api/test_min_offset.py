@@ -20,7 +20,7 @@ from api.service.answers import Answers
 from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.notes import AddNote
-from controller.descriptions.queries import ListTopics
+from controller.descriptions.topics import ListTopics
 from metadata_log.writer.creation import create_log
 from records.errors import Outcome, RequestError
 

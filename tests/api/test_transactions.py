@@ -15,7 +15,7 @@ from controller.decisions.configs.changes import AlterConfigs, ConfigChange, Res
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.descriptions.queries import DescribeTopics
+from controller.descriptions.topics import DescribeTopics
 from controller.results.decided import Decided
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record

@@ -11,8 +11,7 @@ from controller.decisions.brokers.registrations import UnregisterBroker
 from controller.decisions.request import Request
 from controller.decisions.topics.partition_removal import CancelDeletePartitions
 from controller.decisions.topics.topics import CreateTopics, NewTopic, TopicResult
-from controller.descriptions.brokers import BrokerDescription
-from controller.descriptions.queries import DescribeBroker
+from controller.descriptions.brokers import BrokerDescription, DescribeBroker
 from controller.pipeline.pending_answers import Answer
 from tests.api.kafka.servers import server
 

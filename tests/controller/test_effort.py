@@ -46,7 +46,7 @@ from controller.decisions.topics.partition_removal import (
     delete_partitions,
 )
 from controller.decisions.topics.topics import DeleteTopics, delete_topics
-from controller.descriptions.progress import list_removals
+from controller.descriptions.progress import ListRemovals, removals_listed
 from controller.descriptions.state_walk import walk_states
 from controller.descriptions.view import View
 from controller.raw_appends.raw_append import AppendRecords, append_records
@@ -196,13 +196,14 @@ def _walked(cluster: Cluster) -> list[Any]:
 
 def _removals(cluster: Cluster) -> Any:
     context = cluster.context()
-    return list_removals(
+    return removals_listed(
         View(
             image=context.image,
             index=context.index,
             settings=context.settings,
             sessions=context.sessions,
-        )
+        ),
+        ListRemovals(),
     )
 
 

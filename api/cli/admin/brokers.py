@@ -44,7 +44,7 @@ def list_(look: Look) -> None:
     """List brokers, with how many partitions each leads and holds."""
     from api.documents.brokers import Broker, BrokerList
     from api.questions.table import find_question
-    from controller.descriptions.queries import ListBrokers
+    from controller.descriptions.brokers import ListBrokers
 
     answer, about = look.answer(find_question("brokers list"), ListBrokers())
     found = BrokerList(brokers=tuple(map(Broker.of, answer)))
@@ -65,7 +65,7 @@ def describe(look: Look, broker_id: _Id) -> None:
     """Describe one broker's registration."""
     from api.documents.brokers import OneBroker, Registration
     from api.questions.table import find_question
-    from controller.descriptions.queries import DescribeBroker
+    from controller.descriptions.brokers import DescribeBroker
 
     with look.explaining(DescribeBroker(broker_id)):
         found, about = look.answer(find_question("brokers describe"), broker_id)
@@ -91,7 +91,7 @@ def wait(
     """
     from api.documents.brokers import Broker, BrokersWaited
     from api.questions.table import find_question
-    from controller.descriptions.queries import ListBrokers
+    from controller.descriptions.brokers import ListBrokers
 
     if look.server is None:
         raise bad_parameter("a log does not know what brokers apply; name --server URL")

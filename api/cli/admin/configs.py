@@ -122,7 +122,7 @@ def describe(
     """Print the configs of a resource, their version, and which level sets each."""
     from api.documents.configs import configs_described
     from api.questions.table import find_question
-    from controller.descriptions.queries import DescribeConfigs
+    from controller.descriptions.configs import DescribeConfigs
 
     kind, name = config_resource(resource, namespace)
     question = DescribeConfigs(
@@ -150,7 +150,7 @@ def explain(
     """Print which levels set a config, nearest first, and what it means."""
     from api.documents.configs import ConfigsExplained
     from api.questions.table import find_question
-    from controller.descriptions.queries import ExplainConfigs
+    from controller.descriptions.configs import ExplainConfigs
 
     kind, name = config_resource(resource, namespace)
     question = ExplainConfigs(

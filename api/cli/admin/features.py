@@ -27,7 +27,7 @@ def describe(look: Look) -> None:
     """Describe the level of each feature, and the levels that this release can write."""
     from api.documents.features import FeatureList
     from api.questions.table import find_question
-    from controller.descriptions.queries import DescribeFeatures
+    from controller.descriptions.features import DescribeFeatures
 
     answer, about = look.answer(find_question("features describe"), DescribeFeatures())
     if look.json:

@@ -114,7 +114,7 @@ def list_(
     """List namespaces: topics right in each, and what is in and below it of its limits."""
     from api.documents.namespaces import Namespace, NamespaceList
     from api.questions.table import find_question
-    from controller.descriptions.queries import ListNamespaces
+    from controller.descriptions.namespaces import ListNamespaces
 
     question = ListNamespaces(below=below)
     with look.explaining(question):

@@ -46,7 +46,7 @@ def list_(
     """List partitions of one topic, or of all."""
     from api.documents.topics import Partition, PartitionList
     from api.questions.table import find_question
-    from controller.descriptions.queries import DescribePartitions
+    from controller.descriptions.partitions import DescribePartitions
 
     need_topics(namespace, topic)
     ref = None if topic is None else topic_ref(topic, namespace)
@@ -80,7 +80,7 @@ def describe(
     """Describe one partition."""
     from api.documents.topics import OnePartition, Partition
     from api.questions.table import find_question
-    from controller.descriptions.queries import DescribePartitions
+    from controller.descriptions.partitions import DescribePartitions
 
     ref, number = partition_ref(partition, namespace)
     question = DescribePartitions(topic=ref, partition_id=number)
@@ -145,7 +145,7 @@ def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool
 def _print_removals(look: Look, ref: "TopicRef | None") -> None:
     from api.documents.topics import Removal, RemovalList
     from api.questions.table import find_question
-    from controller.descriptions.queries import ListRemovals
+    from controller.descriptions.progress import ListRemovals
 
     question = ListRemovals(topic=ref)
     with look.explaining(question):

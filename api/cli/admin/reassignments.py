@@ -73,7 +73,7 @@ def list_(look: Look) -> None:
     """List the partitions that move: since when, and which replicas they wait for."""
     from api.documents.topics import Reassignment, ReassignmentList
     from api.questions.table import find_question
-    from controller.descriptions.queries import ListReassignments
+    from controller.descriptions.progress import ListReassignments
 
     answer, about = look.answer(find_question("reassignments list"), ListReassignments())
     found = ReassignmentList(reassignments=tuple(map(Reassignment.of, answer)))

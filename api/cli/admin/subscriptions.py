@@ -51,7 +51,7 @@ def list_(look: Look) -> None:
     """List the registered patterns, ordered by group."""
     from api.documents.users import SubscriptionList
     from api.questions.table import find_question
-    from controller.descriptions.queries import ListSubscriptions
+    from controller.descriptions.subscriptions import ListSubscriptions
 
     found, about = look.answer(find_question("subscriptions list"), ListSubscriptions())
     if look.json:

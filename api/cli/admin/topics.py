@@ -107,7 +107,7 @@ def list_(
     """List topics, ordered by name."""
     from api.documents.topics import ListedTopic, TopicList
     from api.questions.table import find_question
-    from controller.descriptions.queries import ListTopics
+    from controller.descriptions.topics import ListTopics
 
     question = ListTopics(internal=not exclude_internal, pattern=pattern, namespace=namespace)
     with look.explaining(question):
@@ -151,7 +151,7 @@ def describe(
     need_topics(namespace, topics)
     refs = [topic_ref(name, namespace) for name in topics or []]
     refs += [topic_ref(f"@{text}") for text in topic_id or []]
-    from controller.descriptions.queries import DescribeTopics
+    from controller.descriptions.topics import DescribeTopics
 
     question = DescribeTopics(topics=tuple(refs), show_secrets=show_secrets)
     answer, about = look.answer(find_question("topics describe"), question)

@@ -137,7 +137,7 @@ class Source(NamedTuple):
 
         if self.server is not None:
             from api.questions.table import find_question
-            from controller.descriptions.queries import DescribeFeatures
+            from controller.descriptions.features import DescribeFeatures
 
             # The controller answers this from its state at once.
             about = self.ask(find_question("features describe"), DescribeFeatures()).about()

@@ -38,7 +38,7 @@ from controller.decisions.topics.partition_removal import (
     TopicShrink,
 )
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.descriptions.queries import DescribeTopics
+from controller.descriptions.topics import DescribeTopics
 from tests.api.kafka.servers import Server, server
 
 STORAGE_ERROR = CODES["KAFKA_STORAGE_ERROR"]

@@ -39,17 +39,13 @@ from controller.decisions.topics.partition_removal import (
 )
 from controller.decisions.topics.subscriptions import DeleteSubscription, RegisterSubscription
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.descriptions.queries import (
-    DescribeConfigs,
-    DescribePartitions,
-    DescribeTopics,
-    ExplainConfigs,
-    ListNamespaces,
-    ListRemovals,
-    ListSubscriptions,
-    ListTopics,
-)
+from controller.descriptions.configs import DescribeConfigs, ExplainConfigs
+from controller.descriptions.namespaces import ListNamespaces
+from controller.descriptions.partitions import DescribePartitions
+from controller.descriptions.progress import ListRemovals
+from controller.descriptions.subscriptions import ListSubscriptions
 from controller.descriptions.tokens import DescribeTokens
+from controller.descriptions.topics import DescribeTopics, ListTopics
 from controller.raw_appends.raw_append import AppendRows
 from controller.wire import to_wire
 from metadata_log.format.batch import NewBatch

@@ -38,15 +38,11 @@ from controller.decisions.partitions.replica_states import (
     DELETION_SUCCESSFUL,
     NON_EXISTENT,
 )
-from controller.descriptions.queries import (
-    DescribeConfigs,
-    DescribePartitions,
-    DescribeTopics,
-    ExplainConfigs,
-    ListNamespaces,
-    ListRemovals,
-    ListTopics,
-)
+from controller.descriptions.configs import DescribeConfigs, ExplainConfigs
+from controller.descriptions.namespaces import ListNamespaces
+from controller.descriptions.partitions import DescribePartitions
+from controller.descriptions.progress import ListRemovals
+from controller.descriptions.topics import DescribeTopics, ListTopics
 from controller.wire import to_wire
 from metadata_log.format.batch import NewBatch
 from metadata_log.writer.creation import create_log

@@ -28,7 +28,7 @@ from api.questions.why import AskWhy
 from api.requests.what_if import AskWhatIf
 from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
 from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
-from controller.descriptions.queries import DescribeTopics
+from controller.descriptions.topics import DescribeTopics
 from records.errors import RequestError
 from replay.image.configs import TOPIC
 from tests.api.guarded import (

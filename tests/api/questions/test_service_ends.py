@@ -17,7 +17,7 @@ from api.clients.connecting import connect
 from api.questions.rows import FollowRows
 from api.requests.wire_requests import AnswerPage
 from api.socket.client import SocketClient
-from controller.descriptions.queries import ListTopics
+from controller.descriptions.topics import ListTopics
 from records.errors import Outcome, UnavailableError
 from tests.api.conftest import Metalog
 from tests.api.services import serving

@@ -22,7 +22,8 @@ from api.socket.client import SocketClient
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
-from controller.descriptions.queries import ListNamespaces, ListTopics
+from controller.descriptions.namespaces import ListNamespaces
+from controller.descriptions.topics import ListTopics
 from controller.raw_appends.raw_append import AppendRows
 from metadata_log.format.batch import NewBatch
 from records.control import NoteRecord

@@ -18,7 +18,7 @@ from controller.decisions.partitions.reassignments import (
     ReassignmentResult,
     alter_reassignments,
 )
-from controller.descriptions.progress import list_reassignments
+from controller.descriptions.progress import ListReassignments, reassignments_listed
 from controller.descriptions.view import View
 from records.partitions import PartitionChangeRecord
 from tests.controller.cluster import Cluster, directory
@@ -101,7 +101,7 @@ def test_new_replicas_get_the_directory_of_their_broker(cluster: Cluster) -> Non
 def test_a_move_to_brokers_that_are_down_waits_for_them(cluster: Cluster) -> None:
     cluster.fence(4)
     _reassign(cluster, ("orders", 0, (4,)))
-    (move,) = list_reassignments(View.of(cluster.image))
+    (move,) = reassignments_listed(View.of(cluster.image), ListReassignments())
     assert (move.topic, move.partition_id, move.waited_for) == (
         cluster.full_name("orders"),
         0,
@@ -157,10 +157,18 @@ def test_who_takes_over_out_of_sync_recovers_where_records_can_say_so(
 def test_only_moving_partitions_are_listed(cluster: Cluster) -> None:
     _reassign(cluster, ("orders", 1, (4, 1)))
     view = View.of(cluster.image)
-    assert [move.partition_id for move in list_reassignments(view)] == [1]
+    assert [move.partition_id for move in reassignments_listed(view, ListReassignments())] == [1]
     name = cluster.full_name("orders")
-    assert list_reassignments(view, [(name, 0)]) == ()
-    (move,) = list_reassignments(view, [(name, 0), (name, 1)])
+    assert reassignments_listed(view, ListReassignments(partitions=((name, 0),))) == ()
+    (move,) = reassignments_listed(
+        view,
+        ListReassignments(
+            partitions=(
+                (name, 0),
+                (name, 1),
+            )
+        ),
+    )
     assert (move.replicas, move.adding_replicas, move.removing_replicas) == (
         (4, 1, 2, 3),
         (1, 4),
@@ -172,4 +180,4 @@ def test_what_was_called_off_or_done_is_listed_no_more(cluster: Cluster) -> None
     _reassign(cluster, ("orders", 1, (4, 1)), ("orders", 0, (3, 4)))
     _reassign(cluster, ("orders", 1, None))
     _reassign(cluster, ("orders", 0, (1,)))
-    assert list_reassignments(View.of(cluster.image)) == ()
+    assert reassignments_listed(View.of(cluster.image), ListReassignments()) == ()

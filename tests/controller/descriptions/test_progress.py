@@ -22,7 +22,7 @@ from controller.decisions.topics.partition_removal import (
     advance_removals,
     delete_partitions,
 )
-from controller.descriptions.progress import applied_offsets, list_removals
+from controller.descriptions.progress import ListRemovals, applied_offsets, removals_listed
 from controller.descriptions.view import View
 from replay.image.partitions import NONE, READ_ONLY
 from tests.controller.cluster import START_MS, Cluster
@@ -50,7 +50,7 @@ def _view(cluster: Cluster) -> View:
 
 
 def test_removal_shows_when_it_is_due_and_the_brokers_it_waits_for(cluster: Cluster) -> None:
-    (removal,) = list_removals(_view(cluster))
+    (removal,) = removals_listed(_view(cluster), ListRemovals())
     assert (removal.topic, removal.partition_id, removal.mode) == ("orders", 1, READ_ONLY)
     assert removal.due_ms == START_MS + 1_000
     assert removal.waited_for == (2, 1)
@@ -65,7 +65,7 @@ def test_a_removal_follows_the_brokers(cluster: Cluster) -> None:
         broker_id=2, broker_epoch=cluster.broker(2).broker_epoch, replicas=(report,)
     )
     cluster.do(report_deletions, request)
-    (removal,) = list_removals(_view(cluster), "orders")
+    (removal,) = removals_listed(_view(cluster), ListRemovals(topic="orders"))
     assert removal.mode == NONE
     assert removal.replica_states == ((1, DELETION_STARTED), (2, DELETION_SUCCESSFUL))
     assert removal.waited_for == (1,)
@@ -73,7 +73,7 @@ def test_a_removal_follows_the_brokers(cluster: Cluster) -> None:
 
 def test_removals_of_another_topic_are_not_listed(cluster: Cluster) -> None:
     cluster.create("carts", [1])
-    assert list_removals(_view(cluster), "carts") == ()
+    assert removals_listed(_view(cluster), ListRemovals(topic="carts")) == ()
 
 
 def test_brokers_say_how_far_they_are(cluster: Cluster) -> None:

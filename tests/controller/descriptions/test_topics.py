@@ -15,9 +15,11 @@ from controller.decisions.context.sessions import ReplicaLag
 from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from controller.descriptions.topics import (
     ConfigValue,
+    DescribeTopics,
+    ListTopics,
     TopicDescription,
-    describe_topics,
-    list_topics,
+    topics_described,
+    topics_listed,
 )
 from controller.descriptions.view import View
 from records.base import Uuid
@@ -44,7 +46,7 @@ def _view(cluster: Cluster) -> View:
 
 
 def _described(cluster: Cluster, ref: Any = "orders") -> TopicDescription:
-    (found,) = describe_topics(_view(cluster), [ref])
+    (found,) = topics_described(_view(cluster), DescribeTopics(topics=(ref,))).topics
     assert found.description is not None, found.refusal
     return found.description
 
@@ -73,13 +75,17 @@ def test_none_named_means_all_ordered_by_name(cluster: Cluster) -> None:
     cluster.create("carts", [1], namespace="org:shop")
     cluster.create("alerts", [1])
     names = ["alerts", "orders", "org:shop:carts"]
-    assert [found.name for found in describe_topics(_view(cluster))] == names
-    assert [listing.name for listing in list_topics(_view(cluster))] == names
+    assert [
+        found.name for found in topics_described(_view(cluster), DescribeTopics()).topics
+    ] == names
+    assert [listing.name for listing in topics_listed(_view(cluster), ListTopics())] == names
 
 
 def test_an_unknown_topic_is_refused_alone(cluster: Cluster) -> None:
     unknown_id = Uuid(bytes(15) + b"\x09")
-    found = describe_topics(_view(cluster), ["carts", unknown_id, "orders"])
+    found = topics_described(
+        _view(cluster), DescribeTopics(topics=("carts", unknown_id, "orders"))
+    ).topics
     codes = [f.refusal.code if f.refusal else None for f in found]
     assert codes == ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", None]
 
@@ -141,17 +147,17 @@ def test_lag_of_an_offline_replica_is_unknown(cluster: Cluster) -> None:
 
 
 def test_lag_is_unknown_without_a_controller(cluster: Cluster) -> None:
-    (found,) = describe_topics(View.of(cluster.image), ["orders"])
+    (found,) = topics_described(View.of(cluster.image), DescribeTopics(topics=("orders",))).topics
     assert found.description is not None
     assert found.description.partitions[1].lags == (0, None)
 
 
 def test_internal_topics_can_be_left_out(cluster: Cluster) -> None:
     cluster.create("__consumer_offsets", [1, 2])
-    listings = list_topics(_view(cluster))
+    listings = topics_listed(_view(cluster), ListTopics())
     assert [(t.name, t.is_internal) for t in listings] == [
         ("__consumer_offsets", True),
         ("orders", False),
     ]
-    assert [t.name for t in list_topics(_view(cluster), internal=False)] == ["orders"]
+    assert [t.name for t in topics_listed(_view(cluster), ListTopics(internal=False))] == ["orders"]
     assert (listings[1].partition_count, listings[1].replication_factor) == (2, 2)
