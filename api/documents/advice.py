@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from metadata_log.kraft.quorum.rule import Verdict
+from replay.image.fields import copied
 from replay.incidents.at_risk import AtRisk
 
 
@@ -46,15 +47,12 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         written: str | None,
     ) -> "Advice":
         """Return the advice that follows from a verdict, in its JSON form."""
-        return cls(
-            verdict=verdict.verdict,
-            certain=verdict.certain,
+        return copied(
+            verdict,
+            cls,
             seed=None if verdict.seed is None else verdict.seed.name,
-            reason=verdict.reason,
-            proven_end=verdict.proven_end,
             at_risk=at_risk,
             contradiction=contradiction,
-            unknown=verdict.unknown,
             steps=steps,
             written=written,
         )

@@ -9,6 +9,7 @@ from controller.descriptions.brokers import BrokerDescription
 from records.brokers import BrokerEndpoint, BrokerFeature
 from records.text import uuid_text
 from replay.image.cluster import Broker as Registered
+from replay.image.fields import copied
 
 
 class Broker(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,19 +59,10 @@ class Registration(Broker, frozen=True, kw_only=True):
     def registered(cls, described: BrokerDescription) -> Self:
         """Return a broker and its registration in their JSON form."""
         broker, listed = described.broker, Broker.of(described)
-        return cls(
-            **{name: getattr(listed, name) for name in listed.__struct_fields__},
-            broker_id=broker.broker_id,
-            incarnation_id=uuid_text(broker.incarnation_id),
-            broker_epoch=broker.broker_epoch,
-            end_points=broker.end_points,
-            features=broker.features,
-            fenced=broker.fenced,
-            in_controlled_shutdown=broker.in_controlled_shutdown,
-            is_migrating_zk_broker=broker.is_migrating_zk_broker,
-            log_dirs=tuple(map(uuid_text, broker.log_dirs)),
-            record_version=broker.record_version,
-        )
+        fields = {name: getattr(listed, name) for name in listed.__struct_fields__}
+        fields["incarnation_id"] = uuid_text(broker.incarnation_id)
+        fields["log_dirs"] = tuple(map(uuid_text, broker.log_dirs))
+        return copied(broker, cls, **fields)
 
 
 class BrokerList(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from metadata_log.care.repair import RepairResult
 from metadata_log.care.restore import RestoreResult
 from replay.care.proof import Proof
 from replay.care.retain import RetainResult
+from replay.image.fields import copied
 from replay.snapshot.info import SnapshotInfo
 
 
@@ -35,13 +36,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, info: SnapshotInfo) -> Self:
         """Return the JSON form of a snapshot."""
-        return cls(
-            end_offset=info.end_offset,
-            leader_epoch=info.leader_epoch,
+        return copied(
+            info,
+            cls,
             timestamp=info.timestamp_ms,
-            confirmed=info.confirmed,
-            digest=info.digest,
-            rotated=info.rotated,
             created_at=info.created_at_ms,
             mid_batch=True if info.mid_batch else UNSET,
         )
@@ -111,13 +109,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, result: CopyResult) -> Self:
         """Return the JSON form of a copy's result."""
-        return cls(
-            start_offset=result.start_offset,
-            end_offset=result.end_offset,
-            previous_end_offset=result.previous_end_offset,
-            files=result.files,
-            bytes=result.size_bytes,
-        )
+        return copied(result, cls, bytes=result.size_bytes)
 
 
 class CutBatch(msgspec.Struct, frozen=True):
@@ -200,9 +192,4 @@ class Retained(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, result: RetainResult) -> Self:
         """Return the JSON form of a retention run's result."""
-        return cls(
-            previous_history_start=result.previous_history_start,
-            dropped_segments=result.dropped_segments,
-            dropped_bytes=result.dropped_bytes,
-            digest=result.digest,
-        )
+        return copied(result, cls)

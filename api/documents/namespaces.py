@@ -15,6 +15,7 @@ from controller.decisions.topics.subscriptions import Subscription
 from controller.descriptions.namespaces import NamespaceListing
 from records.text import uuid_text
 from replay.image.configs import RESOURCE_NAMES
+from replay.image.fields import copied
 
 
 class NamespaceUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,14 +119,8 @@ class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, effects: Effects) -> Self:
         """Return the effects of moving topics in their JSON form."""
-        return cls(
-            partitions=effects.partitions,
-            brokers=effects.brokers,
-            configs=effects.configs,
-            acls_lost=_acls(effects.acls_lost),
-            acls_gained=_acls(effects.acls_gained),
-            subscriptions_lost=effects.subscriptions_lost,
-            subscriptions_gained=effects.subscriptions_gained,
+        return copied(
+            effects, cls, acls_lost=_acls(effects.acls_lost), acls_gained=_acls(effects.acls_gained)
         )
 
 

@@ -17,6 +17,7 @@ from controller.descriptions.topics import (
     TopicListing,
 )
 from records.text import uuid_text
+from replay.image.fields import copied
 
 if TYPE_CHECKING:
     from controller.descriptions.topics import TopicsDescribed as Answered
@@ -155,15 +156,13 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, topic: TopicDescription, *, all_configs: bool) -> Self:
         """Return the JSON form of a topic; `all_configs`: include configs that it inherits."""
-        return cls(
-            name=topic.name,
+        return copied(
+            topic,
+            cls,
             topic_id=uuid_text(topic.topic_id),
-            version=topic.version,
-            is_internal=topic.is_internal,
             authorized_operations=tuple([o.name for o in topic.authorized_operations]),
             partitions=tuple([Partition.of(partition) for partition in topic.partitions]),
             configs=tuple([Config.of(c) for c in topic.configs if all_configs or c.is_overridden]),
-            configs_version=topic.configs_version,
         )
 
 
@@ -246,18 +245,13 @@ class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, moving: OngoingReassignment) -> Self:
         """Return the JSON form of an ongoing reassignment."""
-        return cls(
-            topic=moving.topic,
+        return copied(
+            moving,
+            cls,
             topic_id=uuid_text(moving.topic_id),
             partition=moving.partition_id,
-            replicas=moving.replicas,
-            adding_replicas=moving.adding_replicas,
-            removing_replicas=moving.removing_replicas,
-            waited_for=moving.waited_for,
             missing=tuple(map(Missing.of, moving.missing)),
-            since_offset=moving.since_offset,
             since=moving.since_ms,
-            age_ms=moving.age_ms,
         )
 
 
@@ -283,16 +277,12 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, step: Transition) -> Self:
         """Return the JSON form of a transition."""
-        return cls(
-            offset=step.offset,
-            timestamp=step.timestamp,
-            topic=step.topic,
+        return copied(
+            step,
+            cls,
             topic_id=uuid_text(step.topic_id),
             partition=step.partition_id,
             broker=step.broker_id,
-            before=step.before,
-            after=step.after,
-            leader=step.leader,
         )
 
 

@@ -12,6 +12,7 @@ from controller.decisions.topics.subscriptions import Subscription
 from controller.descriptions.quotas import EntityQuotas, QuotaExplanation
 from controller.descriptions.tokens import TokenDescription
 from controller.descriptions.users import UserDescription
+from replay.image.fields import copied
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,15 +65,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, created: TokenCreated) -> Self:
         """Return the JSON form of a token that was created."""
         hmac = created.hmac
-        return cls(
-            token_id=created.token_id,
-            hmac=None if hmac is None else base64.b64encode(hmac).decode(),
-            owner=created.owner,
-            requester=created.requester,
-            issue_timestamp=created.issue_timestamp,
-            expiration_timestamp=created.expiration_timestamp,
-            max_timestamp=created.max_timestamp,
-        )
+        return copied(created, cls, hmac=None if hmac is None else base64.b64encode(hmac).decode())
 
 
 class TokenList(msgspec.Struct, frozen=True, kw_only=True):

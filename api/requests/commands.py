@@ -32,6 +32,7 @@ from controller.rights.guard import Guard
 from controller.wire import from_wire
 from records.command_names import logged_name
 from records.errors import RequestError
+from replay.image.fields import copied
 
 _PARTITIONS_MAX = 7_500
 """Kafka's tools send all partitions of a plan in one request; each costs some 5 us."""
@@ -280,12 +281,7 @@ RECORDED = Commands(ALL_COMMANDS, "records append", NAME, transact)
 def described(question: Question, context: Context, request: Any) -> ControllerResult[Any]:
     """Answer a question from the state in a decision's context; no records are written."""
     assert question.describe is not None, "a controller answers only descriptions"
-    view = View(
-        image=context.image,
-        index=context.index,
-        settings=context.settings,
-        sessions=context.sessions,
-    )
+    view = copied(context, View)
     return ControllerResult(response=question.describe(view, request))
 
 

@@ -18,6 +18,7 @@ from controller.decisions.partitions.replica_states import DELETION_SUCCESSFUL
 from controller.decisions.request import Request
 from controller.descriptions.view import View
 from records.base import Uuid
+from replay.image.fields import copied
 from replay.image.partitions import Partition
 from replay.image.removals import PendingRemoval
 from replay.incidents.reassigned import broker_state
@@ -146,13 +147,10 @@ def applied_offsets(view: View) -> tuple[AppliedOffset, ...]:
 def _reassignment(view: View, partition: Partition) -> OngoingReassignment:
     staying = [r for r in partition.replicas if r not in partition.removing_replicas]
     waited_for = tuple([replica for replica in staying if replica not in partition.isr])
-    return OngoingReassignment(
+    return copied(
+        partition,
+        OngoingReassignment,
         topic=_topic_name(view, partition.topic_id),
-        topic_id=partition.topic_id,
-        partition_id=partition.partition_id,
-        replicas=partition.replicas,
-        adding_replicas=partition.adding_replicas,
-        removing_replicas=partition.removing_replicas,
         waited_for=waited_for,
         missing=tuple(
             [
