@@ -29,7 +29,7 @@ class Listener:
     def __init__(
         self, answering: Answering, connections: Connections, security: ListenerSecurity = OPEN
     ) -> None:
-        """Create a listener that does not accept connections yet; see also `Listener.start`."""
+        """Create a listener that does not accept connections yet; see also `start_at`."""
         self._answering = answering
         self._security = security
         self._connections = connections
@@ -42,29 +42,6 @@ class Listener:
         self._buffer = memoryview(bytearray(limits.RECEIVE_BUFFER_BYTES))
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptor: Acceptor | None = None
-
-    @classmethod
-    async def start(
-        cls,
-        answering: Answering,
-        host: str,
-        port: int,
-        connections: Connections | None = None,
-        security: ListenerSecurity = OPEN,
-    ) -> Self:
-        """Start accepting connections; with port 0, the system chooses the port.
-
-        Args:
-            connections: Connection limits, usually shared by all listeners of the process; None:
-                this listener gets its own.
-            security: TLS and the required authentication.
-
-        Raises:
-            UnavailableError: the address is in use or does not belong to this machine; or the
-                process's limit of open files is too low.
-        """
-        connections = connections or Connections.of_process()
-        return cls.start_at(answering, await bind(host, port), connections, security)
 
     @classmethod
     def start_at(

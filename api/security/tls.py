@@ -79,9 +79,7 @@ def server_context(
     return context
 
 
-def client_context(
-    files: TlsFiles, *, check_host: bool = True, now: dt.datetime | None = None
-) -> ssl.SSLContext:
+def client_context(files: TlsFiles, *, now: dt.datetime | None = None) -> ssl.SSLContext:
     """Return the TLS context of a client, with the client's own certificate if there is one.
 
     Raises:
@@ -89,7 +87,6 @@ def client_context(
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.check_hostname = check_host
     if files.ca is None:
         context.load_default_certs()
     else:

@@ -16,7 +16,6 @@ from api.kafka.answering import Answering
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.connection import Connection
 from api.kafka.errors import check
-from api.kafka.listener import Listener
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
@@ -24,6 +23,7 @@ from replay.loader import load_image
 from tests.api.broker.forwarding import through
 from tests.api.broker.leader import Broker
 from tests.api.guarded import guarded
+from tests.api.kafka.listeners import start_listener
 from tests.api.kafka.servers import Server
 from tests.api.kafka.test_authorization import REQUESTS
 from tests.api.kafka.test_sasl import secured
@@ -142,7 +142,7 @@ async def _stream(folder: Path) -> AsyncIterator[int]:
 
 @contextlib.asynccontextmanager
 async def _listening(answering: Answering) -> AsyncIterator[int]:
-    listener = await Listener.start(answering, "127.0.0.1", 0)
+    listener = await start_listener(answering)
     try:
         yield listener.port
     finally:

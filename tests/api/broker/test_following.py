@@ -15,7 +15,6 @@ from api.broker.log_directory import LogDirectory
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
 from api.kafka.answering import Answering
-from api.kafka.listener import Listener
 from api.kafka.messages.replicas import (
     FULL,
     LiveBroker,
@@ -27,6 +26,7 @@ from tests.api.broker.leader import ID, ME, OTHER, Broker, update
 from tests.api.broker.records import values
 from tests.api.broker.states import leader_and_isr, state, topic_states
 from tests.api.broker.test_record_deletions import delete
+from tests.api.kafka.listeners import start_listener
 
 PARTITIONS = 2
 
@@ -85,7 +85,7 @@ class Pair:
 async def pair(path: Path) -> AsyncIterator[Pair]:
     leader = Broker(path / "leader")
     leader.cluster.update(update("a", ID, READ_WRITE, READ_WRITE))
-    listener = await Listener.start(Answering(handlers=leader.requests.handlers()), "127.0.0.1", 0)
+    listener = await start_listener(Answering(handlers=leader.requests.handlers()))
     both = Pair(path / "follower", leader, listener.port)
     try:
         yield both

@@ -21,7 +21,6 @@ from api.kafka.connection import Connection
 from api.kafka.envelopes import opened, sealed
 from api.kafka.fields import Request, Response
 from api.kafka.frames import LENGTH, RequestFrame
-from api.kafka.listener import Listener
 from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import (
@@ -41,6 +40,7 @@ from records.errors import MetadataLogError, Outcome, RequestError, UnavailableE
 from tests.api.broker.forwarding import through
 from tests.api.broker.test_clean_end import running
 from tests.api.guarded import guarded, nothing_written
+from tests.api.kafka.listeners import start_listener
 from tests.api.kafka.servers import server
 
 CREATION = creation_request(
@@ -52,7 +52,7 @@ CREATION = creation_request(
 async def broker(forward: Forward) -> AsyncIterator[int]:
     """A listener that forwards requests; yields its port."""
     answering = Answering(handlers=forwarding_handlers(forward))
-    listener = await Listener.start(answering, "127.0.0.1", 0)
+    listener = await start_listener(answering)
     yield listener.port
     await listener.close()
 
@@ -90,7 +90,7 @@ async def test_request_and_response_keep_their_bytes_and_the_client_its_id() -> 
     # A tagged field of the request that nobody knows, either.
     plain = frames.encode_request(apis.CREATE_TOPICS, 7, 77, CREATION, "ann")
     sent = LENGTH.pack(len(plain) - 4 + 3) + plain[4:-1] + b"\1\x63\1x"
-    listener = await Listener.start(Answering(handlers={apis.ENVELOPE: controller}), "127.0.0.1", 0)
+    listener = await start_listener(Answering(handlers={apis.ENVELOPE: controller}))
     connection = await Connection.open("127.0.0.1", listener.port, "broker-1")
     async with broker(through(connection)) as at:
         answer = await exchange(at, sent)

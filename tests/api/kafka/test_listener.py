@@ -15,7 +15,6 @@ from api.kafka import apis, frames
 from api.kafka.answering import Answering
 from api.kafka.connection import Connection
 from api.kafka.conversation import PIPELINE_MAX
-from api.kafka.listener import Listener
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
@@ -45,6 +44,7 @@ from metadata_log.writer.log import MetadataLog
 from records.configs import ClientQuotaRecord, EntityData
 from records.errors import RequestError, UnavailableError
 from replay.image.configs import NAMESPACE
+from tests.api.kafka.listeners import start_listener
 from tests.api.kafka.servers import CLUSTER_ID, Server, server
 
 ENABLED = Settings(static_configs={DELETE_PARTITIONS_ENABLED: "true"})
@@ -107,7 +107,7 @@ async def test_client_that_disconnects_at_the_request_limit_is_released(
         return MetadataResponse(brokers=(), topics=())
 
     answering = Answering(handlers={apis.METADATA: slow}, turn=lambda _: turn)
-    listener = await Listener.start(answering, "127.0.0.1", 0)
+    listener = await start_listener(answering)
     _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
     # One is being answered, and the queue behind it is full.
     for number in range(PIPELINE_MAX + 1):

@@ -13,7 +13,6 @@ from api.kafka.answering import Answering
 from api.kafka.connection import Connection
 from api.kafka.fields import Response
 from api.kafka.frames import LENGTH, RequestFrame
-from api.kafka.listener import Listener
 from api.kafka.messages.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.security.listeners import ListenerSecurity
@@ -22,6 +21,7 @@ from api.transport import limits
 from api.transport.connections import Connections
 from controller.authorization.caller import Caller
 from records.errors import UnavailableError
+from tests.api.kafka.listeners import start_listener
 from tests.certificates import Authority
 
 SMALL = MetadataRequest(topics=())
@@ -64,7 +64,7 @@ class Node:
 @contextlib.asynccontextmanager
 async def listening(node: Node, **options: int) -> AsyncIterator[int]:
     """Listen while the body runs; yields the port."""
-    listener = await Listener.start(node.answering(), "127.0.0.1", 0, Connections(**options))
+    listener = await start_listener(node.answering(), Connections(**options))
     yield listener.port
     await listener.close()
 
@@ -183,7 +183,7 @@ async def test_clients_that_do_not_end_tls_do_not_hold_up_the_end(
     monkeypatch.setattr(limits, "TLS_HANDSHAKE_TIMEOUT_S", 600.0)
     files = Authority(tmp_path).issue("server")
     security = ListenerSecurity(tls=server_context(files))
-    listener = await Listener.start(Node().answering(), "127.0.0.1", 0, security=security)
+    listener = await start_listener(Node().answering(), security=security)
     address = ("127.0.0.1", listener.port)
     with socket.create_connection(address) as half, socket.create_connection(address) as plain:
         half.sendall(b"\x16\x03\x01\x02\x00\x01")

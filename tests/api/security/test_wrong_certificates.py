@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from api.kafka import listener
 from api.kafka.answering import Answering
 from api.kafka.connection import Connection
-from api.kafka.listener import Listener
 from api.security.client import ConnectionSecurity
 from api.security.listeners import ListenerSecurity
 from api.security.tls import ClientAuth, TlsFiles, client_context, server_context
 from api.transport import acceptor
 from records.errors import MetadataLogError, RequestError
+from tests.api.kafka.listeners import start_listener
 from tests.api.kafka.test_sasl import until
 from tests.certificates import Authority
 
@@ -239,7 +239,7 @@ async def test_each_side_says_what_it_knows_of_a_wrong_certificate(
     spoil(peers, tmp_path)
     tls = server_context(peers.server, ClientAuth.REQUIRED, now=peers.now)
     security = ListenerSecurity(tls=tls)
-    at = await Listener.start(Answering(handlers={}), "127.0.0.1", 0, security=security)
+    at = await start_listener(Answering(handlers={}), security=security)
     context = client_context(peers.client, now=peers.now)
     if peers.version is not None:
         context.minimum_version = ssl.TLSVersion.TLSv1
