@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from api.broker.batches import whole_batches
-from api.broker.key_values import sync_directory, write_key_values
+from api.broker.key_values import write_key_values
 from api.broker.log_directory import LogDirectory, remove
 from api.broker.open_files import OpenFiles
 from api.broker.partition_log import PartitionLog
@@ -30,6 +30,7 @@ from api.broker.partition_metadata import (
     read_partition_metadata,
     write_partition_metadata,
 )
+from metadata_log.files.fs import OsFs
 from records.base import Uuid
 from records.text import uuid_text
 
@@ -67,7 +68,7 @@ class FutureLog:
         folder = directory.path / name
         folder.mkdir(mode=0o700)
         write_partition_metadata(folder, metadata)
-        sync_directory(folder.parent)
+        OsFs().sync_directory(folder.parent)
         return cls(PartitionLog(folder, files))
 
     def is_behind_truncation(self, source: PartitionLog) -> bool:

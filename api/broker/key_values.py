@@ -1,9 +1,9 @@
 """Small readable files of `key: value` lines, replaced atomically."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from metadata_log.files.fs import OsFs, write_whole
 from records.errors import CorruptLogError
 
 _SIZE_BYTES_MAX = 64 * 1024
@@ -40,23 +40,4 @@ def _read(path: Path) -> str:
 
 def write_key_values(path: Path, values: Mapping[str, object]) -> None:
     """Atomically write or replace a file, and fsync it."""
-    new = path.with_name(f"{path.name}.new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        content = "".join(f"{k}: {v}\n" for k, v in values.items()).encode()
-        while content:
-            content = content[os.write(descriptor, content) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.rename(new, path)
-    sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Fsync a directory, so that created, renamed and removed entries are durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_whole(OsFs(), path, "".join(f"{k}: {v}\n" for k, v in values.items()).encode())

@@ -21,12 +21,13 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from api.broker.folders import DELETING, MOVING, partition_folder, partition_of
-from api.broker.key_values import read_key_values, sync_directory, write_key_values
+from api.broker.key_values import read_key_values, write_key_values
 from api.broker.partition_metadata import (
     PartitionMetadata,
     read_partition_metadata,
     write_partition_metadata,
 )
+from metadata_log.files.fs import OsFs
 from records.base import ZERO_UUID, Uuid
 from records.errors import CorruptLogError, RequestError
 from records.text import parse_uuid, uuid_text
@@ -145,7 +146,7 @@ class LogDirectory:
             raise OSError(errno.EEXIST, "a folder with data of an unknown partition", str(path))
         if metadata.topic_id != ZERO_UUID:
             write_partition_metadata(path, metadata)
-        sync_directory(path.parent)
+        OsFs().sync_directory(path.parent)
         return path
 
     def step_aside(self, path: Path, metadata: PartitionMetadata) -> Path:
@@ -242,8 +243,8 @@ class LogDirectory:
 
     def _rename(self, source: Path, target: Path) -> Path:
         os.rename(source, target)
-        sync_directory(target.parent)
-        sync_directory(source.parent)
+        OsFs().sync_directory(target.parent)
+        OsFs().sync_directory(source.parent)
         return target
 
     def _remove_empty_parents(self, path: Path) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from metadata_log.files.fs import OsFs
 from metadata_log.kraft.importer import UNKNOWN_CLUSTER_ID
-from metadata_log.kraft.synced_file import sync_directory, write_synced
+from metadata_log.kraft.synced_file import write_synced
 from metadata_log.kraft_format.names import META_PROPERTIES, PARTITION_DIRECTORY
 from records.errors import RequestError
 
@@ -40,10 +41,10 @@ def new_directory(
             text = "\n".join([*lines, "version=1", ""])
             write_synced(unfinished / META_PROPERTIES, [text.encode("latin-1")])
         yield partition
-        sync_directory(partition)
-        sync_directory(unfinished)
+        OsFs().sync_directory(partition)
+        OsFs().sync_directory(unfinished)
         unfinished.rename(target)
-        sync_directory(target.parent)
+        OsFs().sync_directory(target.parent)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
@@ -60,7 +61,7 @@ def write_new_file(target: Path, content: bytes) -> None:
         write_synced(target, [content])
     except FileExistsError:
         raise RequestError("INVALID_REQUEST", f"{target} exists already; name a new file") from None
-    sync_directory(target.absolute().parent)
+    OsFs().sync_directory(target.absolute().parent)
 
 
 def _escaped(value: str) -> str:

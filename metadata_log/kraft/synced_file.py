@@ -16,12 +16,3 @@ def write_synced(path: Path, pieces: Iterable[bytes]) -> None:
             file.write(piece)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync_directory(path: Path) -> None:
-    """Fsync a directory, so that created, renamed and removed entries are durable."""
-    directory = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -113,7 +113,8 @@ class Crash:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         self.left = count
-        for name in ("mkdir", "rename", "pwrite", "fsync", "ftruncate", "write", "unlink", "rmdir"):
+        changes = "mkdir rename pwrite fsync fdatasync ftruncate write unlink rmdir"
+        for name in changes.split():
             monkeypatch.setattr(os, name, self._failing(getattr(os, name)))
 
     @property

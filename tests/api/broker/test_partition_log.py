@@ -251,7 +251,7 @@ def test_failed_deletion_deletes_nothing(tmp_path: Path, monkeypatch: pytest.Mon
 
     log = of_segments(tmp_path)
     with monkeypatch.context() as failing:
-        failing.setattr(os, "fsync", full)
+        failing.setattr(os, "fdatasync", full)
         with pytest.raises(OSError, match="No space"):
             log.delete_before(9)
     assert log.start_offset == PartitionLog.open(tmp_path, FILES).start_offset == 0
