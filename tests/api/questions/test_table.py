@@ -1,10 +1,12 @@
-"""The table of questions: everything that a row names exists."""
+"""The tables of questions and of commands: everything that a row names exists."""
 
+import msgspec
 import pytest
 
 from api.documents.document import Document, document_of
 from api.questions.question import Question
 from api.questions.table import QUESTIONS, find_question, guard_of
+from api.requests.commands import ALL_COMMANDS
 from controller.rights.guard import Guard
 from records.errors import RequestError
 
@@ -18,6 +20,16 @@ def test_a_row_names_a_question_a_guard_and_a_document(name: str) -> None:
     document = document_of(question)
     assert isinstance(document, Document) or name == "report"
     assert QUESTIONS[name].is_step == (question.tell is None or question.describe is not None)
+
+
+@pytest.mark.parametrize("name", ALL_COMMANDS)
+def test_a_row_names_a_decision_with_its_types_and_a_guard(name: str) -> None:
+    command = ALL_COMMANDS[name]
+    assert command.name == name
+    assert callable(command.decide)
+    assert isinstance(command.guard, Guard)
+    assert command.response is not None
+    assert issubclass(command.request_struct, msgspec.Struct)
 
 
 def test_an_unknown_question_is_refused() -> None:
