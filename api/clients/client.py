@@ -31,6 +31,7 @@ from api.security.listeners import SecurityProtocol
 from controller.decisions.topics.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, TopicResult
 from records.errors import RequestError, UnavailableError
+from replay.image.fields import copied
 
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
@@ -217,15 +218,10 @@ class MetadataClient(CommandClient):
     async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Send an encoded command or question; raises as `run`."""
         response = await self.connection.request(
-            RunCommandRequest(
-                command=request.command,
-                reason=request.reason,
+            copied(
+                request,
+                RunCommandRequest,
                 payload=request.request,
-                request_id=request.request_id,
-                trace_parent=request.trace_parent,
-                principal=request.principal,
-                point=request.point,
-                cursor=request.cursor,
                 min_offset=-1 if request.min_offset is None else request.min_offset,
             ),
             RunCommandResponse,
@@ -233,14 +229,7 @@ class MetadataClient(CommandClient):
         )
         if response.error_code:
             raise run_command.error_of(response)
-        return WireAnswer(
-            response=response.payload,
-            end_offset=response.end_offset,
-            wrote=response.wrote,
-            about=response.about,
-            cursor=response.cursor,
-            versions=response.versions,
-        )
+        return copied(response, WireAnswer, response=response.payload)
 
     async def _ask(self, request: Request, response: type[R]) -> R:
         return await self.connection.request(request, response)

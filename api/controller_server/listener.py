@@ -59,6 +59,7 @@ from api.service.session import Session
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
+from replay.image.fields import copied
 
 Q = TypeVar("Q", bound=Request)
 
@@ -294,29 +295,17 @@ class ControllerListener:
         try:
             answer = await with_codes(
                 session.run_wire(
-                    WireRequest(
-                        command=request.command,
+                    copied(
+                        request,
+                        WireRequest,
                         request=request.payload,
-                        reason=request.reason,
-                        request_id=request.request_id,
-                        trace_parent=request.trace_parent,
-                        principal=request.principal,
-                        point=request.point,
-                        cursor=request.cursor,
                         min_offset=None if request.min_offset < 0 else request.min_offset,
                     )
                 )
             )
         except RequestError as error:
             return run_command.refused(error)
-        return RunCommandResponse(
-            end_offset=answer.end_offset,
-            payload=answer.response,
-            wrote=answer.wrote,
-            about=answer.about,
-            cursor=answer.cursor,
-            versions=answer.versions,
-        )
+        return copied(answer, RunCommandResponse, payload=answer.response)
 
 
 def _turn(frame: RequestFrame) -> Turn:

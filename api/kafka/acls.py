@@ -36,6 +36,7 @@ from controller.decisions.security.acls import (
 )
 from controller.descriptions.acls import ListAcls
 from records.errors import RequestError
+from replay.image.fields import copied
 
 _KAFKAS = tuple([each.value for each in ResourceType if each is not ResourceType.NAMESPACE])
 
@@ -148,21 +149,8 @@ def _filter(fields: AclFilterFields) -> AclFilter:
 
 
 def _description(acl: AclFound) -> AclDescription:
-    return AclDescription(
-        principal=acl.principal,
-        host=acl.host,
-        operation=acl.operation,
-        permission_type=acl.permission_type,
-    )
+    return copied(acl, AclDescription)
 
 
 def _deleted(acl: AclFound) -> DeletedAcl:
-    return DeletedAcl(
-        resource_type=acl.resource_type,
-        resource_name=acl.resource_name,
-        pattern_type=acl.pattern_type,
-        principal=acl.principal,
-        host=acl.host,
-        operation=acl.operation,
-        permission_type=acl.permission_type,
-    )
+    return copied(acl, DeletedAcl)

@@ -71,6 +71,7 @@ from controller.authorization.authorizer import (
 )
 from controller.authorization.caller import Caller
 from records.errors import RequestError
+from replay.image.fields import copied
 
 Answer = Callable[[Any, int, Access], Response]
 """Answers a request of a version."""
@@ -131,13 +132,7 @@ def _found(
         ]
         return FindCoordinatorResponse(coordinators=tuple(found))
     only = _coordinator(request.key_type, request.key, version, access, nodes)
-    return FindCoordinatorResponse(
-        error_code=only.error_code,
-        error_message=only.error_message,
-        node_id=only.node_id,
-        host=only.host,
-        port=only.port,
-    )
+    return copied(only, FindCoordinatorResponse)
 
 
 def _coordinator(

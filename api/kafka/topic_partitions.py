@@ -24,6 +24,7 @@ from api.kafka.metadata import ImageCluster, may_see, metadata_response
 from controller.authorization.authorizer import Access
 from records.base import ZERO_UUID
 from records.errors import RequestError
+from replay.image.fields import copied
 from replay.image.metadata import MetadataImage
 
 PAGE_MAX = 2_000
@@ -108,28 +109,16 @@ def _partition(
 ) -> DescribedPartition:
     partition = image.partition(topic.topic_id, shown.partition_index)
     assert partition is not None
-    return DescribedPartition(
-        error_code=shown.error_code,
-        partition_index=shown.partition_index,
-        leader_id=shown.leader_id,
-        leader_epoch=shown.leader_epoch,
-        replica_nodes=shown.replica_nodes,
-        isr_nodes=shown.isr_nodes,
+    return copied(
+        shown,
+        DescribedPartition,
         eligible_leader_replicas=partition.eligible_leader_replicas,
         last_known_elr=partition.last_known_elr,
-        offline_replicas=shown.offline_replicas,
     )
 
 
 def _described(topic: MetadataTopic, partitions: tuple[DescribedPartition, ...]) -> DescribedTopic:
-    return DescribedTopic(
-        error_code=topic.error_code,
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.is_internal,
-        partitions=partitions,
-        topic_authorized_operations=topic.topic_authorized_operations,
-    )
+    return copied(topic, DescribedTopic, partitions=partitions)
 
 
 def _page(

@@ -16,6 +16,7 @@ from controller.authorization.authorizer import (
 from controller.decisions.request import Request
 from controller.descriptions.view import View
 from records.secrets import REDACTED
+from replay.image.fields import copied
 
 
 class DescribeTokens(Request["tuple[TokenDescription, ...]"], frozen=True, kw_only=True):
@@ -47,15 +48,7 @@ class TokenDescription(msgspec.Struct, frozen=True, kw_only=True):
 def tokens_described(view: View, request: DescribeTokens) -> tuple[TokenDescription, ...]:
     """Describe tokens in the order of their creation."""
     found = [
-        TokenDescription(
-            token_id=token.token_id,
-            owner=token.owner,
-            requester=token.requester,
-            renewers=token.renewers,
-            issue_timestamp=token.issue_timestamp,
-            expiration_timestamp=token.expiration_timestamp,
-            max_timestamp=token.max_timestamp,
-        )
+        copied(token, TokenDescription)
         for token in sorted(
             view.image.delegation_tokens(), key=lambda t: (t.issue_timestamp, t.token_id)
         )
