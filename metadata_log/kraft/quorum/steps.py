@@ -11,9 +11,6 @@ from records.errors import ContradictionError
 
 KafkaVersion = tuple[int, int]
 
-DYNAMIC_SINCE: KafkaVersion = (3, 9)
-"""First version with a dynamic quorum."""
-
 _STATE_IS_CHECKED_UNTIL: KafkaVersion = (3, 7)
 _UPGRADE_SINCE: KafkaVersion = (4, 1)
 
