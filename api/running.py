@@ -41,10 +41,13 @@ from replay.timeline import Timeline
 
 if TYPE_CHECKING:
     from api.http.server import HttpServer
-    from api.nodes.standby import Standby
 
 DEFAULT_DATABASE = "default"
 """Stands for the database in the log directory."""
+
+
+_LOOK_S = 1.0
+"""How soon a job follows a change of the leader."""
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,13 +157,13 @@ async def serve_until_stopped(
 
 
 async def serve_node_until_stopped(
-    options: ServeOptions, ready: Callable[[Ready], None], stands_by: "Callable[[Standby], None]"
+    options: ServeOptions, ready: Callable[[Ready], None], stands_by: Callable[[Ready], None]
 ) -> None:
     """Take part in a shared log until SIGTERM or SIGINT, then let another node lead.
 
     Args:
-        ready: Called with the addresses whenever this node begins to lead and accepts requests.
-        stands_by: Called whenever it begins to stand by.
+        ready: Called with the addresses whenever this node begins to lead.
+        stands_by: Called with the addresses whenever it begins to stand by; questions are answered.
 
     Raises:
         MetadataLogError: as `Node.run` and `open_store`.
@@ -169,13 +172,14 @@ async def serve_node_until_stopped(
     from api.nodes.stores import open_store
 
     assert options.shared is not None
+    now: list[Serving] = []
 
     @contextlib.asynccontextmanager
-    async def lead(service: Service) -> AsyncIterator[None]:
+    async def serve(service: Service) -> AsyncIterator[None]:
         with renewed_by_signal() as renewal:
             async with serving(options, renewal=renewal, service=service) as running:
                 renewal.begin()
-                ready(_ready(options, running))
+                now.append(running)
                 yield
 
     with stopped_by_signal() as stop:
@@ -186,8 +190,9 @@ async def serve_node_until_stopped(
                 shared,
                 options.node,
                 settings=options.settings,
-                serve=lead,
-                stands_by=stands_by,
+                serve=serve,
+                leads=lambda _: ready(_ready(options, now[0])),
+                stands_by=lambda _: stands_by(_ready(options, now[0])),
             )
             await node.run(stop)
         finally:
@@ -290,7 +295,7 @@ def _work_in_background(
 ) -> tuple[JobRuns, ...]:
     """Start the background jobs; return their statistics for the metrics.
 
-    The jobs run until `closing` ends.
+    The jobs run until `closing` ends. Of several nodes, the leader alone writes what they share.
     """
     jobs: list[JobRuns] = []
     runs: list[Coroutine[None, None, None]] = []
@@ -302,11 +307,11 @@ def _work_in_background(
         is_default = options.sql_history == DEFAULT_DATABASE
         keeper = HistoryKeeper(options.directory, None if is_default else options.sql_history)
         jobs.append(keeper.job)
-        runs.append(keeper.run())
+        runs.append(keeper.run() if is_default else _while_active(service, keeper.run))
     upkeep = Upkeep(options.directory, options.upkeep, service.answers.cut)
     if upkeep.jobs:
         jobs.extend(upkeep.jobs)
-        runs.append(upkeep.run())
+        runs.append(_while_active(service, upkeep.run))
     for run in runs:
         closing.push_async_callback(_cancelled, asyncio.create_task(run))
     return tuple(jobs)
@@ -322,6 +327,19 @@ def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
         lambda: service.image.provenance.next_offset,
         newest,
     )
+
+
+async def _while_active(service: Service, run: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run a job whenever this process decides, and end it when it no longer does."""
+    while True:
+        if service.is_active:
+            job = asyncio.create_task(run())
+            try:
+                while service.is_active and not job.done():
+                    await asyncio.sleep(_LOOK_S)
+            finally:
+                await _cancelled(job)
+        await asyncio.sleep(_LOOK_S)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -24,25 +24,28 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
-from msgspec.structs import replace
-
 from controller.asked.asked import APPEND, BoundDecision
 from controller.asked.repeated_requests import InFlight
 from controller.decider import Decider, Decision, RawAppend
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, heartbeat
-from controller.decisions.config_definitions.topics import MIN_ISR
-from controller.decisions.context.context import Context, Rng, Settings
+from controller.decisions.context.cluster_index import ClusterIndex
+from controller.decisions.context.context import Rng, Settings
 from controller.decisions.context.sessions import Sessions
-from controller.decisions.features.levels_in_use import bootstrap_records
+from controller.decisions.features.bootstrap import bootstrap
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.descriptions.view import View
+from controller.pipeline.latest import State
 from controller.pipeline.log_port import LogPort
 from controller.pipeline.pending_answers import Answer
 from controller.pipeline.pipeline import Pipeline
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
 from controller.results.decided import Decided
-from controller.results.refusals import overloaded
-from controller.results.result import ControllerResult
+from controller.results.refusals import (
+    cannot_be_repeated,
+    lost_transaction,
+    not_active,
+    overloaded,
+)
 from controller.transaction import TimeLimit, Transaction
 from metadata_log.limits import PENDING_BATCHES_MAX
 from metadata_log.writer.clock import Clock
@@ -51,7 +54,6 @@ from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import Provenance
 
 T = TypeVar("T")
 
@@ -72,11 +74,13 @@ class Controller:
         rng: Rng,
         settings: Settings | None = None,
         on_commit: Callable[[Decided], None] = lambda _: None,
+        index: ClusterIndex | None = None,
     ) -> None:
         """Take over a log; no decision is made before `activate`.
 
         Args:
             image: The state at the log's end, without an open transaction.
+            index: That of the image, if it is known.
             clock: Should not be far behind the times in the log, as decisions use the last batch's
                 time whenever the clock is behind it.
             on_commit: Called with each batch, in order, after `image` includes it.
@@ -91,21 +95,31 @@ class Controller:
         self._appends: list[RawAppend] = []
         # Sends the records of a large decision; nothing is decided before it is called.
         self._unsent: Callable[[], None] | None = None
-        self._pipeline = Pipeline(log, image, on_failure=self._gone_back, on_commit=on_commit)
+        state = State.of(image) if index is None else State(image, index)
+        self._pipeline = Pipeline(log, state, on_failure=self._gone_back, on_commit=on_commit)
         self._decider = Decider(self._pipeline, clock=clock, rng=rng, settings=self.settings)
+
+    @property
+    def state(self) -> State:
+        """The committed state."""
+        return self._pipeline.committed
 
     @property
     def image(self) -> MetadataImage:
         """The committed image."""
-        return self._pipeline.committed.image
+        return self.state.image
+
+    @property
+    def leader_epoch(self) -> int:
+        """The leader epoch under which this controller writes."""
+        return self._pipeline.leader_epoch
 
     @property
     def view(self) -> View:
         """The committed state for descriptions, with the latest heartbeats."""
-        committed = self._pipeline.committed
         return View(
-            image=committed.image,
-            index=committed.index,
+            image=self.state.image,
+            index=self.state.index,
             settings=self.settings,
             sessions=self._decider.sessions,
         )
@@ -138,6 +152,15 @@ class Controller:
         except MetadataLogError:
             self._activated = False
             raise
+
+    def resign(self) -> None:
+        """Accept no more requests; those that are decided are still committed."""
+        self._decide_appends()
+        self._activated = False
+
+    def ask(self, question: Decision[T]) -> asyncio.Future[Answer[T]]:
+        """Answer a question; future and errors as for `submit`."""
+        return self.submit(question)
 
     def submit(
         self, decide: Decision[T], *, origin: Origin | None = None
@@ -196,7 +219,7 @@ class Controller:
             transaction's end was written.
         """
         if has_id(origin):
-            raise _cannot_be_repeated()
+            raise cannot_be_repeated()
         async with self._transaction_turn:
             self._decide_appends()
             self._check_may_begin()
@@ -216,7 +239,7 @@ class Controller:
             try:
                 yield Transaction(partial(self._submit_inside, opened, limit))
                 if pipeline.transaction is not opened or not pipeline.is_open:
-                    raise limit.error or _lost_transaction(name)
+                    raise limit.error or lost_transaction(name)
             except BaseException as error:
                 self._abort_transaction(opened, sessions, f"{type(error).__name__}: {error}")
                 raise
@@ -277,11 +300,11 @@ class Controller:
         """Submit a decision, like `submit`, inside the transaction `opened`."""
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         if has_id(origin):
-            future.set_exception(_cannot_be_repeated())
+            future.set_exception(cannot_be_repeated())
         elif self._pipeline.transaction is opened:
             self._decide(future, decide, origin, lambda _: None)
         else:
-            future.set_exception(limit.error or _lost_transaction(limit.name))
+            future.set_exception(limit.error or lost_transaction(limit.name))
         return future
 
     def _abort_transaction(self, opened: object, sessions: Sessions, reason: str) -> None:
@@ -327,14 +350,14 @@ class Controller:
             return
         for append in appends:
             if not append.future.done():  # cancelled by the caller
-                append.future.set_exception(_not_active())
+                append.future.set_exception(not_active())
 
     def _attempt(self, future: asyncio.Future[Answer[T]], decide: Callable[[], None]) -> None:
         """Make a decision, which answers `future` once it is committed, or set the error."""
         if future.done():  # cancelled by the caller
             return
         if not self.is_active:
-            future.set_exception(_not_active())
+            future.set_exception(not_active())
             return
         try:
             decide()
@@ -357,7 +380,7 @@ class Controller:
 
     def _check_may_begin(self) -> None:
         if not self.is_active:
-            raise _not_active()
+            raise not_active()
         if not self._pipeline.room:
             raise overloaded()
         level = self._decider.context().metadata_version
@@ -374,30 +397,3 @@ class Controller:
         self._send_unsent()
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._decide_what_waited)
-
-
-def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
-    """Return the records of a new log's feature levels; none if the log is not empty."""
-    if not _is_empty(context.image):
-        return ControllerResult(response=None)
-    records = bootstrap_records(levels, context.settings.static_number(MIN_ISR))
-    return ControllerResult(response=None, records=records)
-
-
-def _not_active() -> RequestError:
-    return RequestError("NOT_CONTROLLER", "this controller is not active")
-
-
-def _cannot_be_repeated() -> RequestError:
-    # The log recognises a batch by its id even if the transaction around it is aborted.
-    return RequestError(
-        "INVALID_REQUEST", "what is part of a transaction has no request id: it may be aborted"
-    )
-
-
-def _lost_transaction(name: str) -> RequestError:
-    return RequestError("NOT_CONTROLLER", f"{name} is over: a batch of it failed, or it has ended")
-
-
-def _is_empty(image: MetadataImage) -> bool:
-    return replace(image, provenance=Provenance()) == MetadataImage.EMPTY

@@ -311,7 +311,9 @@ class ControllerLink:
             response = await connection.request(
                 request, BrokerRegistrationResponse, version=version
             )
-            if name_of(response.error_code) not in _AGAIN:
+            error = name_of(response.error_code)
+            is_elsewhere = error == "NOT_CONTROLLER" and len(self._addresses) > 1
+            if error not in _AGAIN or is_elsewhere:
                 break
             if self._stopping.is_set():
                 raise UnavailableError("stopped before it was registered")

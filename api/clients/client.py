@@ -101,7 +101,7 @@ def server_addresses(url: str) -> tuple[ServerAddress, ...]:
 async def first_that_answers(
     addresses: Sequence[ServerAddress], connect: Callable[[ServerAddress], Awaitable[T]]
 ) -> T:
-    """Return the first connection that can be made: of several nodes one leads.
+    """Return the first connection that can be made: each node answers questions.
 
     Raises:
         UnavailableError: none answers; the error is that of the last one, or names all.

@@ -25,7 +25,7 @@ async def connect(url: str) -> MetadataClient | SocketClient:
         url: `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as
             `sasl_ssl://HOST:PORT`; or the service's socket: `socket://HOST:PORT`,
             `socket+sasl_ssl://HOST:PORT` and the like, or `unix:PATH`. The nodes of a service are
-            written `HOST:PORT,HOST:PORT`; the first that answers leads.
+            written `HOST:PORT,HOST:PORT`; the first that answers is taken, and leads or stands by.
 
     Raises:
         UnavailableError: no answer there, or a certificate is refused.
@@ -51,8 +51,29 @@ def check_url(url: str) -> None:
     Raises:
         RequestError: INVALID_REQUEST, the URL is malformed.
     """
-    if not url.startswith(UNIX) and not _socket_addresses(url):
+    if is_kafka(url):
         server_addresses(url)
+
+
+def is_kafka(url: str) -> bool:
+    """Return whether a URL is that of a Kafka listener, not of a socket.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the URL of a socket is malformed.
+    """
+    return not url.startswith(UNIX) and not _socket_addresses(url)
+
+
+def has_nodes(url: str) -> bool:
+    """Return whether a URL names several nodes."""
+    return "," in url and not url.startswith(UNIX)
+
+
+def next_first(url: str) -> str:
+    """Return a URL of several nodes with its first address at the end."""
+    scheme, separator, rest = url.rpartition("://")
+    first, comma, others = rest.partition(",")
+    return f"{scheme}{separator}{others}{comma}{first}" if comma else url
 
 
 def _socket_addresses(url: str) -> tuple[ServerAddress, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
 from api.clients.client import MetadataClient
-from api.clients.connecting import check_url, connect
+from api.clients.connecting import check_url, connect, has_nodes, next_first
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
@@ -26,6 +26,25 @@ PATIENCE_S = 60.0
 
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 """Between two attempts: doubled each time, and shortened by chance so that clients spread."""
+
+_NODES_PAUSE_S_MAX = 0.3
+"""Of several nodes, another one leads soon."""
+
+NODES_PATIENCE_S = 15.0
+"""How long a command looks for the node that leads: some leases."""
+
+
+async def connect_to_leader(url: str) -> "Client | ReconnectingClient":
+    """Connect to a service as `connect`; of several nodes, to the one that leads.
+
+    A request with an id, or of which nothing was done, is sent again to the next leader.
+
+    Raises:
+        MetadataLogError: as `connect`; with several nodes, from the requests.
+    """
+    if has_nodes(url):
+        return ReconnectingClient(url, patience_s=NODES_PATIENCE_S)
+    return await connect(url)
 
 
 class ReconnectingClient(CommandClient):
@@ -46,6 +65,9 @@ class ReconnectingClient(CommandClient):
         """
         check_url(url)
         self._url = url
+        # Of several nodes one leads, and the others answer questions only.
+        self._has_nodes = has_nodes(url)
+        self._pause_s_max = _NODES_PAUSE_S_MAX if self._has_nodes else _PAUSE_S_MAX
         self._patience_s = patience_s
         self._client: Client | None = None
         self._cluster_id: str | None = None
@@ -120,17 +142,19 @@ class ReconnectingClient(CommandClient):
         while True:
             try:
                 return await call(await self._connected())
-            except (UnavailableError, FencedError) as error:
+            except (UnavailableError, FencedError, RequestError) as error:
+                if isinstance(error, RequestError) and not (
+                    self._has_nodes and error.code == "NOT_CONTROLLER"
+                ):
+                    raise
                 is_safe = may_repeat or error.outcome is Outcome.NOTHING
                 if not is_safe or loop.time() + pause_s > deadline:
                     raise
-            except RequestError as error:
-                # Of several nodes, this one leads no more; its listeners are about to close.
-                leads_no_more = error.code == "NOT_CONTROLLER" and "," in self._url
-                if not leads_no_more or loop.time() + pause_s > deadline:
-                    raise
+            if self._has_nodes:
+                self._disconnect()
+                self._url = next_first(self._url)
             await asyncio.sleep(pause_s * random.uniform(0.5, 1))
-            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+            pause_s = min(2 * pause_s, self._pause_s_max)
 
     async def _connected(self) -> Client:
         """Return an open connection.
@@ -147,13 +171,16 @@ class ReconnectingClient(CommandClient):
             assert self._client is not None
             return self._client
 
-    async def _connect(self) -> None:
+    def _disconnect(self) -> None:
         if self._client is not None:
             # Not waited for: answers may still come on it.
             closing = asyncio.create_task(self._client.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
             self._client = None
+
+    async def _connect(self) -> None:
+        self._disconnect()
         client = await connect(self._url)
         if isinstance(client, SocketClient):
             await self._check_cluster(client)

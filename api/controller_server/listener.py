@@ -283,7 +283,7 @@ class ControllerListener:
         return quorum.described(
             request,
             found,
-            node_id=self._service.settings.node_id,
+            node_id=self._service.leader_id,
             leader_epoch=self._service.controller_epoch,
             end_offset=self._service.image.provenance.next_offset,
             now_ms=now_ms(),

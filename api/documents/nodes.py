@@ -1,14 +1,18 @@
 """Answers about the nodes of a shared log, as JSON."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 
 class StandsBy(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `serve --shared`: the node follows, and does not answer clients yet."""
+    """A line of `serve --shared`: the node follows, and answers questions at these addresses."""
 
     node: int
     role: str = "standby"
     log_end: int
+    kafka: str
+    socket: str | UnsetType = UNSET
+    http: str | UnsetType = UNSET
 
 
 class SharedLogCreated(msgspec.Struct, frozen=True, kw_only=True):

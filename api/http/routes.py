@@ -8,10 +8,12 @@ import functools
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 import msgspec
 from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
+from msgspec.structs import replace
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from api.http import commands, events, growth, metrics, openapi, operations, questions, web_page
@@ -31,7 +33,7 @@ from api.http.request import (
 )
 from api.http.responses import JSON, Reply, reply_with, send_reply
 from controller.authorization.authorizer import CLUSTER, Operation
-from records.errors import MetadataLogError
+from records.errors import MetadataLogError, Outcome
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -143,7 +145,7 @@ async def _ready(request: _Request) -> Response[bytes]:
     if shared.service is None:
         return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
     if not shared.service.is_active:
-        return _problem_response(problem(503, "NOT_CONTROLLER", "this process lost the log"))
+        return _problem_response(problem(503, "NOT_CONTROLLER", shared.service.why_inactive))
     return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
 
 
@@ -201,6 +203,17 @@ def _mistake(request: _Request, error: Exception) -> Response[bytes]:
     return _problem_response(mistake())
 
 
+def _at_leader(scope: "HTTPScope") -> str | None:
+    """Return the URL of a request at the node that leads; None if that is not known."""
+    service = shared_state(scope).service
+    address = None if service is None else service.leader_addresses.get("http")
+    if address is None:
+        return None
+    base = address if "://" in address else f"{scope['scheme']}://{address}"
+    query = scope["query_string"].decode("latin-1")
+    return f"{base}{quote(scope['path'])}{'?' if query else ''}{query}"
+
+
 async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | None:
     """Return the reply to a request, which may report an error; None if the client disconnects."""
     if scope["method"] != "POST":
@@ -214,7 +227,11 @@ async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | 
             body = await received_body(receive, post.size_max, part_received)
             return None if body is None else await answer(body)
     except MetadataLogError as error:
-        return reply_with(problem_of(error))
+        found = problem_of(error)
+        may_go_on = found.code == "NOT_CONTROLLER" and error.outcome is Outcome.NOTHING
+        if may_go_on and (leader := _at_leader(scope)):
+            return reply_with(replace(found, status=307), {"Location": leader})
+        return reply_with(found)
     except Exception as error:
         _logger.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
         return reply_with(mistake())

@@ -1,31 +1,36 @@
 """A node: stands by until it may lead, leads until it may not, and stands by again.
 
-    open the folder -> follow -> take the lease -> catch up, claim, announce -> serve
+    open the folder -> follow -> take the lease -> catch up, claim, announce -> decide
          ^                                                                       |
          +------------------ fenced, or the lease could not be renewed ----------+
 
-SIGTERM ends a leader's service first and then gives the lease away, so that another node leads at
-once. Between two nodes there is no connection: they meet in the store only.
+Its listeners are open from the first state on, whether it leads or not. On SIGTERM a leader stops
+deciding first and then gives the lease away, so that another node leads at once. Between two nodes
+there is no connection: they meet in the store only.
 """
 
 import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import msgspec
 
+from api.nodes.followed_log import FollowedLog
 from api.nodes.lease import HeldLease, LeaseWatch
-from api.nodes.options import LeaderContent, NodeOptions
+from api.nodes.node_service import NodeService
+from api.nodes.options import LeaderContent, NodeOptions, leader_of
 from api.nodes.standby import Standby
-from api.service.service import Service
+from api.service.garbage import keep_images
 from api.transport.shutdown import first_of, unless_set
 from controller.asked.asked import asked_settings
 from controller.decisions.context.context import Settings
 from metadata_log.files.fs import Fs, OsFs
+from metadata_log.format.batch import Batch
+from metadata_log.format.manifest import read_manifest
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import NONCE_SIZE, Lease, Position, SharedLog, claim_of
 from metadata_log.writer.clock import MachineClocks, SystemClocks
@@ -33,6 +38,8 @@ from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.shared_commit import SharedCommit
 from records.errors import FencedError, UnavailableError
+from replay.image.metadata import MetadataImage
+from replay.timeline import Timeline
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,8 +53,11 @@ _SETTLE_FOR_S = 10.0
 """Longer than most fail-overs take to answer again; the lease has run out by then."""
 
 
-Serve = Callable[[Service], AbstractAsyncContextManager[object]]
-"""Runs the listeners of a service that leads."""
+Serve = Callable[[NodeService], AbstractAsyncContextManager[object]]
+"""Runs the listeners of a service."""
+
+Shown = Callable[[NodeService], None]
+"""Shows a change of a node's role."""
 
 
 class Node:
@@ -61,15 +71,17 @@ class Node:
         *,
         settings: Settings,
         serve: Serve,
-        stands_by: Callable[[Standby], None] = lambda standby: None,
+        stands_by: Shown = lambda service: None,
+        leads: Shown = lambda service: None,
         clocks: MachineClocks | None = None,
         fs: Fs | None = None,
     ) -> None:
         """Prepare to run.
 
         Args:
-            serve: Runs the listeners of a service while this node leads.
+            serve: Runs the listeners of this node's service, from the first state to the end.
             stands_by: Called whenever this node begins to stand by.
+            leads: Called whenever it begins to lead.
         """
         self._fs = fs or OsFs()
         self._directory = directory
@@ -78,9 +90,11 @@ class Node:
         self._settings = msgspec.structs.replace(settings, node_id=options.node_id)
         self._serve = serve
         self._stands_by = stands_by
+        self._leads = leads
         self._clocks = clocks or SystemClocks()
         self._process = secrets.token_bytes(NONCE_SIZE)
         self._watch = LeaseWatch(self._clocks)
+        self._service: NodeService | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by and lead in turns, until `stop` is set.
@@ -89,34 +103,39 @@ class Node:
             RequestError, LostRecordsError, CorruptLogError: as `Standby.open`: an operator has to
                 look first.
         """
-        while not stop.is_set():
-            try:
-                await self._live(stop)
-            except (UnavailableError, FencedError) as error:
-                _LOG.warning("%s; this node stands by", error)
-                await unless_set(stop, asyncio.sleep(_RETRY_S))
-            except OSError as error:
-                _LOG.warning("%s: %s; it is opened again", self._directory, error)
-                await unless_set(stop, asyncio.sleep(_RETRY_S))
+        async with contextlib.AsyncExitStack() as listening:
+            while not stop.is_set():
+                try:
+                    await self._live(stop, listening)
+                except (UnavailableError, FencedError) as error:
+                    _LOG.warning("%s; this node stands by", error)
+                    await unless_set(stop, asyncio.sleep(_RETRY_S))
+                except OSError as error:
+                    _LOG.warning("%s: %s; it is opened again", self._directory, error)
+                    await unless_set(stop, asyncio.sleep(_RETRY_S))
 
-    async def _live(self, stop: asyncio.Event) -> None:
+    async def _live(self, stop: asyncio.Event, listening: contextlib.AsyncExitStack) -> None:
         """Stand by and, once, lead."""
         async with self._standby() as standby:
-            self._stands_by(standby)
-            held = await unless_set(stop, self._elected(standby))
+            service = await unless_set(stop, self._following(standby, listening))
+            if service is None:
+                return
+            self._stands_by(service)
+            held = await unless_set(stop, self._elected(standby, service))
             if held is None:
                 return
             keeping = asyncio.create_task(held.keep(lambda: standby.copy.position), name="lease")
             try:
-                await self._lead(standby, keeping, stop)
+                await self._lead(standby, service, keeping, stop)
             finally:
                 keeping.cancel()
                 await asyncio.gather(keeping, return_exceptions=True)
+                await service.stand_by()
                 await held.release()
 
     @contextlib.asynccontextmanager
     async def _standby(self) -> AsyncIterator[Standby]:
-        standby = await Standby.open(self._directory, self._log, self._options.node_id, fs=self._fs)
+        standby = await Standby.open(self._directory, self._log, self._options.node_id, self._fs)
         try:
             yield standby
         except (OSError, UnavailableError):
@@ -126,11 +145,38 @@ class Node:
         finally:
             standby.copy.close()
 
-    async def _elected(self, standby: Standby) -> HeldLease:
+    async def _following(
+        self, standby: Standby, listening: contextlib.AsyncExitStack
+    ) -> NodeService:
+        """Return the service with everything in the folder; its listeners open the first time."""
+        if self._service is not None:
+            await self._follow_folder(self._service)
+            return self._service
+        await standby.catch_up(_not_followed)
+        image = await asyncio.to_thread(self._image)
+        keep_images()
+        cluster_id = read_manifest(self._fs, self._directory).cluster_id
+        settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
+        self._service = NodeService(FollowedLog(self._fs, self._directory), image, settings)
+        await listening.enter_async_context(self._serve(self._service))
+        return self._service
+
+    async def _follow_folder(self, service: NodeService) -> None:
+        """Follow what is in the folder: a leader's writer may have written more than it knows."""
+        start = service.image.provenance.next_offset
+        with LogReader.open(self._directory, fs=self._fs) as reader:
+            await service.follow(list(reader.batches(start)))
+
+    def _image(self) -> MetadataImage:
+        with LogReader.open(self._directory, fs=self._fs) as reader:
+            return Timeline.of(reader).image()
+
+    async def _elected(self, standby: Standby, service: NodeService) -> HeldLease:
         """Follow until the lease has run out and this node has got it."""
         while True:
-            await standby.follow(self._options.lease_ms / 1_000 / _LOOKS)
+            await standby.follow(self._options.lease_ms / 1_000 / _LOOKS, service.follow)
             found = await self._log.lease()
+            service.leader = leader_of(found)
             own = found is not None and found.process == self._process
             if not own and not self._watch.has_run_out(found):
                 continue
@@ -147,20 +193,30 @@ class Node:
                 return held
 
     async def _lead(
-        self, standby: Standby, keeping: "asyncio.Task[None]", stop: asyncio.Event
+        self,
+        standby: Standby,
+        service: NodeService,
+        keeping: "asyncio.Task[None]",
+        stop: asyncio.Event,
     ) -> None:
         """Lead until this node is to stop, is fenced, or has lost the lease."""
-        await standby.catch_up()
+        await standby.catch_up(service.follow)
         claim = await self._claim(standby.copy.position)
         log = await self._writer(standby, claim)
-        async with await self._service(standby, log) as service, self._serve(service):
-            await first_of(stop.wait(), service.lost(), _ended(keeping))
-            if not stop.is_set():
-                _LOG.warning(
-                    "node %d no longer leads: %s",
-                    self._options.node_id,
-                    "the lease was not renewed in time" if keeping.done() else "it was fenced",
-                )
+        try:
+            await self._follow_folder(service)  # the announcement of the epoch
+        except BaseException:
+            await log.close()
+            raise
+        await service.lead(log)
+        self._leads(service)
+        await first_of(stop.wait(), service.lost(), _ended(keeping))
+        if not stop.is_set():
+            _LOG.warning(
+                "node %d no longer leads: %s",
+                self._options.node_id,
+                "the lease was not renewed in time" if keeping.done() else "it was fenced",
+            )
 
     async def _claim(self, at: Position) -> Position:
         epoch = max(at.epoch, 0) + 1
@@ -182,13 +238,9 @@ class Node:
             fs=self._fs,
         )
 
-    async def _service(self, standby: Standby, log: MetadataLog) -> Service:
-        """Return a service that decides; its image has the announcement of the epoch, too."""
-        start = standby.image.provenance.next_offset
-        with LogReader.open(self._directory, fs=self._fs) as reader:
-            standby.replay(list(reader.batches(start)))
-        settings = msgspec.structs.replace(self._settings, cluster_id=log.cluster_id)
-        return await Service.of(log, standby.image, settings)
+
+async def _not_followed(batches: Sequence[Batch]) -> None:
+    """There is no image yet: it is loaded from the folder."""
 
 
 async def _ended(task: "asyncio.Task[None]") -> None:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from metadata_log.shared.shared_log import Lease
+
 
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a node takes part.
@@ -21,3 +23,22 @@ class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
     """What a leader tells the other nodes in its lease."""
 
     addresses: dict[str, str] = {}
+
+
+class Leader(msgspec.Struct, frozen=True, kw_only=True):
+    """The node that leads, as other nodes know it.
+
+    Attributes:
+        addresses: Where clients reach it, by listener.
+    """
+
+    node_id: int
+    addresses: dict[str, str] = {}
+
+
+def leader_of(lease: Lease | None) -> Leader | None:
+    """Return who leads by a lease; None if it was given away, or nobody ever had it."""
+    if lease is None or lease.duration_ms == 0:
+        return None
+    content = msgspec.msgpack.decode(lease.content, type=LeaderContent)
+    return Leader(node_id=lease.node_id, addresses=content.addresses)

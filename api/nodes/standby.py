@@ -1,58 +1,48 @@
-"""A node that does not lead: its folder and its image follow the shared log."""
+"""The folder of a node that does not lead: it follows the shared log."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from metadata_log.files.fs import Fs, OsFs
 from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import Kind, read_manifest
-from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity, join
-from metadata_log.shared.shared_log import Group, SharedLog
+from metadata_log.shared.shared_log import SharedLog
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.folder_copy import FolderCopy, place_of
 from metadata_log.writer.owned_log import take_over
 from records.errors import RequestError
-from replay.image.metadata import MetadataImage
-from replay.loader import Replayer
-from replay.timeline import Timeline
 
 _READ_BYTES = 4 * 1024 * 1024
 """Of the groups that are read, checked and written at once."""
 
 _SYNC_EVERY_S = 1.0
 
+T = TypeVar("T")
+
+Applied = Callable[[Sequence[Batch]], Awaitable[None]]
+
 
 class Standby:
-    """A folder that follows a shared log, and the image of its records.
+    """A folder that follows a shared log.
 
     Attributes:
         copy: The folder.
     """
 
-    def __init__(self, fs: Fs, directory: Path, log: SharedLog, copy: FolderCopy) -> None:
-        self._fs = fs
-        self._directory = directory
+    def __init__(self, log: SharedLog, copy: FolderCopy) -> None:
         self._log = log
         self.copy = copy
-        self._replayer: Replayer | None = None
         self._synced = asyncio.get_running_loop().time()
 
     @classmethod
     async def open(
-        cls,
-        directory: Path,
-        log: SharedLog,
-        node_id: int,
-        progress: Callable[[int], None] | None = None,
-        fs: Fs | None = None,
+        cls, directory: Path, log: SharedLog, node_id: int, fs: Fs | None = None
     ) -> Self:
-        """Take a folder over, which is made if there is none, and load its image.
-
-        Args:
-            progress: Called with the end offset of each batch loaded.
+        """Take a folder over, which is made if there is none.
 
         Raises:
             RequestError: the folder belongs to another node, another shared log or no log.
@@ -70,32 +60,27 @@ class Standby:
             place = await place_of(log, owned.writer.tail, directory)
             if owned.writer.tail.position:
                 await asyncio.to_thread(owned.writer.continue_segment)
-            standby = cls(fs, directory, log, FolderCopy(directory, owned, place))
-            await asyncio.to_thread(standby._load, progress)
+            return cls(log, FolderCopy(directory, owned, place))
         except BaseException:
             owned.writer.abandon()
             owned.lock.release()
             raise
-        return standby
 
-    @property
-    def image(self) -> MetadataImage:
-        """The image of all records in the folder."""
-        assert self._replayer is not None
-        return self._replayer.image()
-
-    async def follow(self, timeout_s: float) -> None:
+    async def follow(self, timeout_s: float, applied: Applied) -> None:
         """Wait for more, at most for a time, and copy what is committed.
 
         Raises:
             MetadataLogError, OSError: as `catch_up`.
         """
         if await self._log.wait(self.copy.position.number, timeout_s):
-            await self.catch_up()
+            await self.catch_up(applied)
         await self._sync_in_time()
 
-    async def catch_up(self) -> None:
+    async def catch_up(self, applied: Applied) -> None:
         """Copy everything that is committed now.
+
+        Args:
+            applied: Called with the batches of each step, when they are in the folder.
 
         Raises:
             UnavailableError: the store does not answer, or the disk is full.
@@ -107,27 +92,22 @@ class Standby:
         while self.copy.position.number < end.number:
             found = await self._log.read(self.copy.position.number, _READ_BYTES)
             proven = [group for group in found if group.number < end.number]
-            await asyncio.to_thread(self._apply, proven)
-
-    def replay(self, batches: Sequence[Batch]) -> None:
-        """Replay batches that this node's own writer has appended to the folder."""
-        assert self._replayer is not None
-        for batch in batches:
-            self._replayer.replay(batch)
-
-    def _apply(self, groups: Sequence[Group]) -> None:
-        self.replay(self.copy.apply(groups))
-
-    def _load(self, progress: Callable[[int], None] | None) -> None:
-        with LogReader.open(self._directory, fs=self._fs) as reader:
-            image = Timeline.of(reader).image(progress=progress)
-        self._replayer = Replayer(image, next_offset=self.copy.tail.end_offset)
+            await applied(await _finished(partial(self.copy.apply, proven)))
 
     async def _sync_in_time(self) -> None:
         now = asyncio.get_running_loop().time()
         if now - self._synced >= _SYNC_EVERY_S:
             self._synced = now
-            await asyncio.to_thread(self.copy.sync)
+            await _finished(self.copy.sync)
+
+
+async def _finished(call: Callable[[], T]) -> T:
+    """Run a blocking call in a thread; also if this is cancelled, it ends before this returns."""
+    running = asyncio.ensure_future(asyncio.to_thread(call))
+    try:
+        return await asyncio.shield(running)
+    finally:
+        await asyncio.wait([running])
 
 
 def _make_folder(fs: Fs, directory: Path, identity: Identity) -> None:

@@ -75,6 +75,11 @@ class Command(msgspec.Struct, frozen=True):
         return guard_at(self.right)
 
     @property
+    def is_question(self) -> bool:
+        """True if it changes nothing, whatever the request."""
+        return False
+
+    @property
     def response(self) -> Any:
         """The type of the decision's response."""
         return response_type(self.decide)

@@ -246,6 +246,11 @@ class _Description(Command, frozen=True):
     """A question about a cluster at one point as a command: it writes no records."""
 
     @property
+    def is_question(self) -> bool:
+        """True."""
+        return True
+
+    @property
     def decide(self) -> Decide:
         """Answers the question."""
         return partial(described, find_question(self.name))

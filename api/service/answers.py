@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -24,10 +24,11 @@ from api.transport.shutdown import first_of
 from controller.asked.asked import BoundDecision
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.authorization.caller import Caller
-from controller.controller import Controller
+from controller.decider import Decision
 from controller.decisions.context.context import Context
 from controller.descriptions.topics import DescribeTopics
 from controller.pipeline.log_port import ServedLog
+from controller.pipeline.pending_answers import Answer
 from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire
 from records.base import Uuid
@@ -73,7 +74,7 @@ class Answers:
     def __init__(
         self,
         log: ServedLog,
-        controller: Controller,
+        ask: Callable[[Decision[Any]], Awaitable[Answer[Any]]],
         history: History,
         access: Callable[[Caller], Access],
         feed: Callable[[], Feed],
@@ -81,6 +82,7 @@ class Answers:
         """Create the answers for the log of a controller.
 
         Args:
+            ask: Answers a question from the current state, once that state is committed.
             history: The committed images; wakes waiting questions.
             access: Returns a caller's current rights.
             feed: Returns the feed of the newest records.
@@ -91,7 +93,7 @@ class Answers:
             find_question(name)
         with log.reader() as reader:
             self.history_start = reader.history_start
-        self._controller = controller
+        self._ask = ask
         self._access = access
         self._history = history
         self._feed = feed
@@ -260,9 +262,7 @@ class Answers:
     async def _of_present(self, question: Question, request: Any, caller: Caller) -> Page:
         """Answer from the controller's current state, once that state is committed."""
         decide = partial(_with_provenance, question, caller)
-        answer = await self._controller.submit(
-            BoundDecision(question.name, decide, request, question.response)
-        )
+        answer = await self._ask(BoundDecision(question.name, decide, request, question.response))
         response, found = answer.response
         about = About(
             as_of=answer.end_offset - 1,

@@ -10,6 +10,7 @@ from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.versions import ExpectedVersion
+from controller.follower import Follower
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended, AppendRecords, AppendRows
 from metadata_log.format.batch import AppendResult, NewBatch
@@ -25,23 +26,21 @@ class Appends:
 
     def __init__(
         self,
-        controller: Controller,
+        controller: Callable[[], Controller | Follower],
         access: Callable[[Caller], Access],
         committed_before: Callable[[Origin], Awaitable[Committed | None]],
-        leader_epoch: int,
     ) -> None:
         """Append through a controller.
 
         Args:
+            controller: Returns the current one.
             access: Returns a caller's current rights.
             committed_before: Returns the position at which a repeated request was committed, None
                 for a new request.
-            leader_epoch: The epoch under which the controller writes.
         """
         self._controller = controller
         self._access = access
         self._committed_before = committed_before
-        self._leader_epoch = leader_epoch
 
     async def append(
         self,
@@ -100,7 +99,7 @@ class Appends:
         return AppendResult(
             base_offset=answer.response.base_offset,
             end_offset=answer.response.end_offset,
-            leader_epoch=self._leader_epoch,
+            leader_epoch=self._controller().leader_epoch,
             timestamp=answer.response.timestamp,
         )
 
@@ -133,7 +132,7 @@ class Appends:
             expected_end_offset=expected_end_offset,
             expected_versions=expected_versions,
         )
-        return self._controller.append(request, origin=origin)
+        return self._controller().append(request, origin=origin)
 
     async def append_rows(
         self, request: AppendRows, caller: Caller, origin: Origin

@@ -7,13 +7,12 @@ the follower's offset was never the end of an image, a full update is needed.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from controller.results.decided import Decided
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.registry import types_with
@@ -66,10 +65,16 @@ class History:
         """The current image."""
         return self._commits[-1].image
 
-    def committed(self, batch: Decided, image: MetadataImage) -> None:
-        """Add a batch and the image that includes it, and wake waiting followers."""
-        if not batch.types.isdisjoint(_FOLLOWED):
-            for record in batch.records:
+    def committed(
+        self, types: Set[type[Record]], records: Iterable[Record], image: MetadataImage
+    ) -> None:
+        """Add a batch and the image that includes it, and wake waiting followers.
+
+        Args:
+            types: Those of the batch's records.
+        """
+        if not types.isdisjoint(_FOLLOWED):
+            for record in records:
                 if type(record) in _FOLLOWED:
                     self._touch(record)
         if image.provenance.offset == self.image.provenance.offset:

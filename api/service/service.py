@@ -5,9 +5,8 @@ Listeners (Kafka's protocol, HTTP, sockets) translate requests into commands and
 """
 
 import asyncio
-import gc
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -18,8 +17,10 @@ from api.requests.command import Command
 from api.requests.commands import any_command
 from api.service.appends import Appends, shielded
 from api.service.feed import Feed
+from api.service.garbage import keep_images
 from api.service.history import History
 from api.service.lockout import check_lockout
+from api.service.refused_items import refused_items
 from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.authorization.authorizer import CLUSTER, Access, Operation
@@ -27,9 +28,11 @@ from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.context.context import Settings
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.view import View
+from controller.follower import Follower
 from controller.pipeline.log_port import ServedLog
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRows
@@ -52,13 +55,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ITEMS_A_TURN = 500
-"""Items whose rights are checked before others have their turn, in some 10 ms."""
-
-_NEW_OBJECTS_MAX = 5_000
-"""New objects that start a run of the garbage collector: with Python's 700, each large batch starts
-some. Images hold no cycles, so a run frees next to nothing; every 100th visits all images kept."""
-
 
 class Service:
     """The only writer of a log.
@@ -71,28 +67,15 @@ class Service:
     """
 
     def __init__(
-        self,
-        metadata_log: ServedLog,
-        image: MetadataImage,
-        *,
-        settings: Settings,
+        self, metadata_log: ServedLog, image: MetadataImage, *, settings: Settings
     ) -> None:
         """Create a service over an open log; callers use `Service.open`."""
         self._log = metadata_log
         self.on_commit: list[Callable[[Batch], None]] = []
         self.history = History(image)
-        self._controller = Controller(
-            metadata_log,
-            image,
-            clock=metadata_log.clock,
-            rng=random.SystemRandom(),
-            settings=settings,
-            on_commit=self._committed,
-        )
-        self._timers = Timers(self._controller, metadata_log.clock)
-        self.appends = Appends(
-            self._controller, self.access, self._committed_before, metadata_log.leader_epoch
-        )
+        self._settings = settings
+        self._controller: Controller | Follower = self._new_controller(metadata_log, image)
+        self.appends = Appends(lambda: self._controller, self.access, self._committed_before)
         self.append = self.appends.append
         self._running: asyncio.Task[None] | None = None
         # As whom brokers have sent heartbeats, by id; also those that are not registered any more.
@@ -155,16 +138,13 @@ class Service:
             MetadataLogError: the log could not be written.
         """
         try:
-            # Millions of objects without cycles: the collector need not visit them.
-            gc.freeze()
-            gc.set_threshold(_NEW_OBJECTS_MAX, *gc.get_threshold()[1:])
+            keep_images()
             service = cls(metadata_log, image, settings=settings)
-            await service._controller.activate()
+            assert isinstance(service._controller, Controller)
+            await service._activate(service._controller, with_timers=with_timers)
         except BaseException:
             await metadata_log.close()
             raise
-        if with_timers:
-            service._running = asyncio.create_task(service._timers.run(), name="timers")
         return service
 
     async def __aenter__(self) -> Self:
@@ -172,6 +152,25 @@ class Service:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def _new_controller(
+        self, log: ServedLog, image: MetadataImage, index: ClusterIndex | None = None
+    ) -> Controller:
+        return Controller(
+            log,
+            image,
+            clock=log.clock,
+            rng=random.SystemRandom(),
+            settings=self._settings,
+            on_commit=self._committed,
+            index=index,
+        )
+
+    async def _activate(self, controller: Controller, *, with_timers: bool = True) -> None:
+        await controller.activate()
+        if with_timers:
+            timers = Timers(controller, self._log.clock)
+            self._running = asyncio.create_task(timers.run(), name="timers")
 
     @property
     def image(self) -> MetadataImage:
@@ -191,17 +190,32 @@ class Service:
         # An append to a log asks none, and the questions are a third of this program.
         from api.service.answers import Answers
 
-        return Answers(self._log, self._controller, self.history, self.access, lambda: self.feed)
+        return Answers(self._log, self._asked, self.history, self.access, lambda: self.feed)
 
     @property
     def settings(self) -> Settings:
         """The controller's settings."""
-        return self._controller.settings
+        return self._settings
 
     @property
     def controller_epoch(self) -> int:
-        """The leader epoch under which this process writes."""
-        return self._log.leader_epoch
+        """The leader epoch under which the log is written."""
+        return self._controller.leader_epoch
+
+    @property
+    def leader_id(self) -> int:
+        """The id of the node that decides, -1 if there is none."""
+        return self._settings.node_id
+
+    @property
+    def leader_addresses(self) -> Mapping[str, str]:
+        """Where the node that decides is reached, by listener; empty for this process."""
+        return {}
+
+    @property
+    def why_inactive(self) -> str:
+        """Why this process decides nothing, if it does not."""
+        return "this process lost the log"
 
     @property
     def is_active(self) -> bool:
@@ -293,11 +307,13 @@ class Service:
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
         found.check_items(request)
-        refused = await self._refused(found, request, caller)
+        refused = await refused_items(found, request, lambda: self.access(caller))
         if refused is not None:
             return Answer(refused, self.image.provenance.next_offset, wrote=False)
         check_lockout(self.access(caller), request, self._brokers)
         decide = found.bound(request, caller, expected_versions)
+        if found.is_question:
+            return await self._asked(decide)
         answer = await shielded(self._controller.submit(decide, origin=origin))
         return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
 
@@ -325,11 +341,15 @@ class Service:
 
     async def close(self) -> None:
         """Stop deciding, commit all decisions in flight, and release the log."""
+        if "answers" in self.__dict__:  # a question was asked
+            await self.answers.close()
+        await self._end_deciding()
+
+    async def _end_deciding(self) -> None:
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
-        if "answers" in self.__dict__:  # a question was asked
-            await self.answers.close()
+            self._running = None
         await self._controller.drained()
         await self._log.close()
 
@@ -346,30 +366,6 @@ class Service:
         end_offset = self.image.provenance.next_offset
         return found if found is not None and found.result.end_offset <= end_offset else None
 
-    async def _refused(self, command: Command, request: Any, caller: Caller) -> Any | None:
-        """Return the response to a long request of which no item is allowed, else None.
-
-        Items are checked in turns with other work: a caller without rights delays no decision.
-
-        Raises:
-            RequestError: as `Guard.refused`.
-        """
-        items = command.guard.items
-        if items is None:
-            return None
-        wanted = getattr(request, items.field)
-        if len(wanted) <= ITEMS_A_TURN:
-            return None  # the decision checks them
-        refused: list[Any] = []
-        for start in range(0, len(wanted), ITEMS_A_TURN):
-            turn = replace(request, **{items.field: wanted[start : start + ITEMS_A_TURN]})
-            found = command.guard.refused(self.access(caller), turn)
-            if found is None:
-                return None
-            refused += found
-            await asyncio.sleep(0)
-        return tuple(refused)
-
     async def _first_answer(
         self, caller: Caller, command: Command, request: Any, committed: Committed
     ) -> Answer[Any]:
@@ -383,11 +379,15 @@ class Service:
         response = command.guard.shown_again(access, request, answer.response)
         return replace(answer, response=response)
 
+    async def _asked(self, question: Decision[T]) -> Answer[T]:
+        """Answer a question from the current state, once that state is committed."""
+        return await shielded(self._controller.ask(question))
+
     async def _logged_answer(self, committed: Committed, decide: Decision[T]) -> Answer[T]:
         read = self._log.first_batch
         return await asyncio.to_thread(first_answer, read, committed, decide, self.settings)
 
     def _committed(self, decided: Decided) -> None:
-        self.history.committed(decided, self._controller.image)
+        self.history.committed(decided.types, decided.records, self._controller.image)
         for each in self.on_commit:
             each(decided.as_read)

@@ -6,9 +6,9 @@ from typing import Any
 from controller.asked.asked import BoundDecision, request_of
 from controller.asked.observed import LazyRandom, recorded
 from controller.authorization.caller import Caller
-from controller.controller import bootstrap
 from controller.decisions.context.context import Context, Settings
 from controller.decisions.context.sessions import Sessions
+from controller.decisions.features.bootstrap import bootstrap
 from controller.forks.commands import Command, Commands
 from controller.forks.recorded import payloads
 from controller.pipeline.latest import State

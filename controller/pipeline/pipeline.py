@@ -54,7 +54,7 @@ class Pipeline:
     def __init__(
         self,
         log: LogPort,
-        image: MetadataImage,
+        state: State,
         *,
         on_failure: Callable[[], None],
         on_commit: Callable[[Decided], None],
@@ -62,7 +62,7 @@ class Pipeline:
         """Start at the log's end.
 
         Args:
-            image: The state at the log's end, without an open transaction.
+            state: The state at the log's end, without an open transaction.
             on_failure: Called after the latest state was replaced by the committed one.
             on_commit: Called with each batch, in order, after the committed state includes it and
                 before any answer that waits for it.
@@ -70,9 +70,9 @@ class Pipeline:
         self._log = log
         self._on_failure = on_failure
         self._on_commit = on_commit
-        self.committed = State.of(image)
+        self.committed = state
         self._committed_end = log.end_offset
-        self._committed_timestamp = image.provenance.timestamp
+        self._committed_timestamp = state.image.provenance.timestamp
         self._latest = Latest(self.committed, self._committed_end)
         # The state inside an open transaction, as if its records were outside one.
         self._inside: Latest | None = None

@@ -94,3 +94,23 @@ def unknown_topic_id(text: str) -> RequestError:
 def overloaded() -> UnavailableError:
     """Return the error for a request when the log's queue is full."""
     return UnavailableError("too many requests wait for the log; try again")
+
+
+def not_active() -> RequestError:
+    """Return the error of what only an active controller does."""
+    return RequestError("NOT_CONTROLLER", "this controller is not active")
+
+
+def cannot_be_repeated() -> RequestError:
+    """Return the error for a request id inside a transaction.
+
+    The log recognises a batch by its id even if the transaction around it is aborted.
+    """
+    return RequestError(
+        "INVALID_REQUEST", "what is part of a transaction has no request id: it may be aborted"
+    )
+
+
+def lost_transaction(name: str) -> RequestError:
+    """Return the error for a step of a transaction that is over."""
+    return RequestError("NOT_CONTROLLER", f"{name} is over: a batch of it failed, or it has ended")

@@ -44,7 +44,7 @@ class Log:
         )
         self._end = batch.end_offset
         self._replayer.replay(batch.as_read)
-        self.history.committed(batch, self._replayer.image())
+        self.history.committed(batch.types, batch.records, self._replayer.image())
         return self._end - 1
 
     def touched(self, since: int) -> set[Uuid] | None:

@@ -1,6 +1,7 @@
 """Several commands in one request: all of them are executed, or none."""
 
 import json
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.decisions.topics.growth import CreatePartitions, TopicGrowth
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.topics import DescribeTopics
-from controller.results.decided import Decided
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
@@ -138,9 +138,11 @@ async def test_more_records_than_fit_a_batch_become_visible_together(
         seen: list[int] = []
         commit = at.service.history.committed
 
-        def watched(batch: Decided, image: MetadataImage) -> None:
+        def watched(
+            types: Set[type[Record]], records: Iterable[Record], image: MetadataImage
+        ) -> None:
             seen.append(len(list(image.topics())))
-            commit(batch, image)
+            commit(types, records, image)
 
         monkeypatch.setattr(at.service.history, "committed", watched)
         request = steps(

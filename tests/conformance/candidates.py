@@ -9,11 +9,11 @@ from itertools import takewhile
 from typing import Any
 
 from controller.asked.asked import BoundDecision
-from controller.controller import bootstrap
 from controller.decisions.brokers.controllers import RegisterController, register_controller
 from controller.decisions.brokers.heartbeats import FENCE
 from controller.decisions.brokers.producer_ids import AllocateProducerIds, allocate_producer_ids
 from controller.decisions.context.context import Context
+from controller.decisions.features.bootstrap import bootstrap
 from controller.decisions.features.levels_in_use import (
     FeatureUpdate,
     UpdateFeatures,

@@ -83,6 +83,7 @@ class SimulatedNode:
             NodeOptions(node_id=self.number, lease_ms=LEASE_MS),
             settings=Settings(),
             serve=self._serve,
+            leads=self._leads,
             clocks=self.clocks,
             fs=self.disk,
         )
@@ -112,9 +113,15 @@ class SimulatedNode:
             return None
         return self._task.exception()
 
+    @property
+    def leads(self) -> bool:
+        return self.service is not None and self.service.is_active
+
+    def _leads(self, service: Service) -> None:
+        self._schedule.led.append((service.controller_epoch, self.number))
+
     @contextlib.asynccontextmanager
     async def _serve(self, service: Service) -> AsyncIterator[None]:
-        self._schedule.led.append((service.controller_epoch, self.number))
         self.service = service
         try:
             yield
@@ -152,6 +159,9 @@ class Schedule:
             self._heal()
             return self._problems()
         finally:
+            for node in self._nodes:
+                node.end(loses_power=False)
+            self.loop.advance(_HEAL_S)
             gc.set_threshold(*thresholds)
 
     def _operate(self, random: Random) -> None:
@@ -187,7 +197,7 @@ class Schedule:
     def _ask(self) -> None:
         """Let a client ask every node that believes it leads."""
         for node in self._nodes:
-            if node.service is not None:
+            if node.service is not None and node.leads:
                 self._asked += 1
                 name = f"n{self._asked}"
                 self._asking.append(self.loop.create_task(self._change(node.service, name)))
@@ -223,7 +233,7 @@ class Schedule:
             for node in self._nodes
             if (problem := node.problem()) is not None
         ]
-        leaders = [node for node in self._nodes if node.service is not None]
+        leaders = [node for node in self._nodes if node.leads]
         if len(leaders) != 1:
             problems.append(f"{len(leaders)} nodes lead in the end")
         epochs = dict(self.led)
@@ -237,6 +247,11 @@ class Schedule:
             f"the folder of node {node.number} is no copy of the store"
             for node in self._nodes
             if _files(node.disk) != committed
+        ]
+        problems += [
+            f"node {node.number} answers from another state than its folder's"
+            for node in self._nodes
+            if node.service is None or _of_image(node.service) != set(_names(node.disk))
         ]
         problems += _wrong_epochs(self.store, self._nodes[0].disk)
         return problems + self._wrong_answers(_names(self._nodes[0].disk))
@@ -254,6 +269,10 @@ class Schedule:
         if not any(isinstance(change.told, int) for change in self._changes[-3:]):
             problems.append(f"the last change was not acknowledged: {self._changes[-3:]}")
         return problems
+
+
+def _of_image(service: Service) -> set[str]:
+    return {namespace.name for namespace in service.image.namespaces()}
 
 
 def _wrong_epochs(store: SimulatedStore, disk: SimulatedDisk) -> list[str]:

@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 
 from api.cli.log.append_target import AppendTarget
 from api.clients.client import MetadataClient
-from api.clients.connecting import connect
+from api.clients.connecting import is_kafka
+from api.clients.reconnecting import connect_to_leader
+from api.requests.wire_requests import CommandClient
 from api.socket.appends import rows_request
-from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.format.batch import AppendResult, NewBatch
 
@@ -15,7 +16,7 @@ from metadata_log.format.batch import AppendResult, NewBatch
 class _KafkaTarget:
     """Appends through the Kafka listener of a running service."""
 
-    def __init__(self, client: MetadataClient) -> None:
+    def __init__(self, client: CommandClient) -> None:
         self._client = client
 
     async def append(
@@ -57,5 +58,8 @@ async def server_target(url: str) -> AsyncIterator[AppendTarget]:
         RequestError: INVALID_REQUEST, the URL is malformed.
         UnavailableError: the address does not answer.
     """
-    async with await connect(url) as client:
-        yield client if isinstance(client, SocketClient) else _KafkaTarget(client)
+    async with await connect_to_leader(url) as client:
+        if isinstance(client, MetadataClient) or is_kafka(url):
+            yield _KafkaTarget(client)
+        else:
+            yield client

@@ -42,7 +42,6 @@ from api.cli.terminal.progress_bar import progress
 
 if TYPE_CHECKING:
     from api.nodes.options import NodeOptions
-    from api.nodes.standby import Standby
     from api.running import Ready
 
 _DEFAULT_KAFKA = ["127.0.0.1:9092"]
@@ -361,25 +360,39 @@ def _addresses(given: list[str], listening: dict[str, str | None]) -> dict[str, 
     return found
 
 
-def _standby_text(node: "NodeOptions", json: bool) -> "Callable[[Standby], None]":
-    def stands_by(standby: "Standby") -> None:
+def _standby_text(node: "NodeOptions", json: bool) -> "Callable[[Ready], None]":
+    def stands_by(running: "Ready") -> None:
         from api.documents.nodes import StandsBy
 
-        shown = StandsBy(node=node.node_id, log_end=standby.copy.tail.end_offset)
         if json:
-            print_json_line(shown)
+            print_json_line(
+                StandsBy(
+                    node=node.node_id,
+                    log_end=running.log_end,
+                    kafka=running.kafka,
+                    socket=running.socket,
+                    http=running.http,
+                )
+            )
         else:
-            print_line(f"node {shown.node} stands by, log end {shown.log_end}")
+            print_line(
+                f"node {node.node_id} stands by: {_addresses_text(running)}, "
+                f"log end {running.log_end}"
+            )
         sys.stdout.flush()
 
     return stands_by
 
 
 def _ready_text(running: "Ready") -> str:
+    return (
+        f"serving {running.log}: {_addresses_text(running)}, "
+        f"leader epoch {running.leader_epoch}, log end {running.log_end}"
+    )
+
+
+def _addresses_text(running: "Ready") -> str:
     socket = f", socket {running.socket}" if running.socket else ""
     web = f", http {running.http}" if running.http else ""
     listeners = ", ".join(running.listeners or (running.kafka,))
-    return (
-        f"serving {running.log}: kafka {listeners}{socket}{web}, "
-        f"leader epoch {running.leader_epoch}, log end {running.log_end}"
-    )
+    return f"kafka {listeners}{socket}{web}"

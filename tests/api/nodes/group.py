@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from api.nodes.node import Node
+from api.nodes.node_service import NodeService
 from api.nodes.options import NodeOptions
-from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
@@ -26,7 +26,7 @@ class Member:
         self.number = number
         self.directory = directory
         self.log = MemorySharedLog(store)
-        self.service: Service | None = None
+        self.service: NodeService | None = None
         self.roles: list[str] = []
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -39,9 +39,21 @@ class Member:
             NodeOptions(node_id=self.number, lease_ms=LEASE_MS),
             settings=Settings(),
             serve=self._serve,
-            stands_by=lambda standby: self.roles.append("standby"),
+            leads=lambda service: self.roles.append("leader"),
+            stands_by=lambda service: self.roles.append("standby"),
         )
         self._task = asyncio.create_task(node.run(self._stop))
+
+    @property
+    def leads(self) -> bool:
+        return self.service is not None and self.service.is_active
+
+    async def serves(self) -> NodeService:
+        """Wait until this node answers questions."""
+        async with asyncio.timeout(WAIT_S):
+            while self.service is None:
+                await asyncio.sleep(0.01)
+        return self.service
 
     async def stop(self) -> None:
         """Stop as by SIGTERM."""
@@ -50,9 +62,8 @@ class Member:
         await asyncio.wait_for(self._task, WAIT_S)
 
     @contextlib.asynccontextmanager
-    async def _serve(self, service: Service) -> AsyncIterator[None]:
+    async def _serve(self, service: NodeService) -> AsyncIterator[None]:
         self.service = service
-        self.roles.append("leader")
         try:
             yield
         finally:
@@ -83,8 +94,7 @@ class Group:
         async with asyncio.timeout(WAIT_S):
             while True:
                 for member in self.members:
-                    service = member.service
-                    if service and service.is_active and member not in others:
+                    if member.leads and member not in others:
                         return member
                 await asyncio.sleep(0.01)
 

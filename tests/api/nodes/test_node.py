@@ -2,11 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from api.requests.commands import COMMANDS
+from controller.authorization.caller import CONTROLLER
+from controller.controller import Controller
+from controller.decisions.namespaces.namespaces import CreateNamespace
+from controller.descriptions.namespaces import ListNamespaces
 from controller.pipeline.pending_answers import Answer
+from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 from records.topics import NamespaceRecord
@@ -46,7 +54,7 @@ async def test_one_leads_and_the_others_have_its_records(group: Group) -> None:
     for name in ("a", "b"):
         await leader.create(name)
     assert await _until_equal(group) == ["a", "b"]
-    assert [member.service is not None for member in group.members].count(True) == 1
+    assert [member.leads for member in group.members].count(True) == 1
 
 
 async def test_a_leader_that_stops_hands_over_at_once(group: Group) -> None:
@@ -60,7 +68,7 @@ async def test_a_leader_that_stops_hands_over_at_once(group: Group) -> None:
     await second.create("b")
     first.start()
     assert await _until_equal(group) == ["a", "b"]
-    assert first.service is None
+    assert not first.leads
 
 
 async def test_a_leader_that_is_cut_off_stops_and_another_takes_over(group: Group) -> None:
@@ -68,7 +76,7 @@ async def test_a_leader_that_is_cut_off_stops_and_another_takes_over(group: Grou
     await first.create("a")
     first.log.is_cut = True
     second = await group.leader(first)
-    assert first.service is None  # before the other one led
+    assert not first.leads  # before the other one led
     await second.create("b")
     first.log.is_cut = False
     assert await _until_equal(group) == ["a", "b"]
@@ -82,8 +90,7 @@ async def test_a_leader_that_sleeps_is_fenced(
     first = await group.leader()
     await first.create("a")
     # As of a process that is stopped: its lease stays as it was, and it believes that it leads.
-    service = first.service
-    assert service is not None
+    assert first.leads
 
     async def renew(*_: object, **__: object) -> bool:
         return True
@@ -91,11 +98,11 @@ async def test_a_leader_that_sleeps_is_fenced(
     monkeypatch.setattr(first.log, "renew", renew)
     second = await group.leader(first)
     await second.create("b")
-    assert first.service is service
+    assert first.leads
     with pytest.raises((FencedError, RequestError)):
         await first.create("c")
     async with asyncio.timeout(10):
-        while first.service is not None:
+        while first.leads:
             await asyncio.sleep(0.01)
     monkeypatch.undo()
     assert await _until_equal(group) == ["a", "b"]
@@ -136,3 +143,79 @@ async def test_leaders_come_and_go_and_every_acknowledged_change_stays(group: Gr
             await group.leader(leader)
             leader.start()
     assert await _until_equal(group) == acknowledged
+
+
+def _note(told: list[range], batch: Batch) -> None:
+    told.append(range(batch.base_offset, batch.end_offset))
+
+
+async def test_every_node_tells_of_each_batch_once_whoever_leads(group: Group) -> None:
+    told: dict[int, list[range]] = {}
+    for member in group.members:
+        service = await member.serves()
+        offsets = told.setdefault(member.number, [])
+        service.on_commit.append(partial(_note, offsets))
+    names = []
+    leader = await group.leader()
+    for turn in range(4):
+        name = f"n{turn}"
+        names.append(name)
+        await leader.create(name)
+        leader.log.is_cut = True
+        following = await group.leader(leader)
+        leader.log.is_cut = False
+        leader = following
+    assert await _until_equal(group) == names
+    for member in group.members:
+        service = await member.serves()
+        async with asyncio.timeout(20):
+            while {each.name for each in service.image.namespaces()} != set(names):
+                await asyncio.sleep(0.02)
+        ends = told[member.number]
+        assert all(one.stop == next_.start for one, next_ in pairwise(ends))
+        assert ends[-1].stop == service.image.provenance.next_offset
+
+
+async def test_a_standby_refuses_changes_and_names_the_leader(group: Group) -> None:
+    leader = await group.leader()
+    await leader.create("a")
+    await _until_equal(group)
+    for member in group.members:
+        if member is not leader:
+            with pytest.raises(RequestError, match=f"node {leader.number} leads") as caught:
+                await member.create("b")
+            assert caught.value.code == "NOT_CONTROLLER"
+            assert caught.value.outcome is Outcome.NOTHING
+            service = await member.serves()
+            assert service.leader_id == leader.number
+            answer = await service.run("namespaces list", ListNamespaces(), caller=CONTROLLER)
+            assert [each.name for each in answer.response] == ["a"]
+            assert not answer.wrote
+
+
+async def _left_open(leader: Member, group: Group) -> None:
+    """Write a part of a transaction, and be cut off until another node leads."""
+    assert leader.service is not None
+    controller = leader.service._controller
+    assert isinstance(controller, Controller)
+    async with controller.transaction("left open") as transaction:
+        bound = COMMANDS["namespaces create"].bound(CreateNamespace("never"), CONTROLLER)
+        await transaction.submit(bound)
+        leader.log.is_cut = True
+        await group.leader(leader)
+
+
+async def test_a_transaction_that_a_leader_left_open_is_aborted_everywhere(group: Group) -> None:
+    leader = await group.leader()
+    await leader.create("a")
+    with pytest.raises(MetadataLogError):
+        await _left_open(leader, group)
+    leader.log.is_cut = False
+    second = await group.leader()
+    await second.create("b")
+    assert await _until_equal(group) == ["a", "never", "b"]  # its record is there, without effect
+    for member in group.members:
+        service = await member.serves()
+        async with asyncio.timeout(20):
+            while {each.name for each in service.image.namespaces()} != {"a", "b"}:
+                await asyncio.sleep(0.02)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import URL
 
@@ -39,9 +40,12 @@ def metalog(*words: str) -> Any:
 class Process:
     """A node's process and what it has printed."""
 
-    def __init__(self, folder: Path, url: str, number: int, kafka: int = 0) -> None:
+    def __init__(
+        self, folder: Path, url: str, number: int, kafka: int = 0, more: tuple[str, ...] = ()
+    ) -> None:
         self.folder = folder
         self._kafka = kafka
+        self._more = more
         self._url = url
         self.number = number
         self._output = folder.with_suffix(".out")
@@ -59,6 +63,7 @@ class Process:
                         "--advertise",
                         f"kafka=node-{self.number}:9092",
                     ),
+                    *self._more,
                     "--json",
                 ],
                 stdout=output,
@@ -73,6 +78,11 @@ class Process:
     @property
     def leads_at(self) -> str | None:
         """Where it serves, if its last line says so."""
+        return None if self.stands_by else self.listens_at
+
+    @property
+    def listens_at(self) -> str | None:
+        """Where its Kafka listener is."""
         lines = self.lines
         found: str | None = lines[-1].get("kafka") if lines else None
         return found
@@ -317,6 +327,79 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
     for while_away in said.split("the service is back"):
         lines = [line for line in while_away.splitlines() if "is away" in line]
         assert len(lines) == len(set(lines))
+
+
+def test_every_node_answers_and_one_changes(tmp_path: Path, url: str) -> None:
+    """A standby answers questions in every protocol, and says where changes go."""
+    folder = tmp_path / "node-1"
+    metalog("init", str(folder))
+    metalog("nodes", "create", url, "--from", str(folder))
+    ports = dict(enumerate(_free_ports(2), 1))
+    nodes = [
+        Process(
+            tmp_path / f"node-{number}",
+            url,
+            number,
+            more=(
+                *("--http", f"127.0.0.1:{port}", "--socket", "127.0.0.1:0"),
+                *("--advertise", f"http=127.0.0.1:{port}"),
+            ),
+        )
+        for number, port in ports.items()
+    ]
+    try:
+        first = leader(*nodes)
+        (standby,) = [node for node in nodes if node is not first]
+        until(lambda: standby.stands_by)
+        _create(first, "a")
+        until(lambda: _equal(*nodes))
+        there = standby.listens_at
+        assert there is not None
+        for at in (there, f"socket://{standby.lines[-1]['socket']}"):
+            listed = metalog("namespaces", "list", "--server", at)
+            assert [each["name"] for each in listed["namespaces"]] == ["a"]
+            refused = subprocess.run(
+                [*_METALOG, "namespaces", "create", "b", "--server", at, "--json"],
+                capture_output=True,
+                text=True,
+                timeout=WAIT_S,
+                check=False,
+            )
+            assert refused.returncode == 4
+            error = json.loads(refused.stderr.splitlines()[-1])
+            assert error["outcome"] == "nothing"
+            leads = f"node {first.number} leads, kafka node-{first.number}:9092"
+            assert leads in error["message"]
+        # Past states come from the standby's folder.
+        assert metalog("image", "--at", "0", "--server", there)["as_of"] == 0
+        web = f"http://{standby.lines[-1]['http']}"
+        with httpx.Client(timeout=WAIT_S) as client:
+            assert client.get(f"{web}/v1/namespaces/list").json()["namespaces"][0]["name"] == "a"
+            assert client.get(f"{web}/health").status_code == 200
+            ready = client.get(f"{web}/ready")
+            assert ready.status_code == 503
+            assert f"node {first.number} leads" in ready.json()["detail"]
+            moved = client.post(f"{web}/v1/namespaces/create", json={"name": "b"})
+            assert moved.status_code == 307
+            assert moved.headers["location"] == (
+                f"http://127.0.0.1:{ports[first.number]}/v1/namespaces/create"
+            )
+            done = client.post(
+                f"{web}/v1/namespaces/create", json={"name": "b"}, follow_redirects=True
+            )
+            assert done.status_code == 200, done.text
+        until(lambda: _equal(*nodes))
+        # Whichever node is named first, a change goes to the leader.
+        for each, name in ((there, "c"), (first.leads_at, "d")):
+            others = [node.listens_at for node in nodes if node.listens_at != each]
+            addresses = ",".join(filter(None, [each, *others]))
+            metalog("namespaces", "create", name, "--server", addresses)
+        until(lambda: _equal(*nodes))
+        listed = metalog("namespaces", "list", "--server", there)
+        assert [each["name"] for each in listed["namespaces"]] == ["a", "b", "c", "d"]
+    finally:
+        for node in nodes:
+            node.end(signal.SIGTERM)
 
 
 def test_nodes_share_a_log_in_a_bucket(tmp_path: Path, s3_place: str) -> None:

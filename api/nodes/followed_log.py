@@ -1,0 +1,52 @@
+"""The log of a node that does not lead: read here, written by the leader."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from controller.results.refusals import not_active
+from metadata_log.files.fs import Fs
+from metadata_log.format.batch import AppendResult, Batch, NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.clock import Clock, SystemClock
+from metadata_log.writer.request_window import Committed, EarlierHash
+from records.envelope import Origin
+
+
+class FollowedLog:
+    """Implements `ServedLog` over a folder that follows a shared log.
+
+    Attributes:
+        on_sync: Never called: the folder is synced at the store's pace.
+    """
+
+    leader_epoch = 0
+    end_offset = 0
+
+    def __init__(self, fs: Fs, directory: Path) -> None:
+        self._fs = fs
+        self.directory = directory
+        self.clock: Clock = SystemClock()
+        self.on_sync: Callable[[float], None] = lambda took_s: None
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        """Refuse with NOT_CONTROLLER."""
+        raise not_active()
+
+    def reader(self) -> LogReader:
+        """Open the committed part of the log for reading; blocks."""
+        return LogReader.open(self.directory, fs=self._fs)
+
+    async def find_request(
+        self, origin: Origin, earlier_hash: EarlierHash | None = None
+    ) -> Committed | None:
+        """Return None: the leader says what became of a request."""
+        return None
+
+    def first_batch(self, committed: Committed) -> Batch:
+        """Refuse: no request was found here."""
+        raise not_active()
+
+    async def close(self) -> None:
+        """Return: the folder is released by who follows."""

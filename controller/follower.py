@@ -1,0 +1,132 @@
+"""The state of a log that another controller writes: it answers questions and decides nothing."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from controller.decider import Decision
+from controller.decisions.context.context import Context, Rng, Settings
+from controller.decisions.context.sessions import Sessions
+from controller.descriptions.view import View
+from controller.pipeline.latest import Latest, State
+from controller.pipeline.pending_answers import Answer
+from controller.results.refusals import not_active
+from metadata_log.format.batch import Batch
+from metadata_log.writer.clock import Clock
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+
+T = TypeVar("T")
+
+
+class Follower:
+    """Stands in for the `Controller` of a log, with the same methods, while another one decides.
+
+    Attributes:
+        settings: As of the controller.
+        is_active: False: nothing is decided here.
+        leader_epoch: The epoch of the last record.
+    """
+
+    is_active = False
+    has_resigned = False
+
+    def __init__(
+        self,
+        state: State,
+        *,
+        clock: Clock,
+        rng: Rng,
+        settings: Settings,
+        on_commit: Callable[[Batch], None],
+        refusal: Callable[[], RequestError] | None = None,
+    ) -> None:
+        """Follow on from a state.
+
+        Args:
+            on_commit: Called with each batch, in order, after `image` includes it.
+            refusal: Returns the error of what only the leader can do.
+        """
+        self.settings = settings
+        self._latest = Latest(state, state.image.provenance.next_offset)
+        self._clock = clock
+        self._rng = rng
+        self._on_commit = on_commit
+        self._refusal = refusal or not_active
+
+    @property
+    def state(self) -> State:
+        """The state of all batches that were followed."""
+        return self._latest.state
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed image."""
+        return self.state.image
+
+    @property
+    def leader_epoch(self) -> int:
+        """The leader epoch of the last record."""
+        return max(self.image.provenance.leader_epoch, 0)
+
+    @property
+    def view(self) -> View:
+        """The committed state for descriptions; heartbeats are heard by the leader only."""
+        return View(image=self.image, index=self.state.index, settings=self.settings)
+
+    def follow(self, batch: Batch) -> None:
+        """Apply a committed batch, unless it was followed before.
+
+        Raises:
+            ContradictionError: the batch contradicts the state.
+        """
+        if batch.end_offset <= self._latest.next_offset:
+            return
+        self._latest.apply(batch)
+        self._on_commit(batch)
+
+    def ask(self, question: Decision[T]) -> asyncio.Future[Answer[T]]:
+        """Answer a question from the committed state.
+
+        Raises (from the future):
+            RequestError: the question is refused.
+        """
+        future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
+        context = self._context()
+        try:
+            result = question(context)
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            assert not result.records, "a question changes nothing"
+            future.set_result(Answer(result.response, context.next_offset, wrote=False))
+        return future
+
+    def submit(self, *_: Any, **__: Any) -> asyncio.Future[Answer[Any]]:
+        """Refuse; the same for `append` and `heartbeat`.
+
+        Raises (from the future):
+            RequestError: NOT_CONTROLLER.
+        """
+        future: asyncio.Future[Answer[Any]] = asyncio.get_running_loop().create_future()
+        future.set_exception(self._refusal())
+        return future
+
+    append = heartbeat = submit
+
+    async def drained(self) -> None:
+        """Return: nothing is in flight."""
+
+    def _context(self) -> Context:
+        image = self.image
+        now_ms = max(self._clock.now_ms(), self._latest.timestamp)
+        timeout_ms = self.settings.session_timeout_ms
+        return Context(
+            image=image,
+            index=self.state.index,
+            sessions=Sessions.of(image, timeout_ms=timeout_ms, now_ms=now_ms),
+            settings=self.settings,
+            rng=self._rng,
+            now_ms=now_ms,
+            next_offset=image.provenance.next_offset,
+        )
