@@ -40,6 +40,8 @@ Answer = Callable[[bytes], Awaitable[Reply]]
 APPEND = "records append"
 """The command that takes JSON lines."""
 
+_APPEND_GUARD = find_command(APPEND).guard
+
 ROUTES = {
     path_of(name): find_command(name) for name in (*COMMANDS, *LOGGED_NAMES) if name != APPEND
 }
@@ -163,7 +165,7 @@ def append(scope: Mapping[str, Any]) -> Answer:
     """
     asked = asked_of(scope)
     _check_parameters(asked, (*HEADERS, EXPECTED_END))
-    COMMANDS[APPEND].guard.check_caller(asked.service.access(asked.acting_caller()))
+    _APPEND_GUARD.check_caller(asked.service.access(asked.acting_caller()))
     return partial(_appended, asked)
 
 

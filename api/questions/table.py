@@ -173,6 +173,7 @@ def guard_of(question: Question) -> "Guard":
     return guard_at(QUESTIONS[question.name].guard)
 
 
+@functools.cache
 def guard_at(right: str) -> "Guard":
     """Return the guard of a row, a place in `controller.rights`; in `rights` if it is a name."""
     place = right if ":" in right else f"rights:{right}"

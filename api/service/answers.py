@@ -36,6 +36,8 @@ from records.errors import UnavailableError
 from replay.about import About
 from replay.image.provenance import Provenance
 
+load_commands()
+
 FOLLOW_WAIT_MS_MAX = 30_000
 """Longest wait for new records: what is silent for long may be closed on its way."""
 
@@ -87,9 +89,8 @@ class Answers:
             access: Returns a caller's current rights.
             feed: Returns the feed of the newest records.
         """
-        # Now: while it serves, an import would delay all other requests.
-        load_commands()
         for name in QUESTIONS:
+            # Now: while it serves, an import would delay all other requests.
             find_question(name)
         with log.reader() as reader:
             self.history_start = reader.history_start
