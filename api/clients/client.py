@@ -31,7 +31,6 @@ from api.security.listeners import SecurityProtocol
 from controller.decisions.topics.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, TopicResult
 from records.errors import RequestError, UnavailableError
-from replay.image.fields import copied
 
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
@@ -101,7 +100,7 @@ def server_addresses(url: str) -> tuple[ServerAddress, ...]:
 async def first_that_answers(
     addresses: Sequence[ServerAddress], connect: Callable[[ServerAddress], Awaitable[T]]
 ) -> T:
-    """Return the first connection that can be made: each node answers questions.
+    """Return the first connection that can be made: of several nodes one leads.
 
     Raises:
         UnavailableError: none answers; the error is that of the last one, or names all.
@@ -218,10 +217,15 @@ class MetadataClient(CommandClient):
     async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Send an encoded command or question; raises as `run`."""
         response = await self.connection.request(
-            copied(
-                request,
-                RunCommandRequest,
+            RunCommandRequest(
+                command=request.command,
+                reason=request.reason,
                 payload=request.request,
+                request_id=request.request_id,
+                trace_parent=request.trace_parent,
+                principal=request.principal,
+                point=request.point,
+                cursor=request.cursor,
                 min_offset=-1 if request.min_offset is None else request.min_offset,
             ),
             RunCommandResponse,
@@ -229,7 +233,14 @@ class MetadataClient(CommandClient):
         )
         if response.error_code:
             raise run_command.error_of(response)
-        return copied(response, WireAnswer, response=response.payload)
+        return WireAnswer(
+            response=response.payload,
+            end_offset=response.end_offset,
+            wrote=response.wrote,
+            about=response.about,
+            cursor=response.cursor,
+            versions=response.versions,
+        )
 
     async def _ask(self, request: Request, response: type[R]) -> R:
         return await self.connection.request(request, response)

@@ -59,7 +59,6 @@ from api.service.session import Session
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
-from replay.image.fields import copied
 
 Q = TypeVar("Q", bound=Request)
 
@@ -283,7 +282,7 @@ class ControllerListener:
         return quorum.described(
             request,
             found,
-            node_id=self._service.leader_id,
+            node_id=self._service.settings.node_id,
             leader_epoch=self._service.controller_epoch,
             end_offset=self._service.image.provenance.next_offset,
             now_ms=now_ms(),
@@ -295,17 +294,29 @@ class ControllerListener:
         try:
             answer = await with_codes(
                 session.run_wire(
-                    copied(
-                        request,
-                        WireRequest,
+                    WireRequest(
+                        command=request.command,
                         request=request.payload,
+                        reason=request.reason,
+                        request_id=request.request_id,
+                        trace_parent=request.trace_parent,
+                        principal=request.principal,
+                        point=request.point,
+                        cursor=request.cursor,
                         min_offset=None if request.min_offset < 0 else request.min_offset,
                     )
                 )
             )
         except RequestError as error:
             return run_command.refused(error)
-        return copied(answer, RunCommandResponse, payload=answer.response)
+        return RunCommandResponse(
+            end_offset=answer.end_offset,
+            payload=answer.response,
+            wrote=answer.wrote,
+            about=answer.about,
+            cursor=answer.cursor,
+            versions=answer.versions,
+        )
 
 
 def _turn(frame: RequestFrame) -> Turn:

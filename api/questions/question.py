@@ -1,5 +1,6 @@
 """Definition of a question: its name, its typed request, and how its answer is computed."""
 
+import functools
 from collections.abc import Callable, Iterable
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
@@ -37,6 +38,11 @@ class Joiner(Protocol):
         """Return the remaining items."""
 
 
+@functools.cache
+def _returned(describe: Callable[..., Any]) -> Any:
+    return get_type_hints(describe)["return"]
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question and the types of its request and answer.
 
@@ -66,7 +72,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         if self.item is not None:
             return GenericAlias(tuple, (self.item, ...))
         assert self.describe is not None, "an answer without items describes a view"
-        return get_type_hints(self.describe)["return"]
+        return _returned(self.describe)
 
     def answered(self, past: Past, at: int, request: Any) -> Computed:
         """Return the answer as of an offset.
