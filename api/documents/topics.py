@@ -277,12 +277,16 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, step: Transition) -> Self:
         """Return the JSON form of a transition."""
-        return copied(
-            step,
-            cls,
+        return cls(
+            offset=step.offset,
+            timestamp=step.timestamp,
+            topic=step.topic,
             topic_id=uuid_text(step.topic_id),
             partition=step.partition_id,
             broker=step.broker_id,
+            before=step.before,
+            after=step.after,
+            leader=step.leader,
         )
 
 

@@ -19,7 +19,6 @@ from records.errors import CorruptLogError, RequestError
 from records.json import fields_json, to_json
 from records.secrets import redact_record
 from records.topics import MoveTopicRecord
-from replay.image.fields import copied
 from replay.time_travel.objects import parse_object
 
 if TYPE_CHECKING:
@@ -205,9 +204,12 @@ def row_json(
     asked = row.asked if show_asked else None
     if asked is not None and not show_secrets:
         asked = _without_seed_of_token(asked)
-    return copied(
-        row,
-        Row,
+    return Row(
+        offset=row.offset,
+        leader_epoch=row.leader_epoch,
+        timestamp=row.timestamp,
+        batch_offset=row.batch_offset,
+        record_version=row.record_version,
         origin=origin_json(row.origin),
         type=type(row.payload).__name__,
         data=_fields(row, show_secrets=show_secrets),
