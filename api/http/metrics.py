@@ -155,6 +155,12 @@ class Metrics(Collector):
         yield _gauge("metalog_log_end_offset", "End of the committed log, exclusive.", end)
         yield _gauge("metalog_leader_epoch", "Epoch of this writer.", service.controller_epoch)
         yield _gauge("metalog_active", "1 if requests are decided.", service.is_active)
+        yield _gauge("metalog_leader_id", "Node that decides; -1: none.", service.leader_id)
+        yield _gauge(
+            "metalog_behind_seconds",
+            "Since this node had all committed records; 0 on the leader.",
+            service.behind_s,
+        )
         start = service.answers.history_start
         yield _gauge("metalog_history_start_offset", "First offset whose record is kept.", start)
         yield _gauge("metalog_event_streams", "Open streams of events.", feed.streams)

@@ -16,7 +16,7 @@ class FollowedLog:
     """Implements `ServedLog` over a folder that follows a shared log.
 
     Attributes:
-        on_sync: Never called: the folder is synced at the store's pace.
+        on_sync: Not called here, but by the log that this node writes when it leads.
     """
 
     leader_epoch = 0

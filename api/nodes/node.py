@@ -177,6 +177,7 @@ class Node:
             await standby.follow(self._options.lease_ms / 1_000 / _LOOKS, service.follow)
             found = await self._log.lease()
             service.leader = leader_of(found)
+            service.caught_up()
             own = found is not None and found.process == self._process
             if not own and not self._watch.has_run_out(found):
                 continue

@@ -34,6 +34,7 @@ class NodeService(Service):
         self._followed = log
         self._told_to = image.provenance.next_offset
         self.leader: Leader | None = None
+        self.caught_up()
         assert isinstance(self._controller, Controller)
         self._controller = self._new_follower(self._controller.state)
 
@@ -57,6 +58,15 @@ class NodeService(Service):
         at = "".join(f", {name} {address}" for name, address in self.leader.addresses.items())
         return f"this node stands by; node {self.leader.node_id} leads{at}"
 
+    @property
+    def behind_s(self) -> float:
+        """Seconds since this node last knew that it had all committed records; 0 if it leads."""
+        return 0.0 if self.is_active else asyncio.get_running_loop().time() - self._caught_up_s
+
+    def caught_up(self) -> None:
+        """Note that all records are here that the store showed just now."""
+        self._caught_up_s = asyncio.get_running_loop().time()
+
     async def follow(self, batches: Iterable[Batch]) -> None:
         """Apply committed batches; those that were applied before are passed over."""
         follower = self._controller
@@ -76,6 +86,7 @@ class NodeService(Service):
         assert isinstance(follower, Follower), "one leads once"
         self.leader = None
         controller = self._new_controller(log, follower.image, follower.state.index)
+        log.on_sync = self._followed.on_sync
         self._log, self._controller = log, controller
         await self._activate(controller)
 

@@ -213,6 +213,11 @@ class Service:
         return {}
 
     @property
+    def behind_s(self) -> float:
+        """Seconds since this process last had all committed records."""
+        return 0.0
+
+    @property
     def why_inactive(self) -> str:
         """Why this process decides nothing, if it does not."""
         return "this process lost the log"

@@ -1,4 +1,5 @@
-"""`metalog.json`: the identity of a log directory. Written once, never changed."""
+"""`metalog.json`: the identity of a log directory. Written once; a node's folder gets another
+version."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,10 @@ from metadata_log.kraft_format.names import PARTITION_DIRECTORY, checkpoint_id, 
 from records.errors import CorruptLogError, RequestError
 
 FORMAT_VERSION = 1
+
+NODE_FORMAT_VERSION = 2
+"""Of a folder that copies a shared log: releases that do not know such folders would write to it as
+to a log of its own, and refuse it by this number. Everything else in it is as in version 1."""
 
 _REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md shows one"
 
@@ -59,11 +64,11 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
             f"{path} byte 0: format_version {manifest.format_version} never was; restore the file "
             "from a backup"
         )
-    if manifest.format_version > FORMAT_VERSION:
+    if manifest.format_version > NODE_FORMAT_VERSION:
         raise RequestError(
             "UNSUPPORTED_VERSION",
             f"{path} names log format {manifest.format_version}, this release reads up to "
-            f"{FORMAT_VERSION}; use a newer release",
+            f"{NODE_FORMAT_VERSION}; use a newer release",
         )
     return manifest
 

@@ -3,9 +3,15 @@
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from metadata_log.files.fs import ByteStore, Fs, write_whole
 from metadata_log.files.json_file import read_json
+from metadata_log.format.manifest import (
+    NODE_FORMAT_VERSION,
+    read_manifest,
+    write_manifest,
+)
 from records.errors import RequestError
 
 NODE_FILE = "node.json"
@@ -63,6 +69,7 @@ def join(fs: Fs, directory: Path, identity: Identity, node_id: int) -> None:
     wanted = NodeFolder(log_id=identity.log_id, node_id=node_id)
     found = node_of(fs, directory)
     if found is None:
+        _refuse_to_older_releases(fs, directory)
         content = msgspec.json.format(msgspec.json.encode(wanted), indent=2) + b"\n"
         write_whole(fs, directory / NODE_FILE, content)
     elif found.log_id != wanted.log_id:
@@ -77,3 +84,8 @@ def join(fs: Fs, directory: Path, identity: Identity, node_id: int) -> None:
             f"{directory} is the folder of node {found.node_id}, not of node {node_id}: each node "
             "has a folder of its own",
         )
+
+
+def _refuse_to_older_releases(fs: Fs, directory: Path) -> None:
+    manifest = read_manifest(fs, directory)
+    write_manifest(fs, directory, replace(manifest, format_version=NODE_FORMAT_VERSION))

@@ -207,6 +207,8 @@ async def _left_open(leader: Member, group: Group) -> None:
 
 async def test_a_transaction_that_a_leader_left_open_is_aborted_everywhere(group: Group) -> None:
     leader = await group.leader()
+    told: list[range] = []
+    (await leader.serves()).on_commit.append(partial(_note, told))
     await leader.create("a")
     with pytest.raises(MetadataLogError):
         await _left_open(leader, group)
@@ -219,3 +221,31 @@ async def test_a_transaction_that_a_leader_left_open_is_aborted_everywhere(group
         async with asyncio.timeout(20):
             while {each.name for each in service.image.namespaces()} != {"a", "b"}:
                 await asyncio.sleep(0.02)
+    assert all(one.stop == following.start for one, following in pairwise(told))
+
+
+async def test_a_leader_that_stops_takes_nothing_more(group: Group) -> None:
+    """Callers that go on asking do not keep it from stopping."""
+    leader = await group.leader()
+    acknowledged: list[str] = []
+    refused: set[Outcome] = set()
+
+    async def ask(caller: int) -> None:
+        number = 0
+        while leader.service is not None:
+            number += 1
+            try:
+                await leader.create(f"n{caller}-{number}")
+            except MetadataLogError as error:
+                refused.add(error.outcome)
+                await asyncio.sleep(0)
+            else:
+                acknowledged.append(f"n{caller}-{number}")
+
+    callers = [asyncio.create_task(ask(caller)) for caller in range(20)]
+    await asyncio.sleep(0.2)
+    await leader.stop()
+    await asyncio.gather(*callers)
+    assert refused == {Outcome.NOTHING}
+    leader.start()
+    assert sorted(await _until_equal(group)) == sorted(acknowledged)

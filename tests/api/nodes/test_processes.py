@@ -212,6 +212,11 @@ def test_sigterm_hands_over(nodes: list[Process], url: str) -> None:
     assert metalog("nodes", "list", url)["nodes"][0]["node"] == second.number
 
 
+def _format_version(folder: Path) -> int:
+    found: int = json.loads((folder / "metalog.json").read_text())["format_version"]
+    return found
+
+
 def test_a_nodes_folder_takes_no_other_writer(nodes: list[Process], tmp_path: Path) -> None:
     first = leader(*nodes)
     for node in nodes:
@@ -227,6 +232,10 @@ def test_a_nodes_folder_takes_no_other_writer(nodes: list[Process], tmp_path: Pa
         assert done.returncode != 0
         assert re.search(rf"is the folder of node {first.number}\b", done.stderr), done.stderr
     assert metalog("info", str(first.folder))["log_end"] > 0
+    # Releases that know no nodes refuse the folder by this number, and take a log made of it.
+    assert _format_version(first.folder) == 2
+    metalog("fork", str(first.folder), str(tmp_path / "forked"), "--at", "end")
+    assert _format_version(tmp_path / "forked") == 1
 
 
 def test_what_is_wrong_is_said(tmp_path: Path, url: str) -> None:
@@ -284,7 +293,10 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
         Process(tmp_path / f"node-{number}", url, number, kafka=port)
         for number, port in enumerate(ports, 1)
     ]
-    server = "kafka://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+    first = leader(*nodes)
+    # The one that stands by is asked first.
+    standby_first = sorted(ports, key=lambda port: first.leads_at == f"127.0.0.1:{port}")
+    server = "kafka://" + ",".join(f"127.0.0.1:{port}" for port in standby_first)
     broker = subprocess.Popen(
         [
             *(*_METALOG, "broker", "--server", server, "--id", "1"),
@@ -295,7 +307,6 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
         text=True,
     )
     try:
-        first = leader(*nodes)
         assert broker.stdout is not None
         registered = json.loads(broker.stdout.readline())
         metalog("topics", "create", "orders", "--partitions", "2", "--server", server)
