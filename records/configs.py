@@ -7,7 +7,7 @@ class ConfigRecord(Record, frozen=True, kw_only=True):
     """One config key was set or removed.
 
     Attributes:
-        resource_type: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group, 64
+        resource_type: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group, 100
             namespace.
         resource_name: Full name of the resource; empty for the cluster-wide default of brokers.
         name: The config key.

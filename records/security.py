@@ -8,7 +8,8 @@ class AccessControlEntryRecord(Record, frozen=True, kw_only=True):
 
     Attributes:
         id: Random id of the entry.
-        resource_type: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user.
+        resource_type: 2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user,
+            100 namespace.
         resource_name: Name or prefix of the resource.
         pattern_type: 3 literal, 4 prefixed.
         principal: Who it applies to, such as User:alice.
