@@ -17,7 +17,7 @@ from replay.audit import java
 from replay.audit.class_archive import ClassArchive, class_archive
 from replay.audit.failures import first_line
 from replay.audit.masters import check_answers
-from replay.audit.settings import JAVA_OPTIONS, QUICK, READING, reset
+from replay.audit.settings import FILES, JAVA_OPTIONS, QUICK, reset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,7 +119,7 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     own.conf.set("spark.sql.session.timeZone", spark.conf.get("spark.sql.session.timeZone"))
     own.conf.set("spark.sql.runSQLOnFiles", "false")
     own.conf.set("spark.sql.variable.substitute", "false")
-    for name, value in READING.items():
+    for name, value in FILES.items():
         own.conf.set(name, value)
     if not is_remote(spark):
         _use_this_python(own)
@@ -264,7 +264,7 @@ def _launch(
 
 
 def _quiet_settings(folder: Path) -> dict[str, str]:
-    return READING | {
+    return FILES | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

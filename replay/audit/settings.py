@@ -35,12 +35,14 @@ TASK_BYTES = 16 * 1024 * 1024
 
 # Spark's own reader serves the view `log` and the contradictions. A cost of opening above the
 # size of a part makes each of its tasks read one file, or a part of one.
-READING = {
+FILES = {
     "spark.sql.files.maxPartitionBytes": str(TASK_BYTES),
     "spark.sql.files.openCostInBytes": str(1 << 40),
     # Up to 2 GiB. Any lower limit makes Spark measure the batch after each row, which takes most
     # of the time of a batch with many columns.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    # By default Spark writes INT96, which has no zone, and which others read as local times.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 _KEPT = (

@@ -1,6 +1,7 @@
 """Exports of changes: each change is exported once, whichever run died at whatever time."""
 
 import itertools
+import json
 import re
 import shutil
 from collections import Counter
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+import pyarrow.parquet
 import pytest
 
 from api.cli.main import run
@@ -27,6 +30,8 @@ from replay.audit.export import Exported, export_changes
 from replay.audit.export_targets import ExportDirectory, Watermark, open_target
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
+from replay.audit.log_source import LogSource
+from replay.audit.session import separate_session
 from replay.care.retain import retain
 from tests.failing_fs import FailingFs
 from tests.replay.audit.staged import exported
@@ -233,3 +238,30 @@ async def test_history_that_was_cut_below_the_watermark_is_named(
     retain(log, 9, check_dropped=lambda segments: None)
     with pytest.raises(UnknownHistoryError, match=r"ends at 5, and the log starts at \d+"):
         exported(log, out, monkeypatch)
+
+
+async def test_times_are_instants_for_every_reader(spark: "SparkSession", tmp_path: Path) -> None:
+    """With a zone, and of the type that Arrow, DuckDB and Iceberg read as an instant."""
+    log, place = tmp_path / "log", tmp_path / "out"
+    create_log(log, "test-cluster")
+    async with await MetadataLog.open(log) as writer:
+        for day in range(2):
+            await append(writer, day, config("log.retention.ms", str(day)))
+    # What is younger may still be followed by records of its time.
+    assert run(["audit", "export", str(log), "--to", str(place)]) == 0
+    with separate_session(spark) as own:
+        own.dataSource.register(LogSource)
+        records = own.readStream.format("metalog").option("log", str(log)).load()
+        copy = records.writeStream.option("checkpointLocation", str(tmp_path / "position"))
+        started = copy.option("path", str(tmp_path / "copy")).trigger(availableNow=True).start()
+        started.awaitTermination()
+    for files in (place.glob("day=*/*.parquet"), (tmp_path / "copy").glob("*.parquet")):
+        (first, *_) = files
+        schema = pyarrow.parquet.ParquetFile(first).schema
+        column = next(
+            schema.column(n) for n in range(len(schema)) if schema.column(n).name == "time"
+        )
+        assert (column.physical_type, column.logical_type.type) == ("INT64", "TIMESTAMP")
+        assert json.loads(column.logical_type.to_json())["isAdjustedToUTC"] is True
+        ((kind,),) = duckdb.sql(f"SELECT typeof(time) FROM '{first}' LIMIT 1").fetchall()
+        assert kind == "TIMESTAMP WITH TIME ZONE"
