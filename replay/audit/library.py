@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from replay.audit.audit import Range
     from replay.audit.export import Exported
 
-Point = int | datetime.datetime
-"""An offset, or a time with its zone."""
+Point = int | datetime.datetime | str
+"""An offset, or a time with its zone; also as text: "1200", "2026-01-31T02:00:00Z"."""
 
 
 def open(  # noqa: A001  As gzip.open: always used with its package.
@@ -208,17 +208,34 @@ class AuditedLog:
         from replay.audit.audit import Range
 
         first = self._reader.start_offset
-        if isinstance(since, datetime.datetime):
-            first = max(first, self._reader.first_offset_at(_in_ms(since)))
-        elif since is not None:
-            first = since
+        begin = None if since is None else _parsed(since)
+        if isinstance(begin, datetime.datetime):
+            first = max(first, self._reader.first_offset_at(_in_ms(begin)))
+        elif begin is not None:
+            first = begin
         last = self._reader.end_offset - 1 if until is None else self._last(until)
         return Range(first, last)
 
     def _last(self, point: Point) -> int:
-        if isinstance(point, datetime.datetime):
-            return self._reader.last_offset_at(_in_ms(point))
+        end = _parsed(point)
+        if isinstance(end, datetime.datetime):
+            return self._reader.last_offset_at(_in_ms(end))
+        return end
+
+
+def _parsed(point: Point) -> int | datetime.datetime:
+    """Return a point that may be given as text."""
+    if not isinstance(point, str):
         return point
+    if point.isdecimal():
+        return int(point)
+    try:
+        return datetime.datetime.fromisoformat(point)
+    except ValueError:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{point!r} is neither an offset nor a time such as 2026-01-31T02:00:00Z",
+        ) from None
 
 
 def _in_ms(time: datetime.datetime) -> int:

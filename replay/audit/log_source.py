@@ -93,7 +93,11 @@ class _Options:
             raise _invalid(f"unknown option {min(unknown)}")
         log = given.get("log") or given.get("path")
         if not log:
-            raise _invalid('the option "log" is missing: a log directory, or s3://bucket/prefix')
+            raise _invalid(
+                'the option "log" is missing: a log directory, or s3://bucket/prefix. Spark keeps '
+                "no options of a table of a Python source; instead of CREATE TABLE write "
+                "CREATE TEMPORARY VIEW records USING metalog OPTIONS (log '...')"
+            )
         records_max = given.get("maxRecordsPerTrigger")
         return cls(
             log=log.removeprefix("file://"),

@@ -27,6 +27,10 @@ def test_log_is_asked_from_a_session_of_the_caller(spark: "SparkSession", demo_l
         assert first is not None
         time = datetime.datetime.fromtimestamp(first[0] / 1_000, datetime.UTC)
         assert log.log(time, time).where("offset = 40").count() == 1
+        assert log.log(time.isoformat(), "40").where("offset = 40").count() == 1
+        assert log.state("topics", at="40").count() == log.state("topics", at=40).count()
+        with pytest.raises(RequestError, match="'noon' is neither an offset nor a time"):
+            log.state("topics", at="noon")
         with pytest.raises(RequestError, match="has no time zone"):
             log.log(time.replace(tzinfo=None))
         with pytest.raises(RequestError, match="'topic' is no part of the state: acls, "):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceStreamReader
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
@@ -247,3 +248,19 @@ def test_archive_in_a_bucket_is_read_by_ranges(log: Path, s3_place: str) -> None
     start = reader.initialOffset()
     end = reader.latestOffset(start, ALL)
     assert [row["offset"] for row in rows_of(reader, start, end)] == offsets(log)
+
+
+def test_a_view_of_sql_reads_a_log_and_a_table_says_what_to_do(
+    spark: "SparkSession", log: Path
+) -> None:
+    spark.dataSource.register(LogSource)
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW seen USING metalog OPTIONS (log '{log}')")
+    (row,) = restarted(lambda: spark.sql("SELECT count(*) FROM seen").collect())
+    assert row[0] == len(offsets(log))
+    spark.catalog.dropTempView("seen")
+    spark.sql(f"CREATE TABLE made USING metalog OPTIONS (log '{log}')")
+    try:
+        with pytest.raises(AnalysisException, match="CREATE TEMPORARY VIEW records USING metalog"):
+            spark.sql("SELECT count(*) FROM made").collect()
+    finally:
+        spark.sql("DROP TABLE made")
