@@ -141,6 +141,7 @@ class Schedule:
         self.led: list[tuple[int, int]] = []
         self._changes: list[Change] = []
         self._asked = 0
+        self._too_early: list[str] = []
         self._asking: list[asyncio.Task[None]] = []
         self._nodes = [SimulatedNode(self, number) for number in range(NODES)]
 
@@ -156,6 +157,7 @@ class Schedule:
                 if operation in operations:
                     self._operate(Random(seed))
                 self.loop.advance(Random(seed).choice((0.01, 0.2, 0.5, 1.5)))
+                self._look_at_answers(operation)
             self._heal()
             return self._problems()
         finally:
@@ -163,6 +165,19 @@ class Schedule:
                 node.end(loses_power=False)
             self.loop.advance(_HEAL_S)
             gc.set_threshold(*thresholds)
+
+    def _look_at_answers(self, operation: int) -> None:
+        """Note the nodes that would answer from records which a fail-over can take back."""
+        confirmed = self.store.groups[: self.store.confirmed]
+        end_offset = confirmed[-1].end_offset if confirmed else 0
+        for node in self._nodes:
+            if node.service is not None:
+                seen = node.service.image.provenance.next_offset
+                if seen > end_offset:
+                    self._too_early.append(
+                        f"after operation {operation} node {node.number} answers up to {seen}, "
+                        f"confirmed is {end_offset}"
+                    )
 
     def _operate(self, random: Random) -> None:
         node = random.choice(self._nodes)
@@ -253,6 +268,7 @@ class Schedule:
             for node in self._nodes
             if node.service is None or _of_image(node.service) != set(_names(node.disk))
         ]
+        problems += self._too_early[:1]
         problems += _wrong_epochs(self.store, self._nodes[0].disk)
         return problems + self._wrong_answers(_names(self._nodes[0].disk))
 

@@ -6,6 +6,7 @@ _COMMIT = "metadata_log/writer/shared_commit.py"
 _SETTLE = "metadata_log/shared/settlement.py"
 _STANDBY = "api/nodes/standby.py"
 _LEASE = "api/nodes/lease.py"
+_NODE = "api/nodes/node.py"
 
 BUGS = (
     Bug(
@@ -101,5 +102,45 @@ BUGS = (
         campaign="nodes",
         seeds=(0, 1),
         expects="0 nodes lead|was not acknowledged",
+    ),
+    Bug(
+        name="what the folder has is passed over",
+        what="A node that stands by again goes on with the next group, not with its folder.",
+        file=_NODE,
+        old="            await self._follow_folder(self._service)\n",
+        new="",
+        campaign="tests/api/nodes/test_node.py",
+        seeds=(0,),
+        expects="test_node",
+    ),
+    Bug(
+        name="its own announcement is passed over",
+        what="A leader decides on a state without the first batch of its epoch.",
+        file=_NODE,
+        old="            await self._follow_folder(service)  # the announcement of the epoch\n",
+        new="            pass\n",
+        campaign="tests/api/nodes/test_node.py",
+        seeds=(0,),
+        expects="each_batch_once",
+    ),
+    Bug(
+        name="the lease is given away before the leader stops",
+        what="Another node may lead while this one still commits.",
+        file=_NODE,
+        old="                await service.stand_by()\n                await held.release()\n",
+        new="                await held.release()\n",
+        campaign="nodes",
+        seeds=(0, 1),
+        expects="nodes lead|ended|answers from another state|is no copy",
+    ),
+    Bug(
+        name="a batch is passed over",
+        what="A standby's image lacks batches of several records.",
+        file="controller/follower.py",
+        old="        if batch.end_offset <= self._latest.next_offset:\n            return\n",
+        new="        if batch.end_offset >= self._latest.next_offset + 2:\n            return\n",
+        campaign="nodes",
+        seeds=(0, 1),
+        expects="answers from another state|missing|ended|nodes lead",
     ),
 )
