@@ -227,7 +227,8 @@ def unconfirmed_text(source: ConfirmedSource) -> str:
     """Return a text that explains why the tables of a mirror end before its log."""
     return (
         f"Kafka may still replace offsets {source.confirmed_end} to {source.end_offset - 1}, no "
-        "checkpoint in its directory confirms them; import again when it has written one"
+        "checkpoint in its directory confirms them; import again when it has written one, or "
+        "confirm them with `metalog confirm` if the cluster is no more"
     )
 
 

@@ -6,7 +6,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Look at the past": (
         *("history", "blame", "diff", "timeline", "outages", "why", "report", "shell"),
     ),
-    "Real clusters": ("compare", "advise", "upgrade-check", "export"),
+    "Real clusters": ("compare", "confirm", "advise", "upgrade-check", "export"),
     "Debug a history": ("bisect", "check", "shrink", "what-if"),
     "Snapshots, SQL and Spark": ("snapshot", "sql", "audit"),
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),

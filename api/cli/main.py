@@ -39,6 +39,7 @@ _MODULES = {
     "kafka.advice": ("advise",),
     "log.exports": ("export",),
     "kafka.upgrade": ("upgrade-check",),
+    "kafka.confirmation": ("confirm",),
     "log.stream": ("tail", "append"),
     "log.contents": ("dump", "image", "digest"),
     "log.usage": ("du",),

@@ -92,3 +92,12 @@ class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
     to: int
     changes: int
     rows: dict[str, int]
+
+
+class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of `confirm`: offsets [from, to) of a mirror are taken for committed."""
+
+    from_: int = msgspec.field(name="from")
+    to: int
+    reason: str
+    agreeing: tuple[str, ...]

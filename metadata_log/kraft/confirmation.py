@@ -1,0 +1,99 @@
+"""Confirms the whole of a mirror whose cluster is no more, and writes down on what evidence.
+
+Kafka's log says what is committed only by checkpoints, so the end of a mirror is unconfirmed: a
+cluster that goes on may replace it. A cluster that is gone replaces nothing.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.files.fs import Fs, OsFs, write_whole
+from metadata_log.files.json_file import read_json
+from metadata_log.format.manifest import Kind, read_manifest
+from metadata_log.writer.mirror_writer import MirrorWriter
+from records.errors import RequestError
+
+CONFIRMATIONS = "confirmations.json"
+
+
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+    """That the records of a mirror from one offset to another are taken for committed.
+
+    Attributes:
+        time_ms: When, ms since 1970.
+        from_offset: The confirmed end before.
+        to_offset: The confirmed end since, exclusive.
+        reason: Why the cluster will not replace them, in the words of who confirmed.
+        agreeing: The logs of other nodes that were compared: each is equal to the mirror as far as
+            it reaches.
+    """
+
+    time_ms: int
+    from_offset: int
+    to_offset: int
+    reason: str
+    agreeing: tuple[str, ...] = ()
+
+
+class Confirmations(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `confirmations.json`, oldest first."""
+
+    confirmations: tuple[Confirmation, ...] = ()
+
+
+def confirm(
+    directory: Path, reason: str, agreeing: Sequence[str], time_ms: int, fs: Fs | None = None
+) -> Confirmation:
+    """Confirm all records of a mirror, for good.
+
+    Args:
+        time_ms: The time now, ms since 1970.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is no reason, it is no mirror, or nothing is
+            unconfirmed.
+        UnavailableError: another process writes the mirror, or the disk is full.
+        CorruptLogError: the mirror is damaged.
+    """
+    fs = fs or OsFs()
+    if not reason.strip():
+        raise RequestError("INVALID_REQUEST", "say why the cluster will not replace the records")
+    if read_manifest(fs, directory).kind is not Kind.MIRROR:
+        raise RequestError(
+            "INVALID_REQUEST", f"{directory} is a log of its own: all of its records are committed"
+        )
+    with MirrorWriter(directory, fs=fs) as mirror:
+        if mirror.confirmed_end == mirror.end_offset:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{directory}: all records are confirmed, up to {mirror.end_offset} (exclusive)",
+            )
+        found = Confirmation(
+            time_ms=time_ms,
+            from_offset=mirror.confirmed_end,
+            to_offset=mirror.end_offset,
+            reason=reason,
+            agreeing=tuple(agreeing),
+        )
+        # The evidence first: a mark without it would be believed without a reason.
+        known = Confirmations(confirmations=(*confirmations(directory, fs), found))
+        content = msgspec.json.format(msgspec.json.encode(known), indent=2) + b"\n"
+        write_whole(fs, directory / CONFIRMATIONS, content)
+        mirror.commit(found.to_offset)
+    return found
+
+
+def confirmations(directory: Path, fs: Fs | None = None) -> tuple[Confirmation, ...]:
+    """Return what was confirmed by hand, oldest first.
+
+    Raises:
+        CorruptLogError: the file is damaged.
+    """
+    path = directory / CONFIRMATIONS
+    fs = fs or OsFs()
+    if not fs.exists(path):
+        return ()
+    found = read_json(fs, path, Confirmations, "remove it; it only says why")
+    return found.confirmations
