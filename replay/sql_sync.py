@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 from sqlalchemy import Connection, insert, update
 
+from metadata_log.kraft.confirmation import unconfirmed_text
 from records.errors import (
     ContradictionError,
     CorruptLogError,
@@ -218,18 +219,10 @@ def check_confirmed(source: ConfirmedSource, at: int) -> None:
     if source.confirmed_end <= at < source.end_offset:
         raise RequestError(
             "OFFSET_OUT_OF_RANGE",
-            f"offset {at} is not in the tables: {unconfirmed_text(source)}; ask without the tables "
+            f"offset {at} is not in the tables: "
+            f"{unconfirmed_text(source.confirmed_end, source.end_offset)}; ask without the tables "
             f"(`--by replay`), or for an offset below {source.confirmed_end}",
         )
-
-
-def unconfirmed_text(source: ConfirmedSource) -> str:
-    """Return a text that explains why the tables of a mirror end before its log."""
-    return (
-        f"Kafka may still replace offsets {source.confirmed_end} to {source.end_offset - 1}, no "
-        "checkpoint in its directory confirms them; import again when it has written one, or "
-        "confirm them with `metalog confirm` if the cluster is no more"
-    )
 
 
 def _wrong_log(where: str, why: str) -> RequestError:

@@ -97,3 +97,12 @@ def confirmations(directory: Path, fs: Fs | None = None) -> tuple[Confirmation, 
         return ()
     found = read_json(fs, path, Confirmations, "remove it; it only says why")
     return found.confirmations
+
+
+def unconfirmed_text(confirmed_end: int, end_offset: int) -> str:
+    """Return why the end of a mirror is left out, and what to do; the ends are exclusive."""
+    return (
+        f"Kafka may still replace offsets {confirmed_end} to {end_offset - 1}, no checkpoint in "
+        "its directory confirms them; import again when it has written one, or confirm them with "
+        "`metalog confirm` if the cluster is no more"
+    )

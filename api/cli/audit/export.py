@@ -28,7 +28,6 @@ def export(log: Path | str, to: str, *, show_secrets: bool, as_json: bool) -> No
         f"{done.to_offset} (exclusive)"
     )
     if confirmed_end < end:
-        print_line(
-            f"left out: Kafka may still replace offsets {confirmed_end} to {end - 1}; no "
-            "checkpoint in its directory confirms them; import again when it has written one"
-        )
+        from metadata_log.kraft.confirmation import unconfirmed_text
+
+        print_line(f"left out: {unconfirmed_text(confirmed_end, end)}")

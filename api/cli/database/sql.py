@@ -132,7 +132,7 @@ def _answer(reader: "LogReader", found: "Synced") -> "tuple[Place, HistorySynced
 
 
 def _print(reader: "LogReader", found: "Synced", where: str) -> None:
-    from replay.sql_sync import unconfirmed_text
+    from metadata_log.kraft.confirmation import unconfirmed_text
 
     print_line(
         f"{where}: {found.changes} changes from offset {found.from_offset} up to "
@@ -141,4 +141,4 @@ def _print(reader: "LogReader", found: "Synced", where: str) -> None:
     for table, count in found.rows.items():
         print_line(f"  {table:<28}{count:>12}")
     if found.to_offset <= reader.confirmed_end < reader.end_offset:
-        print_line(f"left out: {unconfirmed_text(reader)}")
+        print_line(f"left out: {unconfirmed_text(reader.confirmed_end, reader.end_offset)}")
