@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from api.documents.nodes import SharedLogNode, SharedLogState
 from api.nodes.options import LeaderContent
-from metadata_log.files.fs import OsFs
+from metadata_log.care.shared_copy import Compared, compare_with_folder
+from metadata_log.files.fs import ByteStore, OsFs
 from metadata_log.files.lock import lock_directory
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.format.segment_file import SegmentFile
@@ -106,6 +107,17 @@ async def look(url: str) -> SharedLogState:
         log_end=end.end_offset,
         nodes=tuple(nodes),
     )
+
+
+async def compare_with_store(
+    url: str, fs: ByteStore, directory: Path, progress: Callable[[int], None]
+) -> Compared:
+    """Compare a folder with a shared log; errors as for `open_store` and `compare_with_folder`."""
+    log = await open_store(url, accept_hollow=True)
+    try:
+        return await compare_with_folder(log, fs, directory, progress)
+    finally:
+        await log.close()
 
 
 async def create_shared_log(

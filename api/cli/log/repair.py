@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.app import app
-from api.cli.options.parameters import Argument
+from api.cli.options.parameters import Argument, Option
 from api.cli.source.arguments import Json, Log, LogPlace
 from api.cli.source.source import print_remark
 from api.cli.terminal.errors import DONE, FOUND, print_contradiction, reads_only
@@ -50,7 +50,19 @@ def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None
 
 @app.command()
 @reads_only
-def verify(log: LogPlace, json: Json = False) -> int:
+def verify(
+    log: LogPlace,
+    shared: Annotated[
+        str | None,
+        Option(
+            "--shared",
+            metavar="URL",
+            help="Compare each block with this shared log, too, of which LOG is a copy.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
     """Check every byte of a log up to its commit mark, and replay it; exit 1 if it is damaged.
 
     Takes no lock, so it is safe to run while a service writes. Continues after damage, to list all
@@ -67,6 +79,8 @@ def verify(log: LogPlace, json: Json = False) -> int:
         read_manifest(fs, directory)
     with bytes_progress("verifying", bytes_to_inspect(fs, directory)) as advance:
         found = inspect_log(fs, directory, progress=advance)
+    if shared is not None and not found.damage:
+        _compare_with_shared(shared, fs, directory, found)
     proof = None if found.damage else _replayed(fs, directory, found)
     if json:
         _print_verified(found, proof)
@@ -76,6 +90,30 @@ def verify(log: LogPlace, json: Json = False) -> int:
         print_contradiction(proof.contradiction)
         return FOUND
     return FOUND if found.damage else DONE
+
+
+def _compare_with_shared(url: str, fs: "ByteStore", directory: Path, found: "Inspection") -> None:
+    """Compare a node's folder with the shared log; add what was found."""
+    import asyncio
+
+    from api.nodes.stores import compare_with_store
+    from metadata_log.care.findings import Finding
+
+    with progress("comparing", 0, found.end_offset or 0) as advance:
+        compared = asyncio.run(compare_with_store(url, fs, directory, advance))
+    if compared.difference is not None:
+        found.damage.append(compared.difference)
+        return
+    behind = f"; {count_text(compared.missing, 'record')} behind it" if compared.missing else ""
+    found.notes.append(
+        Finding(
+            file="",
+            byte=0,
+            what=f"equal to the shared log from offset {compared.from_offset or 0} to "
+            f"{compared.to_offset - 1}, {count_text(compared.groups, 'group')}{behind}",
+            remedy="nothing to do",
+        )
+    )
 
 
 def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof | None":

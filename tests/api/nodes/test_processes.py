@@ -210,6 +210,10 @@ def test_sigterm_hands_over(nodes: list[Process], url: str) -> None:
     assert time.monotonic() - began < WAIT_S
     _create(second, "a")
     assert metalog("nodes", "list", url)["nodes"][0]["node"] == second.number
+    until(lambda: _equal(*(node for node in nodes if node is not first)))
+    for node in nodes:
+        verified = metalog("verify", str(node.folder), "--shared", url)
+        assert any("equal to the shared log from offset 0" in n["what"] for n in verified["notes"])
 
 
 def _format_version(folder: Path) -> int:
