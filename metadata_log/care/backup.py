@@ -18,9 +18,9 @@ from metadata_log.files.json_file import read_json
 from metadata_log.files.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
-    KRAFT_TABLES,
     LOCK,
     MANIFEST,
+    MIRROR_FILES,
     claim_name,
     claimed_epoch,
     index_name,
@@ -174,18 +174,19 @@ class _Run:
         self.size_bytes += size
 
 
-def _put_tables(run: _Run) -> None:
-    """Copy the mirror's table file, unless the copy already has the same file."""
-    path = run.reader.directory / KRAFT_TABLES
-    try:
-        tables = read_start(run.fs, path, file_size(run.fs, path))
-    except FileNotFoundError:
-        return
-    if KRAFT_TABLES in run.store.names():
-        there = run.store.directory / KRAFT_TABLES
-        if read_start(run.store.fs, there, file_size(run.store.fs, there)) == tables:
-            return
-    run.put_bytes(KRAFT_TABLES, tables)
+def _put_mirror_files(run: _Run) -> None:
+    """Copy the small files of a mirror, unless the copy already has the same."""
+    for name in MIRROR_FILES:
+        path = run.reader.directory / name
+        try:
+            content = read_start(run.fs, path, file_size(run.fs, path))
+        except FileNotFoundError:
+            continue
+        if name in run.store.names():
+            there = run.store.directory / name
+            if read_start(run.store.fs, there, file_size(run.store.fs, there)) == content:
+                continue
+        run.put_bytes(name, content)
 
 
 def _copy_before(run: _Run) -> LogReader | None:
@@ -249,7 +250,7 @@ def _carry_on(
     _put_claim(run, mark)
     if before is None or before.mark.end_offset != mark.end_offset or before.mark != mark:
         run.put_bytes(COMMIT_MARK, mark_file(mark))
-    _put_tables(run)
+    _put_mirror_files(run)
     if before is None:
         run.put_file(reader.directory / MANIFEST)
     return CopyResult(

@@ -16,9 +16,10 @@ from metadata_log.files.fs import ByteStore, read_start
 from metadata_log.files.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
-    KRAFT_TABLES,
     LOCK,
     MANIFEST,
+    MIRROR_FILES,
+    NODE_FILE,
     checkpoint_id,
     claimed_epoch,
     index_name,
@@ -44,7 +45,8 @@ from records.errors import CorruptLogError
 
 _KNOWN = {
     *(MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK),
-    KRAFT_TABLES,
+    *MIRROR_FILES,
+    NODE_FILE,
 }
 _LEFTOVER_SUFFIX = ".part"
 # How often the inspection starts over because the mark moved.
@@ -268,6 +270,8 @@ def _checkpoint(
 
 
 def _claims(names: list[str], found: Inspection, mark: CommitMark) -> None:
+    if NODE_FILE in names:
+        return  # a node's epochs come from blocks; it claims none
     claims = [epoch for name in names if (epoch := claimed_epoch(name)) is not None]
     if mark.leader_epoch > max(claims, default=0):
         what = f"no claim of epoch {mark.leader_epoch}, which the commit mark names"

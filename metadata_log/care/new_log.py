@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,7 +11,7 @@ from typing import Self
 from metadata_log.care.backup import mark_file
 from metadata_log.files.fs import ByteStore, Fs, write_whole
 from metadata_log.files.lock import lock_directory
-from metadata_log.files.names import COMMIT_MARK, KRAFT_TABLES, LOCK, claim_name
+from metadata_log.files.names import COMMIT_MARK, LOCK, MIRROR_FILES, claim_name
 from metadata_log.format.commit_mark import CommitMark
 from metadata_log.format.manifest import Kind, Manifest, write_manifest
 from metadata_log.reader.log_reader import LogReader
@@ -76,11 +76,14 @@ class NewLog:
         finally:
             file.close()
 
-    def add_tables(self, fs: ByteStore, directory: Path) -> None:
-        """Copy the table file of a mirror, if there is one."""
-        path = directory / KRAFT_TABLES
-        if fs.exists(path):
-            self.add(KRAFT_TABLES, CheckedRead(fs, path, file_size(fs, path)))
+    def add_mirror_files(
+        self, fs: ByteStore, directory: Path, names: Sequence[str] = MIRROR_FILES
+    ) -> None:
+        """Copy the small files of a mirror that are there."""
+        for name in names:
+            path = directory / name
+            if fs.exists(path):
+                self.add(name, CheckedRead(fs, path, file_size(fs, path)))
 
     def publish(
         self,

@@ -77,7 +77,7 @@ def repair(
         salvage.copy_base(copy, bases[0])
         for base in bases:
             salvage.take(copy, base)
-        salvage.copy_tables(copy)
+        salvage.copy_mirror_files(copy)
         mark = salvage.new_mark()
         copy.publish(salvage.manifest, mark, salvage.highest_epoch(), check)
     return RepairResult(

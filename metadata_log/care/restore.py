@@ -162,7 +162,7 @@ def restore(
     epoch = splice.highest_epoch() + RESTORED_EPOCH_GAP
     with NewLog(target, fs or OsFs()) as log:
         size_bytes = _write(log, source, kept, cut, cut_end, progress)
-        log.add_tables(splice.newest.fs, splice.newest.directory)
+        log.add_mirror_files(splice.newest.fs, splice.newest.directory)
         log.publish(Manifest(cluster_id=source.cluster_id, kind=source.kind), mark, epoch, check)
     return RestoreResult(
         history_start=source.history_start,

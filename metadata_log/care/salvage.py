@@ -14,6 +14,7 @@ from metadata_log.care.lost_identity import claims, find_base, find_manifest
 from metadata_log.care.new_log import NewLog
 from metadata_log.files.fs import ByteStore, ReadableFile
 from metadata_log.files.names import (
+    CONFIRMATIONS,
     KRAFT_TABLES,
     index_name,
     segment_name,
@@ -96,15 +97,16 @@ class Salvage:
             self.base_end = base.end_offset
             copy.add(base.path.name, CheckedRead(self._fs, base.path, base.size))
 
-    def copy_tables(self, copy: NewLog) -> None:
-        """Copy the table file of a mirror, unless it is damaged."""
+    def copy_mirror_files(self, copy: NewLog) -> None:
+        """Copy the small files of a mirror, but not a table file that is damaged."""
         try:
             kept_tables(self._fs, self._directory)
         except CorruptLogError:
             what = "damaged, left out; import into the copy with --tables DIR"
             self.rebuilt.append(f"{KRAFT_TABLES}: {what}")
+            copy.add_mirror_files(self._fs, self._directory, (CONFIRMATIONS,))
             return
-        copy.add_tables(self._fs, self._directory)
+        copy.add_mirror_files(self._fs, self._directory)
 
     def take(self, copy: NewLog, base: int) -> None:
         """Copy the intact part of the next segment.

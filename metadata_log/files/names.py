@@ -6,6 +6,11 @@ MANIFEST = "metalog.json"
 COMMIT_MARK = "commit.mark"
 LOCK = ".lock"
 KRAFT_TABLES = "kraft_tables.json"
+CONFIRMATIONS = "confirmations.json"
+MIRROR_FILES = (KRAFT_TABLES, CONFIRMATIONS)
+"""What a mirror may have beside its records; copies of it have the same."""
+NODE_FILE = "node.json"
+"""Marks the folder of a node of a shared log; no copy has it."""
 BACKUP_NOTE = "backup.json"
 """Marks a directory as a copy made by `backup` or `archive`; written first."""
 

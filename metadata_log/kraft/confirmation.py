@@ -11,11 +11,10 @@ import msgspec
 
 from metadata_log.files.fs import Fs, OsFs, write_whole
 from metadata_log.files.json_file import read_json
+from metadata_log.files.names import CONFIRMATIONS
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.writer.mirror_writer import MirrorWriter
 from records.errors import RequestError
-
-CONFIRMATIONS = "confirmations.json"
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,14 +7,13 @@ from msgspec.structs import replace
 
 from metadata_log.files.fs import ByteStore, Fs, write_whole
 from metadata_log.files.json_file import read_json
+from metadata_log.files.names import NODE_FILE
 from metadata_log.format.manifest import (
     NODE_FORMAT_VERSION,
     read_manifest,
     write_manifest,
 )
 from records.errors import RequestError
-
-NODE_FILE = "node.json"
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,3 +86,16 @@ def test_what_cannot_be_confirmed_is_said(metalog: Metalog, mirror: Path, demo_l
         assert refused.code == 3
         assert what in " ".join(refused.err.split())
     assert metalog("confirm", mirror).code == 2
+
+
+def test_copies_have_the_evidence_and_verify_knows_it(
+    metalog: Metalog, mirror: Path, tmp_path: Path
+) -> None:
+    assert metalog("confirm", mirror, "--reason", "gone").code == 0
+    assert metalog("backup", mirror, tmp_path / "copy").code == 0
+    assert metalog("restore", tmp_path / "copy", tmp_path / "restored").code == 0
+    assert metalog("repair", mirror, tmp_path / "mended").code == 0
+    kept = (mirror / "confirmations.json").read_bytes()
+    for copy in ("copy", "restored", "mended"):
+        assert (tmp_path / copy / "confirmations.json").read_bytes() == kept
+        assert metalog("verify", tmp_path / copy, "--json").json["notes"] == []
