@@ -418,6 +418,32 @@ def test_every_node_answers_and_one_changes(tmp_path: Path, url: str) -> None:
             node.end(signal.SIGTERM)
 
 
+def test_a_stream_of_events_goes_on_when_its_node_takes_over(tmp_path: Path, url: str) -> None:
+    folder = tmp_path / "node-1"
+    metalog("init", str(folder))
+    metalog("nodes", "create", url, "--from", str(folder))
+    nodes = [
+        Process(tmp_path / f"node-{number}", url, number, more=("--http", "127.0.0.1:0"))
+        for number in (1, 2)
+    ]
+    try:
+        first = leader(*nodes)
+        (standby,) = [node for node in nodes if node is not first]
+        until(lambda: standby.stands_by)
+        events = f"http://{standby.lines[-1]['http']}/v1/events?types=NamespaceRecord&from=0"
+        with httpx.stream("GET", events, timeout=WAIT_S) as stream:
+            lines = (line for line in stream.iter_lines() if line.startswith("data:"))
+            _create(first, "a")
+            assert '"a"' in next(lines)
+            first.end(signal.SIGKILL)
+            leader(standby)
+            _create(standby, "b")
+            assert '"b"' in next(lines)
+    finally:
+        for node in nodes:
+            node.end(signal.SIGTERM)
+
+
 def test_nodes_share_a_log_in_a_bucket(tmp_path: Path, s3_place: str) -> None:
     folder = tmp_path / "node-1"
     metalog("init", str(folder))
