@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow.parquet
 import pytest
 
@@ -242,6 +241,8 @@ async def test_history_that_was_cut_below_the_watermark_is_named(
 
 async def test_times_are_instants_for_every_reader(spark: "SparkSession", tmp_path: Path) -> None:
     """With a zone, and of the type that Arrow, DuckDB and Iceberg read as an instant."""
+    import duckdb
+
     log, place = tmp_path / "log", tmp_path / "out"
     create_log(log, "test-cluster")
     async with await MetadataLog.open(log) as writer:
