@@ -188,6 +188,9 @@ async def test_a_standby_refuses_changes_and_names_the_leader(group: Group) -> N
             assert caught.value.outcome is Outcome.NOTHING
             service = await member.serves()
             assert service.leader_id == leader.number
+            async with asyncio.timeout(20):  # the image follows the folder
+                while not list(service.image.namespaces()):
+                    await asyncio.sleep(0.01)
             answer = await service.run("namespaces list", ListNamespaces(), caller=CONTROLLER)
             assert [each.name for each in answer.response] == ["a"]
             assert not answer.wrote

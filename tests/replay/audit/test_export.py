@@ -250,8 +250,8 @@ async def test_times_are_instants_for_every_reader(spark: "SparkSession", tmp_pa
             await append(writer, day, config("log.retention.ms", str(day)))
     # What is younger may still be followed by records of its time.
     assert run(["audit", "export", str(log), "--to", str(place)]) == 0
+    spark.dataSource.register(LogSource)
     with separate_session(spark) as own:
-        own.dataSource.register(LogSource)
         records = own.readStream.format("metalog").option("log", str(log)).load()
         copy = records.writeStream.option("checkpointLocation", str(tmp_path / "position"))
         started = copy.option("path", str(tmp_path / "copy")).trigger(availableNow=True).start()
