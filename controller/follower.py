@@ -29,7 +29,6 @@ class Follower:
     """
 
     is_active = False
-    has_resigned = False
 
     def __init__(
         self,

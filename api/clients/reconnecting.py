@@ -6,7 +6,8 @@ sent. Any other request is retried only if the failed attempt certainly wrote no
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Self, TypeVar
 
 from api.clients.client import MetadataClient
@@ -34,17 +35,29 @@ NODES_PATIENCE_S = 15.0
 """How long a command looks for the node that leads: some leases."""
 
 
-async def connect_to_leader(url: str) -> "Client | ReconnectingClient":
+@asynccontextmanager
+async def leader_at(url: str) -> "AsyncIterator[Client | ReconnectingClient]":
     """Connect to a service as `connect`; of several nodes, to the one that leads.
 
     A request with an id, or of which nothing was done, is sent again to the next leader.
 
     Raises:
         MetadataLogError: as `connect`; with several nodes, from the requests.
+        UnavailableError: also NOT_CONTROLLER, from any listener: another process leads, or will.
     """
     if has_nodes(url):
-        return ReconnectingClient(url, patience_s=NODES_PATIENCE_S)
-    return await connect(url)
+        client: Client | ReconnectingClient = ReconnectingClient(url, patience_s=NODES_PATIENCE_S)
+    else:
+        client = await connect(url)
+    async with client:
+        try:
+            yield client
+        except RequestError as error:
+            if error.code != "NOT_CONTROLLER":
+                raise
+            raise UnavailableError(
+                str(error), outcome=error.outcome, done_to=error.done_to
+            ) from error
 
 
 class ReconnectingClient(CommandClient):

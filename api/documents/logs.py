@@ -3,6 +3,8 @@
 An answer's position (`replay.about.About`) is printed beside the answer.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -95,9 +97,12 @@ class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of `confirm`: offsets [from, to) of a mirror are taken for committed."""
+    """Result of `confirm`: offsets [from, to) of a mirror are taken for committed.
+
+    `equal_up_to`: the logs of other nodes, and the offset below which each is equal to the mirror.
+    """
 
     from_: int = msgspec.field(name="from")
     to: int
     reason: str
-    agreeing: tuple[str, ...]
+    equal_up_to: Mapping[str, int]

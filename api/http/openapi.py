@@ -45,6 +45,7 @@ _PROBLEMS = (400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 421, 422, 429, 50
 """Statuses of problems; a mistake of the service, 500, is none that a client handles."""
 
 _HEADERS = {
+    307: ("Location", "The same request at the node that leads."),
     401: ("WWW-Authenticate", "Bearer"),
     405: ("Allow", "The methods of this path."),
     429: ("Retry-After", "Seconds after which the request may succeed."),
@@ -67,6 +68,7 @@ def openapi() -> bytes:
     }
     for name in (*COMMANDS, *LOGGED_NAMES):
         operation = _append(schemas) if name == APPEND else _changed(name, schemas)
+        operation["responses"]["307"] = _problem(307, schemas)
         paths.setdefault(path_of(name), {})["post"] = operation
     paths[events.PATH] = {"get": _followed(schemas)}
     paths[web_page.COLUMNS_PATH] = {"get": _columns(schemas)}

@@ -99,7 +99,10 @@ class Node:
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by and lead in turns, until `stop` is set.
 
+        Once it has listened, a store that does not answer or a disk that fails is tried again.
+
         Raises:
+            UnavailableError, OSError: before that, for example an address that is in use.
             RequestError, LostRecordsError, CorruptLogError: as `Standby.open`: an operator has to
                 look first.
         """
@@ -108,9 +111,13 @@ class Node:
                 try:
                     await self._live(stop, listening)
                 except (UnavailableError, FencedError) as error:
+                    if self._service is None:
+                        raise
                     _LOG.warning("%s; this node stands by", error)
                     await unless_set(stop, asyncio.sleep(_RETRY_S))
                 except OSError as error:
+                    if self._service is None:
+                        raise
                     _LOG.warning("%s: %s; it is opened again", self._directory, error)
                     await unless_set(stop, asyncio.sleep(_RETRY_S))
 
@@ -157,9 +164,10 @@ class Node:
         keep_images()
         cluster_id = read_manifest(self._fs, self._directory).cluster_id
         settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
-        self._service = NodeService(FollowedLog(self._fs, self._directory), image, settings)
-        await listening.enter_async_context(self._serve(self._service))
-        return self._service
+        service = NodeService(FollowedLog(self._fs, self._directory), image, settings)
+        await listening.enter_async_context(self._serve(service))
+        self._service = service
+        return service
 
     async def _follow_folder(self, service: NodeService) -> None:
         """Follow what is in the folder: a leader's writer may have written more than it knows."""

@@ -40,5 +40,9 @@ def leader_of(lease: Lease | None) -> Leader | None:
     """Return who leads by a lease; None if it was given away, or nobody ever had it."""
     if lease is None or lease.duration_ms == 0:
         return None
-    content = msgspec.msgpack.decode(lease.content, type=LeaderContent)
-    return Leader(node_id=lease.node_id, addresses=content.addresses)
+    return Leader(node_id=lease.node_id, addresses=addresses_in(lease))
+
+
+def addresses_in(lease: Lease) -> dict[str, str]:
+    """Return where clients reach the holder of a lease, by listener."""
+    return msgspec.msgpack.decode(lease.content, type=LeaderContent).addresses

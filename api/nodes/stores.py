@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from api.documents.nodes import SharedLogNode, SharedLogState
-from api.nodes.options import LeaderContent
+from api.nodes.options import addresses_in
 from metadata_log.care.shared_copy import Compared, compare_with_folder
 from metadata_log.files.fs import ByteStore, OsFs
 from metadata_log.files.lock import lock_directory
@@ -97,9 +96,8 @@ async def look(url: str) -> SharedLogState:
         await log.close()
     nodes = []
     if lease is not None:
-        content = msgspec.msgpack.decode(lease.content, type=LeaderContent)
         role = "leader" if lease.duration_ms else "stopped"
-        nodes.append(SharedLogNode(node=lease.node_id, role=role, addresses=content.addresses))
+        nodes.append(SharedLogNode(node=lease.node_id, role=role, addresses=addresses_in(lease)))
     return SharedLogState(
         cluster_id=identity.cluster_id,
         log_id=identity.log_id,

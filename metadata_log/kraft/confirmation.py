@@ -4,7 +4,7 @@ Kafka's log says what is committed only by checkpoints, so the end of a mirror i
 cluster that goes on may replace it. A cluster that is gone replaces nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -25,15 +25,15 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
         from_offset: The confirmed end before.
         to_offset: The confirmed end since, exclusive.
         reason: Why the cluster will not replace them, in the words of who confirmed.
-        agreeing: The logs of other nodes that were compared: each is equal to the mirror as far as
-            it reaches.
+        equal_up_to: The logs of other nodes that were compared, and the offset below which each is
+            equal to the mirror: one that ends earlier says nothing of the rest.
     """
 
     time_ms: int
     from_offset: int
     to_offset: int
     reason: str
-    agreeing: tuple[str, ...] = ()
+    equal_up_to: Mapping[str, int] = {}
 
 
 class Confirmations(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +43,16 @@ class Confirmations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def confirm(
-    directory: Path, reason: str, agreeing: Sequence[str], time_ms: int, fs: Fs | None = None
+    directory: Path,
+    reason: str,
+    equal_up_to: Mapping[str, int],
+    time_ms: int,
+    fs: Fs | None = None,
 ) -> Confirmation:
     """Confirm all records of a mirror, for good.
 
     Args:
+        equal_up_to: As in `Confirmation`.
         time_ms: The time now, ms since 1970.
 
     Raises:
@@ -74,7 +79,7 @@ def confirm(
             from_offset=mirror.confirmed_end,
             to_offset=mirror.end_offset,
             reason=reason,
-            agreeing=tuple(agreeing),
+            equal_up_to=equal_up_to,
         )
         # The evidence first: a mark without it would be believed without a reason.
         known = Confirmations(confirmations=(*confirmations(directory, fs), found))

@@ -74,7 +74,21 @@ def test_other_nodes_are_the_evidence(
     assert refused.code == 3
     assert "metalog compare" in refused.err
     answer = metalog("confirm", mirror, "--reason", "gone", "--with", same)
-    assert f"evidence: equal in {same}; gone" in answer.out
+    end = metalog("info", mirror, "--json").json["log_end"]
+    assert f"equal in {same} up to offset {end - 1}" in answer.out
+
+
+def test_a_node_that_ends_earlier_is_evidence_up_to_there(
+    metalog: Metalog, mirror: Path, node: Node, tmp_path: Path
+) -> None:
+    node.truncate_to(5)
+    made = metalog("confirm", mirror, "--reason", "gone", "--with", node.directory, "--json").json
+    assert made["equal_up_to"] == {str(node.directory): 5}
+    assert made["to"] > 5
+    other = Node(tmp_path / "other", voters=3, cluster_id="another")
+    other.append(topic("t"))
+    refused = metalog("confirm", mirror, "--reason", "gone", "--with", other.directory)
+    assert refused.code == 3
 
 
 def test_what_cannot_be_confirmed_is_said(metalog: Metalog, mirror: Path, demo_log: Path) -> None:

@@ -10,7 +10,7 @@ from api.cli.source.opened_log import image_at
 from api.cli.source.source import Source
 from api.cli.terminal.errors import REFUSED, print_error
 from api.cli.terminal.output import fields_of, print_json, print_line
-from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
+from records.errors import MetadataLogError, Outcome, RequestError
 
 if TYPE_CHECKING:
     import msgspec
@@ -186,23 +186,17 @@ class AdminClient:
     async def _run_there(
         self, server: str, command: str, request: Any, request_id: str | None
     ) -> AdminResult:
-        from api.clients.reconnecting import connect_to_leader
+        from api.clients.reconnecting import leader_at
 
-        async with await connect_to_leader(server) as client:
-            try:
-                answer = await client.run(
-                    command,
-                    request,
-                    reason=self._reason,
-                    request_id=request_id,
-                    trace_parent=self._trace_parent,
-                    principal=self._principal,
-                )
-            except RequestError as error:
-                if error.code != "NOT_CONTROLLER":
-                    raise
-                # As from a Kafka listener: another process leads, or this one soon.
-                raise UnavailableError(str(error), outcome=error.outcome) from error
+        async with leader_at(server) as client:
+            answer = await client.run(
+                command,
+                request,
+                reason=self._reason,
+                request_id=request_id,
+                trace_parent=self._trace_parent,
+                principal=self._principal,
+            )
         return AdminResult(
             response=answer.response,
             end_offset=answer.end_offset,

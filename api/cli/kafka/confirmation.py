@@ -26,7 +26,7 @@ def confirm(
         Option(
             "--with",
             metavar="LOG",
-            help="Log of another node, or a mirror of it: it must not part from this one; "
+            help="Log of another node, or a mirror of it, to compare with: it must not differ; "
             "repeatable.",
             show_default=False,
         ),
@@ -39,30 +39,41 @@ def confirm(
     is refused.
     """
     from api.documents.logs import Confirmed
-    from api.questions.compared_logs import compare_logs
     from metadata_log.kraft.confirmation import confirm as confirm_mirror
     from metadata_log.writer.clock import SystemClock
-    from records.errors import RequestError
 
-    others = compared or []
-    if others:
-        found, _ = compare_logs([str(log), *others])
-        if not found.is_sound:
-            raise RequestError(
-                "INVALID_REQUEST",
-                f"{log} and the other logs are damaged, of several clusters, or part; look at "
-                f"`metalog compare {log} {' '.join(others)}`",
-            )
-    made = confirm_mirror(log, reason, others, SystemClock().now_ms())
+    equal_up_to = _equal_up_to(str(log), compared) if compared else {}
+    made = confirm_mirror(log, reason, equal_up_to, SystemClock().now_ms())
     if json:
         confirmed = Confirmed(
             from_=made.from_offset,
             to=made.to_offset,
             reason=made.reason,
-            agreeing=made.agreeing,
+            equal_up_to=made.equal_up_to,
         )
         print_json(log_about(log), confirmed)
         return
     print_line(f"{log}: offsets {made.from_offset} to {made.to_offset - 1} are confirmed now")
-    evidence = [f"equal in {', '.join(others)}"] if others else []
-    print_line(f"  evidence: {'; '.join([*evidence, reason])}")
+    print_line(f"  reason: {made.reason}")
+    for name, end_offset in made.equal_up_to.items():
+        print_line(f"  equal in {name} up to offset {end_offset - 1}")
+
+
+def _equal_up_to(log: str, others: list[str]) -> dict[str, int]:
+    """Return the offset below which each log is equal to the mirror.
+
+    Raises:
+        RequestError: INVALID_REQUEST, one is damaged, of another cluster, or differs.
+    """
+    from api.questions.compared_logs import compare_logs
+    from records.errors import RequestError
+
+    found, _ = compare_logs([log, *others])
+    if not found.is_sound or found.common_end is None:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{log} and the other logs differ, have no offset in common, are damaged, or are of "
+            f"several clusters; look at `metalog compare {log} {' '.join(others)}`",
+        )
+    ends = {node.name: node.end for node in found.nodes}
+    return {name: min(ends[name], ends[log]) for name in others}

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from api.cli.log.append_target import AppendTarget
 from api.clients.client import MetadataClient
 from api.clients.connecting import is_kafka
-from api.clients.reconnecting import connect_to_leader
+from api.clients.reconnecting import leader_at
 from api.requests.wire_requests import CommandClient
 from api.socket.appends import rows_request
 from controller.decisions.versions import ExpectedVersion
@@ -58,7 +58,7 @@ async def server_target(url: str) -> AsyncIterator[AppendTarget]:
         RequestError: INVALID_REQUEST, the URL is malformed.
         UnavailableError: the address does not answer.
     """
-    async with await connect_to_leader(url) as client:
+    async with leader_at(url) as client:
         if isinstance(client, MetadataClient) or is_kafka(url):
             yield _KafkaTarget(client)
         else:

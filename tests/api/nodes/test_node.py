@@ -16,6 +16,7 @@ from controller.descriptions.namespaces import ListNamespaces
 from controller.pipeline.pending_answers import Answer
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
+from records.envelope import Origin
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 from records.topics import NamespaceRecord
 from tests.api.nodes.group import LEASE_MS, Group, Member
@@ -252,3 +253,16 @@ async def test_a_leader_that_stops_takes_nothing_more(group: Group) -> None:
     assert refused == {Outcome.NOTHING}
     leader.start()
     assert sorted(await _until_equal(group)) == sorted(acknowledged)
+
+
+async def test_requests_to_a_new_leader_are_decided_in_their_order(group: Group) -> None:
+    """Also when the first one has an id, which is looked up in the log."""
+    leader = await group.leader()
+    service = await leader.serves()
+    origin = Origin(principal="ada", command="namespaces create", request_id="first")
+    first = asyncio.create_task(
+        service.run("namespaces create", CreateNamespace("a"), caller=CONTROLLER, origin=origin)
+    )
+    second = asyncio.create_task(leader.create("b"))
+    await asyncio.gather(first, second)
+    assert _names(leader) == ["a", "b"]

@@ -118,6 +118,26 @@ def leader(*nodes: Process) -> Process:
     return found
 
 
+@contextlib.contextmanager
+def two_nodes(scratch: Path, url: str, *more: tuple[str, ...]) -> Iterator[tuple[Process, Process]]:
+    """Run two nodes of a new log, each with more options; yield the one that leads first."""
+    folder = scratch / "node-1"
+    metalog("init", str(folder))
+    metalog("nodes", "create", url, "--from", str(folder))
+    nodes = [
+        Process(scratch / f"node-{number}", url, number, more=options)
+        for number, options in enumerate(more or ((), ()), 1)
+    ]
+    try:
+        first = leader(*nodes)
+        (second,) = [node for node in nodes if node is not first]
+        until(lambda: second.stands_by)
+        yield first, second
+    finally:
+        for node in nodes:
+            node.end(signal.SIGTERM)
+
+
 @pytest.fixture(scope="module")
 def durable_postgres() -> Iterator[URL]:
     """A server whose commits are durable, as `serve --shared` requires."""
@@ -345,91 +365,81 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
         assert len(lines) == len(set(lines))
 
 
+_NOTE = '{"type": "NoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "x"}}\n'
+
+
+def _listed(at: str) -> list[str]:
+    return [each["name"] for each in metalog("namespaces", "list", "--server", at)["namespaces"]]
+
+
 def test_every_node_answers_and_one_changes(tmp_path: Path, url: str) -> None:
-    """A standby answers questions in every protocol, and says where changes go."""
-    folder = tmp_path / "node-1"
-    metalog("init", str(folder))
-    metalog("nodes", "create", url, "--from", str(folder))
-    ports = dict(enumerate(_free_ports(2), 1))
-    nodes = [
-        Process(
-            tmp_path / f"node-{number}",
-            url,
-            number,
-            more=(
-                *("--http", f"127.0.0.1:{port}", "--socket", "127.0.0.1:0"),
-                *("--advertise", f"http=127.0.0.1:{port}"),
-            ),
+    """A standby answers questions by every listener, and says where changes go."""
+    ports = _free_ports(2)
+    more = [
+        (
+            *("--http", f"127.0.0.1:{port}", "--socket", "127.0.0.1:0"),
+            *("--advertise", f"http=127.0.0.1:{port}"),
         )
-        for number, port in ports.items()
+        for port in ports
     ]
-    try:
-        first = leader(*nodes)
-        (standby,) = [node for node in nodes if node is not first]
-        until(lambda: standby.stands_by)
+    records = tmp_path / "records.jsonl"
+    records.write_text(_NOTE)
+    with two_nodes(tmp_path, url, *more) as (first, standby):
         _create(first, "a")
-        until(lambda: _equal(*nodes))
         there = standby.listens_at
         assert there is not None
         for at in (there, f"socket://{standby.lines[-1]['socket']}"):
-            listed = metalog("namespaces", "list", "--server", at)
-            assert [each["name"] for each in listed["namespaces"]] == ["a"]
-            refused = subprocess.run(
-                [*_METALOG, "namespaces", "create", "b", "--server", at, "--json"],
-                capture_output=True,
-                text=True,
-                timeout=WAIT_S,
-                check=False,
-            )
-            assert refused.returncode == 4
-            error = json.loads(refused.stderr.splitlines()[-1])
-            assert error["outcome"] == "nothing"
-            leads = f"node {first.number} leads, kafka node-{first.number}:9092"
-            assert leads in error["message"]
+            until(lambda at=at: _listed(at) == ["a"])
+            for words in (("namespaces", "create", "b"), ("append", str(records))):
+                error = _refused(*words, "--server", at)
+                assert error["outcome"] == "nothing"
+                leads = f"node {first.number} leads, kafka node-{first.number}:9092"
+                assert leads in error["message"]
         # Past states come from the standby's folder.
         assert metalog("image", "--at", "0", "--server", there)["as_of"] == 0
-        web = f"http://{standby.lines[-1]['http']}"
-        with httpx.Client(timeout=WAIT_S) as client:
-            assert client.get(f"{web}/v1/namespaces/list").json()["namespaces"][0]["name"] == "a"
-            assert client.get(f"{web}/health").status_code == 200
-            ready = client.get(f"{web}/ready")
-            assert ready.status_code == 503
-            assert f"node {first.number} leads" in ready.json()["detail"]
-            moved = client.post(f"{web}/v1/namespaces/create", json={"name": "b"})
-            assert moved.status_code == 307
-            assert moved.headers["location"] == (
-                f"http://127.0.0.1:{ports[first.number]}/v1/namespaces/create"
-            )
-            done = client.post(
-                f"{web}/v1/namespaces/create", json={"name": "b"}, follow_redirects=True
-            )
-            assert done.status_code == 200, done.text
-        until(lambda: _equal(*nodes))
+        _over_http(standby, first, ports[first.number - 1])
         # Whichever node is named first, a change goes to the leader.
         for each, name in ((there, "c"), (first.leads_at, "d")):
-            others = [node.listens_at for node in nodes if node.listens_at != each]
+            others = [node.listens_at for node in (first, standby) if node.listens_at != each]
             addresses = ",".join(filter(None, [each, *others]))
             metalog("namespaces", "create", name, "--server", addresses)
-        until(lambda: _equal(*nodes))
-        listed = metalog("namespaces", "list", "--server", there)
-        assert [each["name"] for each in listed["namespaces"]] == ["a", "b", "c", "d"]
-    finally:
-        for node in nodes:
-            node.end(signal.SIGTERM)
+        until(lambda: _listed(there) == ["a", "b", "c", "d"])
+
+
+def _refused(*words: str) -> Any:
+    """Run a command that another node would carry out; return its error."""
+    done = subprocess.run(
+        [*_METALOG, *words, "--json"], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert done.returncode == 4, done.stderr
+    return json.loads(done.stderr.splitlines()[-1])
+
+
+def _over_http(standby: Process, leads: Process, port: int) -> None:
+    """Ask a standby over HTTP, and create b by way of it."""
+    web = f"http://{standby.lines[-1]['http']}"
+    with httpx.Client(timeout=WAIT_S) as client:
+        assert client.get(f"{web}/v1/namespaces/list").json()["namespaces"][0]["name"] == "a"
+        assert client.get(f"{web}/health").status_code == 200
+        ready = client.get(f"{web}/ready")
+        assert ready.status_code == 503
+        assert f"node {leads.number} leads" in ready.json()["detail"]
+        metrics = client.get(f"{web}/metrics").text.splitlines()
+        assert {"metalog_active 0.0", f"metalog_leader_id {leads.number}.0"} <= set(metrics)
+        for path in ("/", "/v1/report/columns"):
+            assert client.get(f"{web}{path}", follow_redirects=True).status_code == 200, path
+        moved = client.post(f"{web}/v1/namespaces/create", json={"name": "b"})
+        assert moved.status_code == 307
+        assert moved.headers["location"] == f"http://127.0.0.1:{port}/v1/namespaces/create"
+        document = client.get(f"{web}/openapi.json").json()
+        assert "307" in document["paths"]["/v1/namespaces/create"]["post"]["responses"]
+        done = client.post(f"{web}/v1/namespaces/create", json={"name": "b"}, follow_redirects=True)
+        assert done.status_code == 200, done.text
 
 
 def test_a_stream_of_events_goes_on_when_its_node_takes_over(tmp_path: Path, url: str) -> None:
-    folder = tmp_path / "node-1"
-    metalog("init", str(folder))
-    metalog("nodes", "create", url, "--from", str(folder))
-    nodes = [
-        Process(tmp_path / f"node-{number}", url, number, more=("--http", "127.0.0.1:0"))
-        for number in (1, 2)
-    ]
-    try:
-        first = leader(*nodes)
-        (standby,) = [node for node in nodes if node is not first]
-        until(lambda: standby.stands_by)
+    more = ("--http", "127.0.0.1:0")
+    with two_nodes(tmp_path, url, more, more) as (first, standby):
         events = f"http://{standby.lines[-1]['http']}/v1/events?types=NamespaceRecord&from=0"
         with httpx.stream("GET", events, timeout=WAIT_S) as stream:
             lines = (line for line in stream.iter_lines() if line.startswith("data:"))
@@ -439,28 +449,32 @@ def test_a_stream_of_events_goes_on_when_its_node_takes_over(tmp_path: Path, url
             leader(standby)
             _create(standby, "b")
             assert '"b"' in next(lines)
-    finally:
-        for node in nodes:
-            node.end(signal.SIGTERM)
+
+
+def test_a_node_whose_address_is_taken_ends_with_it(tmp_path: Path, url: str) -> None:
+    with two_nodes(tmp_path, url) as (first, _):
+        done = subprocess.run(
+            [
+                *(*_METALOG, "serve", str(tmp_path / "node-3"), "--shared", url, "--node", "3"),
+                *("--kafka", first.leads_at or ""),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+        assert done.returncode == 4
+        assert "in use" in done.stderr
 
 
 def test_nodes_share_a_log_in_a_bucket(tmp_path: Path, s3_place: str) -> None:
-    folder = tmp_path / "node-1"
-    metalog("init", str(folder))
-    metalog("nodes", "create", s3_place, "--from", str(folder))
-    nodes = [Process(tmp_path / f"node-{number}", s3_place, number) for number in (1, 2)]
-    try:
-        first = leader(*nodes)
+    with two_nodes(tmp_path, s3_place) as (first, second):
         _create(first, "a")
-        until(lambda: _equal(*nodes))
+        until(lambda: _equal(first, second))
         first.end(signal.SIGKILL)
-        (second,) = [node for node in nodes if node is not first]
         leader(second)
         _create(second, "b")
         first.start()
         until(lambda: first.stands_by)
-        until(lambda: _equal(*nodes))
+        until(lambda: _equal(first, second))
         assert metalog("nodes", "list", s3_place)["nodes"][0]["node"] == second.number
-    finally:
-        for node in nodes:
-            node.end(signal.SIGTERM)

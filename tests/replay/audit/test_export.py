@@ -1,7 +1,6 @@
 """Exports of changes: each change is exported once, whichever run died at whatever time."""
 
 import itertools
-import json
 import re
 import shutil
 from collections import Counter
@@ -10,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet
 import pytest
 
 from api.cli.main import run
@@ -31,6 +29,7 @@ from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.care.retain import retain
 from tests.failing_fs import FailingFs
+from tests.replay.audit.parquet_times import check_times
 from tests.replay.audit.staged import exported
 from tests.replay.builders import batches, change, partition, topic
 
@@ -239,22 +238,10 @@ async def test_history_that_was_cut_below_the_watermark_is_named(
 
 async def test_times_are_instants_for_every_reader(spark: "SparkSession", tmp_path: Path) -> None:
     """With a zone, and of the type that Arrow, DuckDB and Iceberg read as an instant."""
-    import duckdb
-
     log, place = tmp_path / "log", tmp_path / "out"
     create_log(log, "test-cluster")
     async with await MetadataLog.open(log) as writer:
         for day in range(2):
             await append(writer, day, config("log.retention.ms", str(day)))
-    # What is younger may still be followed by records of its time.
     assert run(["audit", "export", str(log), "--to", str(place)]) == 0
-    for files in (place.glob("day=*/*.parquet"),):
-        (first, *_) = files
-        schema = pyarrow.parquet.ParquetFile(first).schema
-        column = next(
-            schema.column(n) for n in range(len(schema)) if schema.column(n).name == "time"
-        )
-        assert (column.physical_type, column.logical_type.type) == ("INT64", "TIMESTAMP")
-        assert json.loads(column.logical_type.to_json())["isAdjustedToUTC"] is True
-        ((kind,),) = duckdb.sql(f"SELECT typeof(time) FROM '{first}' LIMIT 1").fetchall()
-        assert kind == "TIMESTAMP WITH TIME ZONE"
+    check_times(next(place.glob("day=*/*.parquet")))

@@ -32,6 +32,7 @@ from replay.audit.record_rows import SCHEMA
 from replay.care.retain import retain
 from tests.metadata_log.test_mirror import level, mirror, row
 from tests.own_logs import write_history
+from tests.replay.audit.parquet_times import check_times
 from tests.replay.audit.slow_starts import restarted
 
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ def test_query_streams_and_reads_a_log(spark: "SparkSession", log: Path, tmp_pat
         restarted(lambda: writer.trigger(availableNow=True).start().awaitTermination())
     found = spark.read.parquet(str(tmp_path / "sink")).select("offset").collect()
     assert sorted(row["offset"] for row in found) == offsets(log)
+    check_times(next((tmp_path / "sink").glob("*.parquet")))
     batch = spark.read.format("metalog").option("log", str(log)).option("startingOffset", 6)
     assert restarted(lambda: batch.option("endingOffset", 8).load().count()) == 2
 
