@@ -25,10 +25,19 @@ class SharedLogCreated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node of a shared log. `role`: `leader`; or `stopped`, of the last leader."""
+    """A node of a shared log, as it told the store `seen_ms` ago.
+
+    `role`: `leader`, `standby`, `stopped`, or `gone` if it says nothing any more. `behind`: records
+    that it did not have then. `clock_off_ms`: how far its clock is ahead of the store's.
+    """
 
     node: int
     role: str
+    log_end: int
+    behind: int
+    seen_ms: int
+    clock_off_ms: int
+    version: str
     addresses: dict[str, str]
 
 

@@ -7,6 +7,7 @@ one's claim.
 """
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable
 
@@ -31,16 +32,19 @@ class LeaseWatch:
     def __init__(self, clocks: MachineClocks) -> None:
         self._clocks = clocks
         self._nonce: bytes | None = None
-        self._since_ns = 0
+        self._since_ns: int | None = None
 
-    def has_run_out(self, lease: Lease | None) -> bool:
-        """Return whether another node may take the lease, which was read just now."""
-        if lease is None or lease.duration_ms == 0:
-            return True
+    def has_run_out(self, lease: Lease | None, *, patience_ms: int = 0) -> bool:
+        """Return whether another node may take the lease, which was read just now.
+
+        Args:
+            patience_ms: Time for which this node leaves it to others.
+        """
+        nonce, duration_ms = (None, 0) if lease is None else (lease.nonce, lease.duration_ms)
         now_ns = self._clocks.boot_ns()
-        if lease.nonce != self._nonce:
-            self._nonce, self._since_ns = lease.nonce, now_ns
-        return now_ns - self._since_ns >= lease.duration_ms * _NS_PER_MS
+        if nonce != self._nonce or self._since_ns is None:
+            self._nonce, self._since_ns = nonce, now_ns
+        return now_ns - self._since_ns >= (duration_ms + patience_ms) * _NS_PER_MS
 
 
 class HeldLease:
@@ -54,6 +58,8 @@ class HeldLease:
         self._log = log
         self._clocks = clocks
         self._valid_until_ns = 0
+        self._changed = asyncio.Event()
+        self._content = lease.content
         self.lease = lease
 
     @classmethod
@@ -68,19 +74,34 @@ class HeldLease:
         held = cls(log, wanted, clocks)
         return held if await held._write(wanted, found) else None
 
+    def tell(self, content: bytes) -> None:
+        """Tell the others something new, by a renewal that `keep` makes at once."""
+        self._content = content
+        self._changed.set()
+
     async def keep(self, proven: Callable[[], Position]) -> None:
-        """Renew the lease until that fails for too long, or another node has it.
+        """Renew the lease until that fails for too long, or somebody else has written it.
 
         Args:
             proven: Returns an end of the shared log that is known to be committed.
         """
         pause_s = self.lease.duration_ms / 1_000 / _RENEWALS
         while self._left_s() > 0:
-            await asyncio.sleep(min(pause_s, max(self._left_s(), 0)))
-            renewed = replace(self.lease, nonce=secrets.token_bytes(NONCE_SIZE), proven=proven())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(pause_s, max(self._left_s(), 0))):
+                    await self._changed.wait()
+            self._changed.clear()
+            renewed = replace(
+                self.lease,
+                nonce=secrets.token_bytes(NONCE_SIZE),
+                proven=proven(),
+                content=self._content,
+            )
             try:
                 async with asyncio.timeout(max(self._left_s(), 0)):
                     if not await self._write(renewed, self.lease):
+                        # An operator may have written it, for this node to hand over.
+                        await self._found_again()
                         return
             except TimeoutError:
                 return

@@ -15,14 +15,23 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from api.nodes.followed_log import FollowedLog
 from api.nodes.lease import HeldLease, LeaseWatch
+from api.nodes.membership import MemberContent, Membership
 from api.nodes.node_service import NodeService
-from api.nodes.options import LeaderContent, NodeOptions, leader_of
+from api.nodes.options import (
+    LeaderContent,
+    NodeOptions,
+    content_of,
+    handing_over,
+    leader_of,
+)
 from api.nodes.standby import Standby
 from api.service.garbage import keep_images
 from api.transport.shutdown import first_of, unless_set
@@ -45,6 +54,12 @@ _LOG = logging.getLogger(__name__)
 
 _LOOKS = 8
 """How often a standby looks at the lease while it runs out."""
+
+_OFTEN_S = 0.02
+"""Between two looks at a lease whose holder hands over."""
+
+_PATIENCE = 2
+"""Leases that a node waits longer than others that should rather lead."""
 
 _RETRY_S = 0.5
 """After the store or the disk has failed."""
@@ -95,6 +110,7 @@ class Node:
         self._process = secrets.token_bytes(NONCE_SIZE)
         self._watch = LeaseWatch(self._clocks)
         self._service: NodeService | None = None
+        self._membership = Membership(log, options.node_id, self._clocks, self._content)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by and lead in turns, until `stop` is set.
@@ -120,6 +136,8 @@ class Node:
                         raise
                     _LOG.warning("%s: %s; it is opened again", self._directory, error)
                     await unless_set(stop, asyncio.sleep(_RETRY_S))
+        if self._service is not None:
+            await self._membership.stopped()
 
     async def _live(self, stop: asyncio.Event, listening: contextlib.AsyncExitStack) -> None:
         """Stand by and, once, lead."""
@@ -128,12 +146,17 @@ class Node:
             if service is None:
                 return
             self._stands_by(service)
+            self._membership.changed()
             held = await unless_set(stop, self._elected(standby, service))
             if held is None:
                 return
             keeping = asyncio.create_task(held.keep(lambda: standby.copy.position), name="lease")
             try:
-                await self._lead(standby, service, keeping, stop)
+                next_leader = await self._lead(standby, service, keeping, stop)
+                if not keeping.done() and service.is_active:
+                    held.tell(handing_over(held.lease, next_leader))
+                    # Until the standbys look often, so that one leads as soon as this one stops.
+                    await asyncio.sleep(self._look_s)
             finally:
                 keeping.cancel()
                 await asyncio.gather(keeping, return_exceptions=True)
@@ -167,6 +190,7 @@ class Node:
         service = NodeService(FollowedLog(self._fs, self._directory), image, settings)
         await listening.enter_async_context(self._serve(service))
         self._service = service
+        await listening.enter_async_context(self._membership.kept())
         return service
 
     async def _follow_folder(self, service: NodeService) -> None:
@@ -181,13 +205,17 @@ class Node:
 
     async def _elected(self, standby: Standby, service: NodeService) -> HeldLease:
         """Follow until the lease has run out and this node has got it."""
+        look_s = self._look_s
         while True:
-            await standby.follow(self._options.lease_ms / 1_000 / _LOOKS, service.follow)
+            await standby.follow(look_s, service.follow)
             found = await self._log.lease()
             service.leader = leader_of(found)
             service.caught_up()
-            own = found is not None and found.process == self._process
-            if not own and not self._watch.has_run_out(found):
+            look_s = _OFTEN_S if self._is_next(found) else self._look_s
+            patience_ms = self._patience_ms(found)
+            has_run_out = self._watch.has_run_out(found, patience_ms=patience_ms)
+            own = found is not None and found.process == self._process and not patience_ms
+            if not own and not has_run_out:
                 continue
             wanted = Lease(
                 node_id=self._options.node_id,
@@ -201,14 +229,47 @@ class Node:
             if held is not None:
                 return held
 
+    @property
+    def _look_s(self) -> float:
+        """Seconds between two looks at the lease."""
+        return self._options.lease_ms / 1_000 / _LOOKS
+
+    def _is_next(self, found: Lease | None) -> bool:
+        """Return whether this node may lead in a moment."""
+        if found is None or found.process == self._process:
+            return False
+        content = content_of(found)
+        return content.hands_over and content.is_for(self._options.node_id)
+
+    def _patience_ms(self, found: Lease | None) -> int:
+        """Return for how long this node leaves the lease to others that should rather lead."""
+        is_for_another = found is not None and not content_of(found).is_for(self._options.node_id)
+        if is_for_another or self._membership.clock_is_off:
+            return _PATIENCE * self._options.lease_ms
+        return 0
+
+    def _content(self, clock_off_ms: int) -> MemberContent:
+        assert self._service is not None
+        return MemberContent(
+            role="leader" if self._service.is_active else "standby",
+            version=version("metadata-log"),
+            log_end=self._service.image.provenance.next_offset,
+            clock_off_ms=clock_off_ms,
+            addresses=self._options.addresses,
+        )
+
     async def _lead(
         self,
         standby: Standby,
         service: NodeService,
         keeping: "asyncio.Task[None]",
         stop: asyncio.Event,
-    ) -> None:
-        """Lead until this node is to stop, is fenced, or has lost the lease."""
+    ) -> int | None:
+        """Lead until this node is to stop, is fenced, has lost the lease, or another should lead.
+
+        Returns:
+            The node that should lead next; None if any may.
+        """
         await standby.catch_up(service.follow)
         claim = await self._claim(standby.copy.position)
         log = await self._writer(standby, claim)
@@ -219,13 +280,22 @@ class Node:
             raise
         await service.lead(log)
         self._leads(service)
-        await first_of(stop.wait(), service.lost(), _ended(keeping))
+        self._membership.changed()
+        outranked = asyncio.create_task(self._membership.outranked(), name="outranked")
+        try:
+            await first_of(stop.wait(), service.lost(), _ended(keeping), _ended(outranked))
+            next_leader = outranked.result() if outranked.done() else None
+        finally:
+            outranked.cancel()
         if not stop.is_set():
-            _LOG.warning(
-                "node %d no longer leads: %s",
-                self._options.node_id,
-                "the lease was not renewed in time" if keeping.done() else "it was fenced",
-            )
+            if next_leader is not None:
+                why = f"its clock is off, and node {next_leader} can lead"
+            elif keeping.done():
+                why = "the lease was not renewed in time, or is to be given to another node"
+            else:
+                why = "it was fenced"
+            _LOG.warning("node %d no longer leads: %s", self._options.node_id, why)
+        return next_leader
 
     async def _claim(self, at: Position) -> Position:
         epoch = max(at.epoch, 0) + 1
@@ -252,5 +322,5 @@ async def _not_followed(batches: Sequence[Batch]) -> None:
     """There is no image yet: it is loaded from the folder."""
 
 
-async def _ended(task: "asyncio.Task[None]") -> None:
+async def _ended(task: "asyncio.Task[Any]") -> None:
     await asyncio.wait([task])

@@ -20,9 +20,21 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a leader tells the other nodes in its lease."""
+    """What a leader tells the other nodes in its lease.
+
+    Attributes:
+        addresses: Where clients reach it, by listener.
+        hands_over: Whether it is about to give the lease away, so that others look often.
+        next_leader: The node that is to lead next; the others wait in case it does not.
+    """
 
     addresses: dict[str, str] = {}
+    hands_over: bool = False
+    next_leader: int | None = None
+
+    def is_for(self, node_id: int) -> bool:
+        """Return whether a node may lead as soon as the lease is given away."""
+        return self.next_leader in (None, node_id)
 
 
 class Leader(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,4 +57,17 @@ def leader_of(lease: Lease | None) -> Leader | None:
 
 def addresses_in(lease: Lease) -> dict[str, str]:
     """Return where clients reach the holder of a lease, by listener."""
-    return msgspec.msgpack.decode(lease.content, type=LeaderContent).addresses
+    return content_of(lease).addresses
+
+
+def content_of(lease: Lease) -> LeaderContent:
+    """Return what the holder of a lease tells the other nodes."""
+    return msgspec.msgpack.decode(lease.content, type=LeaderContent)
+
+
+def handing_over(lease: Lease, next_leader: int | None = None) -> bytes:
+    """Return the content of a lease with which its holder announces that it gives it away."""
+    content = content_of(lease)
+    return msgspec.msgpack.encode(
+        msgspec.structs.replace(content, hands_over=True, next_leader=next_leader)
+    )

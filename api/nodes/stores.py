@@ -1,15 +1,14 @@
 """The stores of shared logs, by URL; and making a shared log from a log."""
 
 import asyncio
+import contextlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from api.documents.nodes import SharedLogNode, SharedLogState
-from api.nodes.options import addresses_in
 from metadata_log.care.shared_copy import Compared, compare_with_folder
 from metadata_log.files.fs import ByteStore, OsFs
 from metadata_log.files.lock import lock_directory
@@ -87,35 +86,22 @@ def _store_of(url: str, accept_hollow: bool) -> "PostgresSharedLog | BucketShare
     )
 
 
-async def look(url: str) -> SharedLogState:
-    """Return where a shared log ends, and who leads it; errors as for `open_store`."""
+@contextlib.asynccontextmanager
+async def opened(url: str) -> AsyncIterator[SharedLog]:
+    """Connect only to look, as `open_store`: no record is acknowledged, so none need be durable."""
     log = await open_store(url, accept_hollow=True)
     try:
-        identity, end, lease = await log.identity(), await log.end(), await log.lease()
+        yield log
     finally:
         await log.close()
-    nodes = []
-    if lease is not None:
-        role = "leader" if lease.duration_ms else "stopped"
-        nodes.append(SharedLogNode(node=lease.node_id, role=role, addresses=addresses_in(lease)))
-    return SharedLogState(
-        cluster_id=identity.cluster_id,
-        log_id=identity.log_id,
-        leader_epoch=end.epoch,
-        log_end=end.end_offset,
-        nodes=tuple(nodes),
-    )
 
 
 async def compare_with_store(
     url: str, fs: ByteStore, directory: Path, progress: Callable[[int], None]
 ) -> Compared:
     """Compare a folder with a shared log; errors as for `open_store` and `compare_with_folder`."""
-    log = await open_store(url, accept_hollow=True)
-    try:
+    async with opened(url) as log:
         return await compare_with_folder(log, fs, directory, progress)
-    finally:
-        await log.close()
 
 
 async def create_shared_log(

@@ -9,6 +9,7 @@ is one's own, or another's, or it is absent, and then the outcome is unknown.
     groups/00000000000000000000   one object a group; a claim has a header only
     trimmed                       the number of the first group that is kept
     lease
+    nodes/1                       what a node says of itself
     shared-log.json                which log this is
 
 A trim writes `trimmed` before it deletes, and never deletes claims. A writer that slept meanwhile
@@ -24,14 +25,17 @@ import asyncio
 import contextlib
 import secrets
 import struct
-from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
 
 import google_crc32c
 import msgspec
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
+from metadata_log.shared.bucket_objects import Objects, first_line
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
@@ -39,6 +43,7 @@ from metadata_log.shared.shared_log import (
     Entry,
     Group,
     Lease,
+    Member,
     Position,
     check_follows,
     no_shared_log,
@@ -64,6 +69,7 @@ POLL_S = 0.5
 _GROUPS = "groups/"
 _TRIMMED = "trimmed"
 _LEASE = "lease"
+_NODES = "nodes/"
 _IDENTITY = "shared-log.json"
 _MAGIC = b"MLG1"
 
@@ -85,6 +91,7 @@ class BucketSharedLog:
     def __init__(self, store: "S3Store") -> None:
         """Use a store whose keys begin with the prefix, and which retries nothing by itself."""
         self._store = store
+        self._objects = Objects(store)
         # An end that was right once: there is nothing to look up before it.
         self._known = EMPTY
         self._start = 0
@@ -98,7 +105,7 @@ class BucketSharedLog:
             UnavailableError: the store does not answer.
         """
         name = f"probe-{secrets.token_hex(8)}"
-        with self._named_errors(name):
+        with self._objects.named_errors(name):
             made = await obstore.put_async(self._store, name, b"1", mode="create")
             try:
                 again: PutMode = "create"
@@ -108,7 +115,7 @@ class BucketSharedLog:
                         await obstore.put_async(self._store, name, b"2", mode=mode)
                         raise RequestError(
                             "INVALID_REQUEST",
-                            f"{_where(self._store)} cannot hold a shared log: the store ignores "
+                            f"{self._objects.where} cannot hold a shared log: the store ignores "
                             f"{what} of a PUT, so two nodes would overwrite each other",
                         )
             finally:
@@ -118,14 +125,17 @@ class BucketSharedLog:
     async def create(self, identity: Identity) -> None:
         """Make this prefix one of a shared log, as `SharedLog.create`."""
         content = msgspec.json.encode(identity)
-        if not await self._replaced(_IDENTITY, content, None) and await self.identity() != identity:
-            raise other_shared_log(_where(self._store))
+        if (
+            not await self._objects.replaced(_IDENTITY, content, None)
+            and await self.identity() != identity
+        ):
+            raise other_shared_log(self._objects.where)
 
     async def identity(self) -> Identity:
         """Return which shared log this is, as `SharedLog.identity`."""
-        content = await self._get(_IDENTITY)
+        content = await self._objects.get(_IDENTITY)
         if content is None:
-            raise no_shared_log(_where(self._store))
+            raise no_shared_log(self._objects.where)
         return msgspec.json.decode(content, type=Identity)
 
     async def end(self) -> Position:
@@ -136,7 +146,7 @@ class BucketSharedLog:
         if last is None:
             return self._known
         if last + 1 > self._known.number:
-            self._known = _header_of(await self._get(_name(last), _HEADER.size), last).end
+            self._known = _header_of(await self._objects.get(_name(last), _HEADER.size), last).end
         return self._known
 
     async def confirmed_end(self) -> Position:
@@ -170,7 +180,7 @@ class BucketSharedLog:
             # Objects that are not known to be there are asked for one by one: each costs a request.
             ahead = min(_READ_AT_ONCE, self._known.number - next_number) if size_bytes_max else 1
             numbers = range(next_number, next_number + max(ahead, 1))
-            contents = await asyncio.gather(*(self._get(_name(each)) for each in numbers))
+            contents = await asyncio.gather(*(self._objects.get(_name(each)) for each in numbers))
             for each, content in zip(numbers, contents, strict=True):
                 if content is None or (found and size + len(content) > size_bytes_max):
                     return await self._checked(number, found)
@@ -191,7 +201,7 @@ class BucketSharedLog:
 
     async def start(self) -> int:
         """Return the number of the first group, as `SharedLog.start`."""
-        content = await self._get(_TRIMMED)
+        content = await self._objects.get(_TRIMMED)
         self._start = 0 if content is None else int(content)
         return self._start
 
@@ -201,28 +211,58 @@ class BucketSharedLog:
         number = min(number, end.number - 1)
         if number <= start:
             return
-        await self._put_larger(_TRIMMED, number)
+        await self._objects.put_larger(_TRIMMED, number)
         async for page in self._listed(start - 1):
             names = [item["path"] for item in page if item["size"] > _HEADER.size]
             old = [name for name in names if name < _name(number)]
             if old:
-                with self._named_errors(old[0]):
+                with self._objects.named_errors(old[0]):
                     await obstore.delete_async(self._store, old)
             if len(old) < len(names):
                 return
 
     async def lease(self) -> Lease | None:
         """Return the lease, as `SharedLog.lease`."""
-        found = await self._versioned(_LEASE)
+        found = await self._objects.versioned(_LEASE)
         return None if found is None else msgspec.msgpack.decode(found[0], type=Lease)
 
     async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
         """Replace the lease, as `SharedLog.renew`."""
-        found = await self._versioned(_LEASE)
+        found = await self._objects.versioned(_LEASE)
         before = None if found is None else msgspec.msgpack.decode(found[0], type=Lease)
         if before != instead_of:
             return False
-        return await self._replaced(_LEASE, msgspec.msgpack.encode(lease), found)
+        return await self._objects.replaced(_LEASE, msgspec.msgpack.encode(lease), found)
+
+    async def register(self, node_id: int, content: bytes) -> int:
+        """Tell the others that a node lives, as `SharedLog.register`, in whole seconds."""
+        name = f"{_NODES}{node_id}"
+        with self._objects.named_errors(name):
+            await obstore.put_async(self._store, name, content, use_multipart=False)
+            found = await obstore.head_async(self._store, name)
+        return _ms(found["last_modified"])
+
+    async def members(self) -> Sequence[Member]:
+        """Return the nodes that have registered, as `SharedLog.members`.
+
+        Ages are by this machine's clock: a bucket does not tell its time.
+        """
+        with self._objects.named_errors(_NODES):
+            found = [item async for page in obstore.list(self._store, _NODES) for item in page]
+        now_ms = time.time_ns() // 1_000_000
+        members = []
+        for item in found:
+            content = await self._objects.get(item["path"])
+            if content is not None:
+                number = int(item["path"].removeprefix(_NODES))
+                age_ms = max(now_ms - _ms(item["last_modified"]), 0)
+                members.append(Member(node_id=number, content=content, age_ms=age_ms))
+        return sorted(members, key=lambda member: member.node_id)
+
+    async def unregister(self, node_id: int) -> None:
+        """Remove a node from the members, as `SharedLog.unregister`."""
+        with contextlib.suppress(FileNotFoundError), self._objects.named_errors(_NODES):
+            await obstore.delete_async(self._store, f"{_NODES}{node_id}")
 
     async def close(self) -> None:
         """Do nothing: no connection belongs to this object."""
@@ -236,7 +276,7 @@ class BucketSharedLog:
 
     async def _listed(self, number: int) -> "AsyncIterator[Sequence[ObjectMeta]]":
         """Yield the objects of the groups behind a number, some at a time."""
-        with self._named_errors(_GROUPS):
+        with self._objects.named_errors(_GROUPS):
             async for page in obstore.list(self._store, prefix=_GROUPS, offset=_name(number)):
                 yield page
 
@@ -245,7 +285,7 @@ class BucketSharedLog:
         if after == EMPTY:
             is_right = await self.start() == 0
         else:
-            content = await self._get(_name(after.number - 1), _HEADER.size)
+            content = await self._objects.get(_name(after.number - 1), _HEADER.size)
             is_right = content is not None and _header_of(content, after.number - 1).end == after
         if not is_right:
             raise _fenced(after.number)
@@ -258,12 +298,12 @@ class BucketSharedLog:
             UnavailableError: none is there; it may still come.
         """
         try:
-            content = await self._get(name, _HEADER.size)
+            content = await self._objects.get(name, _HEADER.size)
         except UnavailableError:
             content = None
         if content is None:
             raise UnavailableError(
-                f"{_where(self._store)}{name}: {_first_line(error)}", outcome=Outcome.UNKNOWN
+                f"{self._objects.where}{name}: {first_line(error)}", outcome=Outcome.UNKNOWN
             ) from error
         if _header_of(content, group.number).nonce != group.nonce:
             raise _fenced(group.number) from error
@@ -276,60 +316,6 @@ class BucketSharedLog:
                 f"group {number} is trimmed; the shared log begins with group {self._start}"
             )
         return found
-
-    async def _put_larger(self, name: str, number: int) -> None:
-        """Write a number to an object, unless it has a larger one."""
-        while True:
-            found = await self._versioned(name)
-            if found is not None and int(found[0]) >= number:
-                return
-            if await self._replaced(name, b"%d" % number, found):
-                return
-
-    async def _replaced(
-        self, name: str, content: bytes, found: tuple[bytes, str | None] | None
-    ) -> bool:
-        """Replace an object in the version that was found; return False if there is another."""
-        mode: Any = "create" if found is None else {"e_tag": found[1]}
-        try:
-            await obstore.put_async(self._store, name, content, mode=mode, use_multipart=False)
-        except (BaseError, OSError) as error:
-            now = await self._versioned(name)
-            if now is not None and now[0] == content:
-                return True
-            if isinstance(error, AlreadyExistsError | PreconditionError) and now != found:
-                return False
-            raise UnavailableError(
-                f"{_where(self._store)}{name}: {_first_line(error)}", outcome=Outcome.UNKNOWN
-            ) from error
-        return True
-
-    async def _versioned(self, name: str) -> tuple[bytes, str | None] | None:
-        """Return an object's content and ETag; None if there is no such object."""
-        with contextlib.suppress(FileNotFoundError), self._named_errors(name):
-            found = await obstore.get_async(self._store, name)
-            return bytes(await found.bytes_async()), found.meta["e_tag"]
-        return None
-
-    async def _get(self, name: str, size: int | None = None) -> bytes | None:
-        """Return an object's content, or its first bytes; None if there is no such object."""
-        with contextlib.suppress(FileNotFoundError), self._named_errors(name):
-            if size is not None:
-                return bytes(await obstore.get_range_async(self._store, name, start=0, end=size))
-            return bytes(await (await obstore.get_async(self._store, name)).bytes_async())
-        return None
-
-    @contextlib.contextmanager
-    def _named_errors(self, name: str) -> Iterator[None]:
-        """Convert the store's errors to ours; a missing object stays a FileNotFoundError."""
-        try:
-            yield
-        except FileNotFoundError:
-            raise
-        except (BaseError, OSError) as error:
-            raise UnavailableError(
-                f"{_where(self._store)}{name}: {_first_line(error)}; try again"
-            ) from error
 
 
 def _name(number: int) -> str:
@@ -386,10 +372,5 @@ def _fenced(number: int) -> FencedError:
     )
 
 
-def _where(store: "S3Store") -> str:
-    return f"s3://{store.config.get('bucket', '')}/{store.prefix or ''}/"
-
-
-def _first_line(error: Exception) -> str:
-    # The other lines are for the library's authors.
-    return str(error).partition("\n")[0]
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000)

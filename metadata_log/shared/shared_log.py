@@ -150,6 +150,20 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes = b""
 
 
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """A node, as it told the store last.
+
+    Attributes:
+        node_id: Its number.
+        content: What it says of itself; opaque to the store.
+        age_ms: Time since then.
+    """
+
+    node_id: int
+    content: bytes
+    age_ms: int
+
+
 class SharedLog(Protocol):
     """A shared log in a store.
 
@@ -237,6 +251,22 @@ class SharedLog(Protocol):
         Raises:
             UnavailableError: the outcome may be UNKNOWN; read the lease.
         """
+        ...
+
+    async def register(self, node_id: int, content: bytes) -> int:
+        """Tell the others that a node lives, and what it says of itself.
+
+        Returns:
+            The store's time, in milliseconds since 1970.
+        """
+        ...
+
+    async def members(self) -> Sequence[Member]:
+        """Return the nodes that have registered, by their numbers."""
+        ...
+
+    async def unregister(self, node_id: int) -> None:
+        """Remove a node from the members; it may register again."""
         ...
 
     async def close(self) -> None:

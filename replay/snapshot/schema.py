@@ -68,7 +68,7 @@ SHARED_LOG = Schema(
     revision=SHARED_LOG_REVISION,
     version_table=SHARED_LOG_VERSION_TABLE,
     made_by="metalog nodes create",
-    tables=("shared_log", "shared_group", "shared_lease"),
+    tables=("shared_log", "shared_group", "shared_lease", "shared_member"),
     what="shared log",
     absent="SHARED_LOG_NOT_FOUND",
 )

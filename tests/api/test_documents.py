@@ -135,7 +135,9 @@ OTHERS = {
     "serve": "runs until it is stopped",
     "broker": "runs until it is stopped",
     "nodes create": "is about no log afterwards: tests/api/nodes/test_processes.py",
+    "nodes lead": "is about a store: tests/api/nodes/test_processes.py",
     "nodes list": "is about a store: tests/api/nodes/test_processes.py",
+    "nodes remove": "is about a store: tests/api/nodes/test_processes.py",
 }
 
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from random import Random
@@ -361,3 +362,30 @@ async def test_a_late_group_loses_to_the_settlement_of_itself() -> None:
     log.deliver()
     assert not found.is_committed
     assert await log.end() == found.end
+
+
+async def test_members_are_the_nodes_that_register(log: SharedLog, connect: Connect) -> None:
+    assert list(await log.members()) == []
+    before_ms = time.time_ns() // 1_000_000
+    told_ms = await log.register(2, b"two")
+    assert before_ms - 2_000 <= told_ms <= time.time_ns() // 1_000_000 + 2_000
+    async with connect() as other:
+        await other.register(1, b"one")
+        await other.register(2, b"two again")
+        found = await other.members()
+    assert [(each.node_id, each.content) for each in found] == [(1, b"one"), (2, b"two again")]
+    assert all(0 <= each.age_ms < 30_000 for each in found)
+    await log.unregister(1)
+    await log.unregister(1)  # its first answer was lost
+    assert [each.node_id for each in await log.members()] == [2]
+
+
+async def test_members_grow_older(log: SharedLog) -> None:
+    await log.register(1, b"")
+    (before,) = await log.members()
+    await asyncio.sleep(2.2)  # a bucket tells whole seconds
+    (after,) = await log.members()
+    assert after.age_ms >= before.age_ms + 2_000
+    await log.register(1, b"")
+    (again,) = await log.members()
+    assert again.age_ms < after.age_ms

@@ -1,6 +1,7 @@
 """A shared log in memory, whose answers can be lost or late."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from metadata_log.shared.identity import Identity
@@ -8,6 +9,7 @@ from metadata_log.shared.shared_log import (
     EMPTY,
     Group,
     Lease,
+    Member,
     Position,
     check_follows,
     no_shared_log,
@@ -23,6 +25,7 @@ class MemoryStore:
         self.groups: list[Group] = []
         self.start = 0
         self.lease: Lease | None = None
+        self.members: dict[int, tuple[int, bytes]] = {}
         self.identity: Identity | None = None
         self.grown = asyncio.Event()
 
@@ -138,6 +141,24 @@ class MemorySharedLog:
             return False
         self._store.lease = lease
         return True
+
+    async def register(self, node_id: int, content: bytes) -> int:
+        self._reach()
+        now_ms = time.time_ns() // 1_000_000
+        self._store.members[node_id] = (now_ms, content)
+        return now_ms
+
+    async def members(self) -> Sequence[Member]:
+        self._reach()
+        now_ms = time.time_ns() // 1_000_000
+        return [
+            Member(node_id=node_id, content=content, age_ms=now_ms - then_ms)
+            for node_id, (then_ms, content) in sorted(self._store.members.items())
+        ]
+
+    async def unregister(self, node_id: int) -> None:
+        self._reach()
+        self._store.members.pop(node_id, None)
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""

@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import URL
 
 from metadata_log.shared import postgres as module
+from metadata_log.shared import postgres_connection as connection_module
 from metadata_log.shared.postgres import PostgresSharedLog
 from metadata_log.shared.settlement import Settled, Settlement
 from metadata_log.shared.shared_log import (
@@ -152,9 +153,9 @@ async def test_what_is_visible_is_confirmed_by_a_commit_of_its_own(
 ) -> None:
     at = await _led(log)
     _set(server, "synchronous_standby_names", NO_SUCH_STANDBY)
-    monkeypatch.setattr(module, "STATEMENT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 0.3)
     await _unknown(log.confirmed_end())
-    monkeypatch.setattr(module, "STATEMENT_TIMEOUT_S", 10.0)
+    monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 10.0)
     _set(server, "synchronous_standby_names", "")
     assert await log.confirmed_end() == at
 
@@ -166,7 +167,7 @@ async def test_commits_wait_although_the_role_is_set_not_to(
     assert _execute(server, "SHOW synchronous_commit") != [("on",)]
     at = await _led(log)
     _set(server, "synchronous_standby_names", NO_SUCH_STANDBY)
-    monkeypatch.setattr(module, "STATEMENT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 0.5)
     assert "no answer within" in await _unknown(log.append(_group(at), after=at))
 
 
@@ -177,11 +178,11 @@ async def test_a_statement_without_an_answer_is_not_cancelled(
     at = await _led(log)
     mine = _group(at)
     _set(server, "synchronous_standby_names", NO_SUCH_STANDBY)
-    monkeypatch.setattr(module, "STATEMENT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 0.3)
     await _unknown(log.append(mine, after=at))
     assert await log.end() == at
     await _waits_for_standby(database)
-    monkeypatch.setattr(module, "STATEMENT_TIMEOUT_S", 10.0)
+    monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 10.0)
     _set(server, "synchronous_standby_names", "")
     # It was late, and there is one history.
     found = await Settlement(mine, after=at).attempt(log)
@@ -254,7 +255,7 @@ async def test_a_reader_may_read_and_no_more(log: PostgresSharedLog, database: U
     role = f"reader_{secrets.token_hex(4)}"
     _execute(database, f"CREATE ROLE {role} LOGIN PASSWORD 'pw'")
     try:
-        for table in ("shared_log", "shared_group", "shared_lease"):
+        for table in ("shared_log", "shared_group", "shared_lease", "shared_member"):
             _execute(database, f"GRANT SELECT ON {table} TO {role}")
         async with _opened(database.set(username=role, password="pw")) as reader:
             assert await reader.end() == await reader.confirmed_end() == at
@@ -327,7 +328,7 @@ async def _blocks_of_an_append(database: URL, at: Position) -> int:
 async def test_a_network_that_is_cut_leaves_the_outcome_unknown(
     database: URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "STATEMENT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 1.0)
     with _Cable(str(database.host), database.port or 0) as cable:
         async with _opened(database.set(port=cable.port)) as log:
             at = await _led(log)

@@ -143,13 +143,13 @@ class Schedule:
         self._asked = 0
         self._too_early: list[str] = []
         self._asking: list[asyncio.Task[None]] = []
-        self._nodes = [SimulatedNode(self, number) for number in range(NODES)]
+        self.nodes = [SimulatedNode(self, number) for number in range(NODES)]
 
     def run(self, operations: Sequence[int] = range(OPERATIONS)) -> list[str]:
         """Run the operations that are named; return the problems that were found."""
         thresholds = gc.get_threshold()
         try:
-            for node in self._nodes:
+            for node in self.nodes:
                 node.start()
             self.loop.advance(2.0)
             for operation in range(OPERATIONS):
@@ -161,7 +161,7 @@ class Schedule:
             self._heal()
             return self._problems()
         finally:
-            for node in self._nodes:
+            for node in self.nodes:
                 node.end(loses_power=False)
             self.loop.advance(_HEAL_S)
             gc.set_threshold(*thresholds)
@@ -170,7 +170,7 @@ class Schedule:
         """Note the nodes that would answer from records which a fail-over can take back."""
         confirmed = self.store.groups[: self.store.confirmed]
         end_offset = confirmed[-1].end_offset if confirmed else 0
-        for node in self._nodes:
+        for node in self.nodes:
             if node.service is not None:
                 seen = node.service.image.provenance.next_offset
                 if seen > end_offset:
@@ -180,7 +180,7 @@ class Schedule:
                     )
 
     def _operate(self, random: Random) -> None:
-        node = random.choice(self._nodes)
+        node = random.choice(self.nodes)
         match random.randrange(16):
             case 0:
                 node.log.is_cut = not node.log.is_cut
@@ -204,14 +204,15 @@ class Schedule:
             case 11:
                 self.store.fail_over()
             case 12:
-                node.clocks.ahead_ns += random.randrange(-10, 10) * 1_000_000_000
+                # By some seconds, or by more than a leader's clock may be wrong.
+                node.clocks.ahead_ns += random.randrange(-10, 10) * random.choice((1, 20)) * 10**9
             case _:
                 for _ in range(random.randrange(1, 5)):
                     self._ask()
 
     def _ask(self) -> None:
         """Let a client ask every node that believes it leads."""
-        for node in self._nodes:
+        for node in self.nodes:
             if node.service is not None and node.leads:
                 self._asked += 1
                 name = f"n{self._asked}"
@@ -229,11 +230,11 @@ class Schedule:
     def _heal(self) -> None:
         """End all faults, let the nodes find together, and make a last change."""
         self.store.come_back()
-        for node in self._nodes:
+        for node in self.nodes:
             node.log.is_cut, node.log.delay_s = False, 0.0
             node.log.fates.clear()
         self.loop.advance(_HEAL_S)  # those that are to stop have stopped
-        for node in self._nodes:
+        for node in self.nodes:
             if not node.runs:
                 node.start()
         self.loop.advance(_HEAL_S)
@@ -245,10 +246,10 @@ class Schedule:
     def _problems(self) -> list[str]:
         problems = [
             f"node {node.number} ended: {problem!r}"
-            for node in self._nodes
+            for node in self.nodes
             if (problem := node.problem()) is not None
         ]
-        leaders = [node for node in self._nodes if node.leads]
+        leaders = [node for node in self.nodes if node.leads]
         if len(leaders) != 1:
             problems.append(f"{len(leaders)} nodes lead in the end")
         epochs = dict(self.led)
@@ -260,17 +261,17 @@ class Schedule:
         committed = _content_of(self.store)
         problems += [
             f"the folder of node {node.number} is no copy of the store"
-            for node in self._nodes
+            for node in self.nodes
             if _files(node.disk) != committed
         ]
         problems += [
             f"node {node.number} answers from another state than its folder's"
-            for node in self._nodes
+            for node in self.nodes
             if node.service is None or _of_image(node.service) != set(_names(node.disk))
         ]
         problems += self._too_early[:1]
-        problems += _wrong_epochs(self.store, self._nodes[0].disk)
-        return problems + self._wrong_answers(_names(self._nodes[0].disk))
+        problems += _wrong_epochs(self.store, self.nodes[0].disk)
+        return problems + self._wrong_answers(_names(self.nodes[0].disk))
 
     def _wrong_answers(self, names: dict[str, list[int]]) -> list[str]:
         problems = []

@@ -10,10 +10,20 @@ from collections.abc import Sequence
 from random import Random
 
 from metadata_log.shared.identity import Identity
-from metadata_log.shared.shared_log import EMPTY, Group, Lease, Position, check_follows
+from metadata_log.shared.shared_log import (
+    EMPTY,
+    Group,
+    Lease,
+    Member,
+    Position,
+    check_follows,
+)
 from records.errors import FencedError, Outcome, UnavailableError
 
 STATEMENT_TIMEOUT_S = 2.0
+
+WALL_MS = 1_700_000_000_000
+"""The store's wall clock when the loop begins."""
 
 
 class SimulatedStore:
@@ -33,6 +43,7 @@ class SimulatedStore:
         self.fail_overs = 0
         self.lease: Lease | None = None
         self._lease_before: Lease | None = None
+        self.members: dict[int, tuple[float, bytes]] = {}
 
     @property
     def end(self) -> Position:
@@ -174,6 +185,25 @@ class SimulatedSharedLog:
         is_renewed = self._store.renew(lease, instead_of)
         await self._come_back()
         return is_renewed
+
+    async def register(self, node_id: int, content: bytes) -> int:
+        await self._reach()
+        now_s = asyncio.get_running_loop().time()
+        self._store.members[node_id] = (now_s, content)
+        await self._come_back()
+        return WALL_MS + int(now_s * 1_000)
+
+    async def members(self) -> Sequence[Member]:
+        await self._reach()
+        now_s = asyncio.get_running_loop().time()
+        return [
+            Member(node_id=node_id, content=content, age_ms=int((now_s - then_s) * 1_000))
+            for node_id, (then_s, content) in sorted(self._store.members.items())
+        ]
+
+    async def unregister(self, node_id: int) -> None:
+        await self._reach()
+        self._store.members.pop(node_id, None)
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""

@@ -1,14 +1,18 @@
 """The `nodes` commands: processes that share a log in PostgreSQL or in a bucket."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
-from api.cli.terminal.output import print_json, print_line
+from api.cli.terminal.output import print_json, print_line, print_table
 from api.cli.terminal.progress_bar import progress
+from records.text import duration_text
+
+if TYPE_CHECKING:
+    from api.documents.nodes import SharedLogState
 
 nodes = App(
     name="nodes",
@@ -26,6 +30,8 @@ _Store = Annotated[
         show_default=False,
     ),
 ]
+
+_Node = Annotated[int, Argument(metavar="ID", help="The node, as of `serve --node`.", min=0)]
 
 
 @nodes.command()
@@ -63,17 +69,59 @@ def create(
 
 @nodes.command("list")
 def list_(store: _Store, json: Json = False) -> None:
-    """List who leads a shared log, and where it ends."""
+    """List the nodes of a shared log: who leads, who stands by, and how far each is."""
     import asyncio
 
-    from api.nodes.stores import look
+    from api.nodes.operations import look
 
-    found = asyncio.run(look(store))
+    _print(asyncio.run(look(store)), json)
+
+
+@nodes.command()
+def lead(store: _Store, node: _Node, json: Json = False) -> None:
+    """Let the leader hand over to another node, and wait until that node leads."""
+    import asyncio
+
+    from api.nodes.operations import change_leader
+
+    _print(asyncio.run(change_leader(store, node)), json)
+
+
+@nodes.command()
+def remove(store: _Store, node: _Node, json: Json = False) -> None:
+    """Forget a node that has stopped for good; its folder stays."""
+    import asyncio
+
+    from api.nodes.operations import look, remove_node
+
+    asyncio.run(remove_node(store, node))
+    _print(asyncio.run(look(store)), json)
+
+
+def _print(found: "SharedLogState", json: bool) -> None:
     if json:
         print_json(found)
         return
     print_line(f"cluster {found.cluster_id}, epoch {found.leader_epoch}, log end {found.log_end}")
-    for each in found.nodes:
-        role = "leads" if each.role == "leader" else "has stopped; it led last"
-        where = "".join(f", {name} {address}" for name, address in each.addresses.items())
-        print_line(f"node {each.node} {role}{where}")
+    print_table(
+        ("node", "role", "behind", "seen", "clock", "release", "addresses"),
+        [
+            (
+                *(each.node, each.role, each.behind, f"{_seconds_text(each.seen_ms)} ago"),
+                *(_clock_text(each.clock_off_ms), each.version),
+                " ".join(f"{name}={address}" for name, address in each.addresses.items()),
+            )
+            for each in found.nodes
+        ],
+    )
+
+
+def _clock_text(off_ms: int) -> str:
+    """Return how far a clock is ahead or behind; nothing if it is below a second."""
+    if abs(off_ms) < 1_000:
+        return ""
+    return _seconds_text(abs(off_ms)) + (" ahead" if off_ms > 0 else " behind")
+
+
+def _seconds_text(duration_ms: int) -> str:
+    return duration_text(duration_ms // 1_000 * 1_000)

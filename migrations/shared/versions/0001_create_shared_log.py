@@ -1,4 +1,4 @@
-"""Create the tables of a shared log: its identity, its groups, and the leader's lease."""
+"""Create the tables of a shared log: identity, groups, the leader's lease, and nodes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -69,11 +69,29 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_shared_lease"),
         comment="At most one row: who should lead.",
     )
+    op.create_table(
+        "shared_member",
+        sa.Column("node_id", sa.BigInteger(), nullable=False, autoincrement=False),
+        sa.Column(
+            "registered_at",
+            sa.DateTime(timezone=True),
+            nullable=False,
+            comment="When the node told last that it lives, by the server's clock.",
+        ),
+        sa.Column(
+            "content",
+            sa.LargeBinary(),
+            nullable=False,
+            comment="What the node says of itself, as MessagePack.",
+        ),
+        sa.PrimaryKeyConstraint("node_id", name="pk_shared_member"),
+        comment="One row a node: role, log end, release and addresses.",
+    )
     # Blocks are compressed already.
     op.execute("ALTER TABLE shared_group ALTER COLUMN entries SET STORAGE EXTERNAL")
 
 
 def downgrade() -> None:
     """Drop the tables with everything in them: only for a shared log that nobody uses."""
-    for name in ("shared_lease", "shared_group", "shared_log"):
+    for name in ("shared_member", "shared_lease", "shared_group", "shared_log"):
         op.drop_table(name)

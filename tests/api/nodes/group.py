@@ -13,10 +13,20 @@ from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.pipeline.pending_answers import Answer
 from metadata_log.shared.identity import Identity
+from metadata_log.writer.clock import SystemClocks
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
 
 LEASE_MS = 600
 WAIT_S = 20.0
+
+
+class WrongClocks(SystemClocks):
+    """Those of a machine whose wall clock is ahead."""
+
+    ahead_s = 0
+
+    def wall_ns(self) -> int:
+        return super().wall_ns() + self.ahead_s * 10**9
 
 
 class Member:
@@ -28,6 +38,7 @@ class Member:
         self.log = MemorySharedLog(store)
         self.service: NodeService | None = None
         self.roles: list[str] = []
+        self.clocks = WrongClocks()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -41,6 +52,7 @@ class Member:
             serve=self._serve,
             leads=lambda service: self.roles.append("leader"),
             stands_by=lambda service: self.roles.append("standby"),
+            clocks=self.clocks,
         )
         self._task = asyncio.create_task(node.run(self._stop))
 

@@ -6,8 +6,13 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from api.nodes import membership
+from api.nodes.membership import MemberContent, Membership
+from api.nodes.operations import ask_to_hand_over, node_of
 from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller
@@ -16,10 +21,13 @@ from controller.descriptions.namespaces import ListNamespaces
 from controller.pipeline.pending_answers import Answer
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
+from metadata_log.shared.shared_log import Member, Position
 from records.envelope import Origin
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 from records.topics import NamespaceRecord
-from tests.api.nodes.group import LEASE_MS, Group, Member
+from tests.api.nodes.group import LEASE_MS, Group, WrongClocks
+from tests.api.nodes.group import Member as NodeMember
+from tests.shared_log.memory import MemorySharedLog, MemoryStore
 
 
 @pytest.fixture
@@ -30,7 +38,7 @@ async def group(tmp_path: Path) -> AsyncIterator[Group]:
     await found.stop()
 
 
-def _names(member: Member) -> list[str]:
+def _names(member: NodeMember) -> list[str]:
     """Return the namespaces in a node's folder, in the order of their records."""
     with LogReader.open(member.directory) as reader:
         rows = [row.payload for batch in reader.batches() for row in batch.rows]
@@ -70,6 +78,100 @@ async def test_a_leader_that_stops_hands_over_at_once(group: Group) -> None:
     first.start()
     assert await _until_equal(group) == ["a", "b"]
     assert not first.leads
+
+
+async def test_a_leader_hands_over_to_the_node_that_an_operator_chose(group: Group) -> None:
+    for _ in range(4):
+        first = await group.leader()
+        for chosen in [member for member in group.members if member is not first]:
+            await chosen.serves()
+            await ask_to_hand_over(chosen.log, chosen.number)
+            assert await group.leader(first) is chosen
+            await chosen.create(f"of-{chosen.number}-{len(chosen.roles)}")
+            first = chosen
+    await _until_equal(group)
+
+
+async def test_another_leads_if_the_chosen_node_does_not(group: Group) -> None:
+    first = await group.leader()
+    for member in group.members:
+        await member.serves()
+    await ask_to_hand_over(first.log, 77)
+    async with asyncio.timeout(10):
+        while first.leads:
+            await asyncio.sleep(0.01)
+    began = asyncio.get_running_loop().time()
+    second = await group.leader()
+    assert asyncio.get_running_loop().time() - began > 1.5 * LEASE_MS / 1_000
+    await second.create("a")
+    assert await _until_equal(group) == ["a"]
+
+
+@pytest.mark.parametrize("ahead_s", [300, -300])
+async def test_a_node_whose_clock_is_wrong_leaves_leading_to_others(
+    group: Group, monkeypatch: pytest.MonkeyPatch, ahead_s: int
+) -> None:
+    monkeypatch.setattr(membership, "REGISTER_EVERY_S", 0.05)
+    first = await group.leader()
+    for member in group.members:
+        await member.serves()
+    first.clocks.ahead_s = ahead_s
+    second = await group.leader(first)
+    # And by itself it leads: a wrong time is better than no answer.
+    began = asyncio.get_running_loop().time()
+    for member in sorted(group.members, key=lambda each: each is second):
+        if member is not first:
+            began = asyncio.get_running_loop().time()
+            await member.stop()
+    assert await group.leader(second) is first
+    assert asyncio.get_running_loop().time() - began > 1.5 * LEASE_MS / 1_000
+    await first.create("a")
+    for member in group.members:
+        if member is not first:
+            member.start()
+    assert await group.leader(first) is not first
+    assert await _until_equal(group) == ["a"]
+
+
+async def test_a_node_is_outranked_by_a_standby_with_a_right_clock_only() -> None:
+    store = MemoryStore()
+    log = MemorySharedLog(store)
+    about = MemberContent(role="standby", version="1", log_end=0, clock_off_ms=0)
+    for node_id, each in enumerate(
+        (
+            replace(about, clock_off_ms=90_000),
+            replace(about, role="stopped"),
+            about,  # this node
+            about,  # gone
+            about,
+        )
+    ):
+        await log.register(node_id, msgspec.msgpack.encode(each))
+    store.members[3] = (store.members[3][0] - membership.GONE_MS, store.members[3][1])
+    here = Membership(log, 2, WrongClocks(), lambda off_ms: about)
+    here.clock_off_ms = -membership.CLOCK_OFF_MS - 1
+    assert await asyncio.wait_for(here.outranked(), 5) == 4
+
+
+def test_a_node_that_says_nothing_is_gone() -> None:
+    about = MemberContent(role="standby", version="1", log_end=5, clock_off_ms=0)
+    end = Position(number=3, epoch=1, end_offset=9)
+
+    def role(member_role: str, *, age_ms: int = 0, leader_id: int = 7) -> str:
+        content = msgspec.msgpack.encode(replace(about, role=member_role))
+        return node_of(Member(node_id=1, content=content, age_ms=age_ms), end, leader_id).role
+
+    assert role("standby") == "standby"
+    assert role("leader") == "standby"  # the lease says who leads
+    assert role("standby", leader_id=1) == "leader"
+    assert role("standby", leader_id=1, age_ms=membership.GONE_MS + 1) == "gone"
+    assert role("stopped", age_ms=membership.GONE_MS + 1) == "stopped"
+
+
+def test_only_a_certain_difference_of_clocks_counts() -> None:
+    assert membership.certain_ms(sent_off_ms=500, took_ms=9_000) == 500
+    assert membership.certain_ms(sent_off_ms=-500, took_ms=9_000) == 0
+    assert membership.certain_ms(sent_off_ms=-9_500, took_ms=9_000) == -500
 
 
 async def test_a_leader_that_is_cut_off_stops_and_another_takes_over(group: Group) -> None:
@@ -197,7 +299,7 @@ async def test_a_standby_refuses_changes_and_names_the_leader(group: Group) -> N
             assert not answer.wrote
 
 
-async def _left_open(leader: Member, group: Group) -> None:
+async def _left_open(leader: NodeMember, group: Group) -> None:
     """Write a part of a transaction, and be cut off until another node leads."""
     assert leader.service is not None
     controller = leader.service._controller

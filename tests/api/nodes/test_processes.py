@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -187,14 +188,15 @@ def test_a_leader_is_killed_and_another_takes_over(nodes: list[Process], url: st
     first = leader(*nodes)
     _create(first, "a")
     until(lambda: _equal(*nodes))
+    until(lambda: _roles(url) == _expected_roles(nodes, first))
     state = metalog("nodes", "list", url)
-    assert state["nodes"] == [
-        {
-            "node": first.number,
-            "role": "leader",
-            "addresses": {"kafka": f"node-{first.number}:9092"},
-        }
-    ]
+    for node, each in zip(nodes, state["nodes"], strict=True):
+        assert each["addresses"] == {"kafka": f"node-{node.number}:9092"}
+        assert each["version"] == version("metadata-log")
+        behind = state["log_end"] - each["log_end"]
+        assert each["behind"] == (0 if node is first else behind)
+        assert each["seen_ms"] < WAIT_S * 1_000
+        assert abs(each["clock_off_ms"]) < 1_000
     first.end(signal.SIGKILL)
     others = [node for node in nodes if node is not first]
     second = leader(*others)
@@ -229,12 +231,53 @@ def test_sigterm_hands_over(nodes: list[Process], url: str) -> None:
     second = leader(*(node for node in nodes if node is not first))
     assert time.monotonic() - began < WAIT_S
     _create(second, "a")
-    assert metalog("nodes", "list", url)["nodes"][0]["node"] == second.number
+    roles = _roles(url)
+    assert (roles[first.number], roles[second.number]) == ("stopped", "leader")
     until(lambda: _equal(*(node for node in nodes if node is not first)))
     for node in nodes:
         verified = metalog("verify", str(node.folder), "--shared", url)
         (note,) = verified["notes"]
         assert "equal to the shared log from offset 0" in note["what"]
+
+
+def _roles(url: str) -> dict[int, str]:
+    return {each["node"]: each["role"] for each in metalog("nodes", "list", url)["nodes"]}
+
+
+def _expected_roles(nodes: list[Process], leading: Process) -> dict[int, str]:
+    return {node.number: "leader" if node is leading else "standby" for node in nodes}
+
+
+def test_an_operator_chooses_the_leader(nodes: list[Process], url: str) -> None:
+    first = leader(*nodes)
+    until(lambda: _roles(url) == _expected_roles(nodes, first))
+    _create(first, "a")
+    chosen, last = [node for node in nodes if node is not first]
+    answer = metalog("nodes", "lead", url, str(chosen.number))
+    assert [each["node"] for each in answer["nodes"] if each["role"] == "leader"] == [chosen.number]
+    assert leader(*nodes) is chosen
+    until(lambda: first.stands_by)
+    _create(chosen, "b")
+    metalog("nodes", "lead", url, str(chosen.number))  # it does
+    assert _roles(url) == _expected_roles(nodes, chosen)
+
+    _says_no("nodes", "lead", url, "7", says="node 7 cannot lead: there is no such node")
+    _says_no("nodes", "remove", url, str(last.number), says=f"node {last.number} runs; stop it")
+    last.end(signal.SIGTERM)
+    _says_no("nodes", "lead", url, str(last.number), says="cannot lead: stopped")
+    metalog("nodes", "remove", url, str(last.number))
+    assert last.number not in _roles(url)
+    last.start()
+    until(lambda: _roles(url) == _expected_roles(nodes, chosen))
+    until(lambda: _equal(*nodes))
+
+
+def _says_no(*words: str, says: str) -> None:
+    done = subprocess.run(
+        [*_METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert done.returncode != 0
+    assert says in done.stderr
 
 
 def _format_version(folder: Path) -> int:
@@ -477,4 +520,4 @@ def test_nodes_share_a_log_in_a_bucket(tmp_path: Path, s3_place: str) -> None:
         first.start()
         until(lambda: first.stands_by)
         until(lambda: _equal(first, second))
-        assert metalog("nodes", "list", s3_place)["nodes"][0]["node"] == second.number
+        assert _roles(s3_place)[second.number] == "leader"

@@ -1,0 +1,159 @@
+"""A node among the others: it registers with the store, and learns whether its clock is wrong."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from metadata_log.shared.shared_log import Member, SharedLog
+from metadata_log.writer.clock import MachineClocks
+from records.errors import UnavailableError
+
+_LOG = logging.getLogger(__name__)
+
+REGISTER_EVERY_S = 5.0
+
+GONE_MS = 20_000
+"""Age of its last word after which a node counts as gone."""
+
+CLOCK_OFF_MS = 60_000
+"""Difference to the store's clock with which a node leaves leading to others."""
+
+_NS_PER_MS = 1_000_000
+
+
+class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node says of itself.
+
+    Attributes:
+        role: `leader`, `standby` or `stopped`.
+        version: The release of its program.
+        log_end: Offset of the next record that it knows.
+        clock_off_ms: How far its clock is ahead of the store's; negative: behind.
+        addresses: Where clients reach it, by listener.
+    """
+
+    role: str
+    version: str
+    log_end: int
+    clock_off_ms: int
+    addresses: dict[str, str] = {}
+
+    @property
+    def clock_is_off(self) -> bool:
+        """Whether the records of this node would have wrong times."""
+        return abs(self.clock_off_ms) > CLOCK_OFF_MS
+
+
+def content_of(member: Member) -> MemberContent:
+    """Return what a member says of itself."""
+    return msgspec.msgpack.decode(member.content, type=MemberContent)
+
+
+class Membership:
+    """Registers a node again and again.
+
+    Attributes:
+        clock_off_ms: How far this machine's clock is ahead of the store's, as far as is certain.
+    """
+
+    clock_off_ms = 0
+
+    def __init__(
+        self,
+        log: SharedLog,
+        node_id: int,
+        clocks: MachineClocks,
+        content: Callable[[int], MemberContent],
+    ) -> None:
+        """Prepare to register.
+
+        Args:
+            content: Returns what the node says of itself, with its `clock_off_ms`.
+        """
+        self._log = log
+        self._node_id = node_id
+        self._clocks = clocks
+        self._content = content
+        self._changed = asyncio.Event()
+
+    @property
+    def clock_is_off(self) -> bool:
+        """Whether this node leaves leading to others because of its clock."""
+        return abs(self.clock_off_ms) > CLOCK_OFF_MS
+
+    @contextlib.asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Register now, and again and again while the body runs.
+
+        Raises:
+            UnavailableError: the store does not answer the first time.
+        """
+        await self._register()
+        registering = asyncio.create_task(self._run(), name="membership")
+        try:
+            yield
+        finally:
+            registering.cancel()
+            await asyncio.gather(registering, return_exceptions=True)
+
+    def changed(self) -> None:
+        """Let the node register soon: what it says of itself has changed."""
+        self._changed.set()
+
+    async def stopped(self) -> None:
+        """Say that this node has stopped; a store that does not answer will see it grow old."""
+        content = msgspec.structs.replace(self._content(self.clock_off_ms), role="stopped")
+        with contextlib.suppress(UnavailableError):
+            await self._log.register(self._node_id, msgspec.msgpack.encode(content))
+
+    async def outranked(self) -> int:
+        """Wait until this node's clock is off and another node's is right; return that node."""
+        while True:
+            if self.clock_is_off:
+                with contextlib.suppress(UnavailableError):
+                    better = await self._better_leader()
+                    if better is not None:
+                        return better
+            await asyncio.sleep(REGISTER_EVERY_S)
+
+    async def _better_leader(self) -> int | None:
+        for member in await self._log.members():
+            content = content_of(member)
+            is_here = content.role == "standby" and member.age_ms < GONE_MS
+            if is_here and not content.clock_is_off and member.node_id != self._node_id:
+                return member.node_id
+        return None
+
+    async def _run(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REGISTER_EVERY_S):
+                    await self._changed.wait()
+            self._changed.clear()
+            with contextlib.suppress(UnavailableError):
+                await self._register()
+
+    async def _register(self) -> None:
+        content = msgspec.msgpack.encode(self._content(self.clock_off_ms))
+        sent_ms, sent_ns = self._clocks.wall_ns() // _NS_PER_MS, self._clocks.boot_ns()
+        store_ms = await self._log.register(self._node_id, content)
+        took_ms = (self._clocks.boot_ns() - sent_ns) // _NS_PER_MS
+        # The store's time is of some moment between the request and the answer.
+        self.clock_off_ms = certain_ms(sent_ms - store_ms, took_ms)
+        if self.clock_is_off:
+            _LOG.warning(
+                "this machine's clock is %d s %s that of the shared log's store: other nodes lead "
+                "if they can; set the clock",
+                abs(self.clock_off_ms) // 1_000,
+                "ahead of" if self.clock_off_ms > 0 else "behind",
+            )
+
+
+def certain_ms(sent_off_ms: int, took_ms: int) -> int:
+    """Return the least difference of two clocks, of which one was read while a request took."""
+    if sent_off_ms > 0:
+        return sent_off_ms
+    return min(sent_off_ms + took_ms, 0)

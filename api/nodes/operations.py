@@ -1,0 +1,121 @@
+"""What an operator does with the nodes of a shared log: looks, changes the leader, removes one."""
+
+import asyncio
+import secrets
+
+from msgspec.structs import replace
+
+from api.documents.nodes import SharedLogNode, SharedLogState
+from api.nodes.membership import GONE_MS, content_of
+from api.nodes.options import handing_over, leader_of
+from api.nodes.stores import opened
+from metadata_log.shared.shared_log import NONCE_SIZE, Member, Position, SharedLog
+from records.errors import Outcome, RequestError, UnavailableError
+
+_HAND_OVER_LEASES = 5
+"""Until a node that does not lead then will not."""
+
+_HAND_OVER_LOOK_S = 0.1
+
+
+async def look(url: str) -> SharedLogState:
+    """Return where a shared log ends, and its nodes; errors as for `open_store`."""
+    async with opened(url) as log:
+        identity, end, lease = await log.identity(), await log.end(), await log.lease()
+        members = await log.members()
+    leader = leader_of(lease)
+    nodes = [node_of(member, end, None if leader is None else leader.node_id) for member in members]
+    return SharedLogState(
+        cluster_id=identity.cluster_id,
+        log_id=identity.log_id,
+        leader_epoch=end.epoch,
+        log_end=end.end_offset,
+        nodes=tuple(nodes),
+    )
+
+
+def node_of(member: Member, end: Position, leader_id: int | None) -> SharedLogNode:
+    """Return what is known of a node of a shared log that ends at `end`."""
+    content = content_of(member)
+    role = content.role
+    if role != "stopped":
+        role = "leader" if member.node_id == leader_id else "standby"
+        if member.age_ms > GONE_MS:
+            role = "gone"
+    return SharedLogNode(
+        node=member.node_id,
+        role=role,
+        log_end=content.log_end,
+        # The leader has everything, also what it wrote since it registered.
+        behind=0 if role == "leader" else max(end.end_offset - content.log_end, 0),
+        seen_ms=member.age_ms,
+        clock_off_ms=content.clock_off_ms,
+        version=content.version,
+        addresses=content.addresses,
+    )
+
+
+async def change_leader(url: str, node_id: int) -> SharedLogState:
+    """Let the leader hand over to a node; return the nodes when that node leads.
+
+    Raises:
+        RequestError: INVALID_REQUEST, no such node stands by, or none leads; or as `open_store`.
+        UnavailableError: the node does not lead in time, or the store cannot be reached.
+    """
+    await _check_can_lead(url, node_id)
+    async with opened(url) as log:
+        timeout_s = _HAND_OVER_LEASES * await ask_to_hand_over(log, node_id)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while (leader := leader_of(await log.lease())) is None or leader.node_id != node_id:
+                    await asyncio.sleep(_HAND_OVER_LOOK_S)
+        except TimeoutError:
+            raise UnavailableError(
+                f"node {node_id} does not lead after {timeout_s:.0f} s; see `metalog nodes list`",
+                outcome=Outcome.UNKNOWN,
+            ) from None
+    return await look(url)
+
+
+async def _check_can_lead(url: str, node_id: int) -> None:
+    nodes = (await look(url)).nodes
+    role = next((each.role for each in nodes if each.node == node_id), None)
+    if role not in ("leader", "standby"):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"node {node_id} cannot lead: " + ("there is no such node" if role is None else role),
+        )
+    # Of a leader that has vanished, another node takes the lease.
+    if all(each.role != "leader" for each in nodes):
+        raise RequestError("INVALID_REQUEST", "no node leads now that could hand over")
+
+
+async def ask_to_hand_over(log: SharedLog, node_id: int) -> float:
+    """Write the wish into the lease, unless the node leads; return the lease's seconds."""
+    while True:
+        lease = await log.lease()
+        assert lease is not None, "a node leads"
+        nonce = secrets.token_bytes(NONCE_SIZE)
+        wished = replace(lease, nonce=nonce, content=handing_over(lease, node_id))
+        # The leader may have renewed it in between.
+        if lease.node_id == node_id or await log.renew(wished, instead_of=lease):
+            return lease.duration_ms / 1_000
+
+
+async def remove_node(url: str, node_id: int) -> None:
+    """Forget a node that has stopped; errors as for `open_store`.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is no such node, or it runs.
+    """
+    nodes = (await look(url)).nodes
+    role = next((each.role for each in nodes if each.node == node_id), None)
+    if role not in ("stopped", "gone"):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"there is no node {node_id}"
+            if role is None
+            else f"node {node_id} runs; stop it first",
+        )
+    async with opened(url) as log:
+        await log.unregister(node_id)

@@ -1,0 +1,233 @@
+"""Connections to PostgreSQL whose errors say what may have happened.
+
+A statement that got no answer in time is left to itself, since cancelling it could make a commit
+succeed without its standbys.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
+
+try:
+    import psycopg
+except ImportError as error:
+    raise RequestError(
+        "INVALID_REQUEST",
+        "a shared log in PostgreSQL needs the extra `postgres`: "
+        "pip install 'metadata-log[postgres]'",
+    ) from error
+
+_LOG = logging.getLogger(__name__)
+
+STATEMENT_TIMEOUT_S = 10.0
+"""Time until a statement without an answer has an unknown outcome."""
+
+CHANNEL = "metalog_shared_log"
+
+_CONNECTION = {
+    "application_name": "metalog",
+    "client_encoding": "utf8",
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+"""As libpq's parameters; what the URL says comes first."""
+
+_CANCELLED_WAIT = "01000"
+"""SQLSTATE of the warning of a commit that no standby has confirmed."""
+
+
+class Connection:
+    """A connection that is made when it is needed, and given up after any error; one statement at a
+    time.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._turn = asyncio.Lock()
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._running: asyncio.Future[psycopg.AsyncCursor[Any]] | None = None
+        self._warnings: list[str] = []
+
+    async def run(self, statement: str, values: dict[str, Any] | None = None) -> list[Any]:
+        """Run one statement as a transaction, and return its rows.
+
+        Raises:
+            UnavailableError: NOTHING, if the connection could not be made; else UNKNOWN.
+            RequestError: the server refuses this user or statement; nothing happened.
+        """
+        async with self._turn, self._ran(statement, values) as cursor:
+            return [] if cursor.description is None else await cursor.fetchall()
+
+    async def count(self, statement: str, values: dict[str, Any]) -> int:
+        """Run one statement, and return how many rows it changed; raises as `run`."""
+        async with self._turn, self._ran(statement, values) as cursor:
+            return cursor.rowcount
+
+    async def notified(self, timeout_s: float) -> None:
+        """Wait for a notification; a connection that fails is made anew the next time."""
+        async with self._turn:
+            try:
+                if self._connection is None:
+                    await self._connect()
+                    await self._execute(f"LISTEN {CHANNEL}", None)
+                assert self._connection is not None
+                async for _ in self._connection.notifies(timeout=timeout_s, stop_after=1):
+                    return
+            except (MetadataLogError, psycopg.Error):
+                self._abandon()
+                await asyncio.sleep(timeout_s)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    @contextlib.asynccontextmanager
+    async def _ran(
+        self, statement: str, values: dict[str, Any] | None
+    ) -> AsyncIterator["psycopg.AsyncCursor[Any]"]:
+        if self._connection is None:
+            await self._connect()
+        self._warnings.clear()
+        try:
+            cursor = await self._execute(statement, values)
+        except psycopg.Error as error:
+            self._abandon()
+            raise _named(error) from error
+        except BaseException:
+            # Also when the caller is cancelled: the statement may still be under way.
+            self._abandon()
+            raise
+        if self._warnings:
+            warning = self._warnings[0]
+            self._abandon()
+            raise UnavailableError(
+                f"the server committed without its standbys: {warning}", outcome=Outcome.UNKNOWN
+            )
+        async with cursor:
+            yield cursor
+
+    async def _connect(self) -> None:
+        connecting = asyncio.ensure_future(_connected(self._url))
+        try:
+            self._connection = await asyncio.shield(connecting)
+        except psycopg.Error as error:
+            raise _named(error).with_outcome(Outcome.NOTHING) from error
+        except asyncio.CancelledError:
+            # Cancelled half-way, the server would wait for the rest of the login for a minute.
+            connecting.add_done_callback(_finish_unused)
+            raise
+        self._connection.add_notice_handler(self._noticed)
+
+    async def _execute(
+        self, statement: str, values: dict[str, Any] | None
+    ) -> "psycopg.AsyncCursor[Any]":
+        """Run a statement for a limited time.
+
+        psycopg would cancel a statement whose time is over and then wait for its answer, for ever
+        if the network is cut, and a cancelled wait for standbys is a success without them. So the
+        statement is left to itself.
+        """
+        assert self._connection is not None
+        cursor = self._connection.cursor(binary=True)
+        self._running = asyncio.ensure_future(cursor.execute(statement.encode(), values))
+        done, _ = await asyncio.wait({self._running}, timeout=STATEMENT_TIMEOUT_S)
+        if not done:
+            raise psycopg.OperationalError(f"no answer within {STATEMENT_TIMEOUT_S:.0f} s")
+        return await self._running
+
+    def _abandon(self) -> None:
+        """Hang up, without asking the server for anything; what still runs ends by itself."""
+        connection, self._connection = self._connection, None
+        running, self._running = self._running, None
+        if connection is None or connection.closed:
+            return
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)
+        if running is None or running.done():
+            connection.pgconn.finish()
+        else:
+            running.add_done_callback(partial(_finish, connection))
+
+    def _noticed(self, notice: "psycopg.errors.Diagnostic") -> None:
+        if notice.sqlstate == _CANCELLED_WAIT:
+            self._warnings.append(notice.message_primary or "a warning without text")
+
+
+class Notifier:
+    """Tells the followers that there is more, some time after each append.
+
+    On a connection of its own: a notification in a commit that waits for standbys makes all other
+    notifying commits of the server wait, too. One at a time, for all appends since the last.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._is_due = False
+        self._task: asyncio.Task[None] | None = None
+
+    def soon(self) -> None:
+        """Let the followers know."""
+        self._is_due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Stop, after the notification that is under way."""
+        self._is_due = False
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._connection.close()
+
+    async def _run(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            try:
+                await self._connection.run(
+                    "SELECT set_config('synchronous_commit', 'off', true), "
+                    f"pg_notify('{CHANNEL}', '')"
+                )
+            except MetadataLogError as error:
+                _LOG.debug("followers were not notified: %s", error)
+
+
+async def _connected(url: str) -> "psycopg.AsyncConnection[Any]":
+    parameters: dict[str, Any] = _CONNECTION | psycopg.conninfo.conninfo_to_dict(url)
+    return await psycopg.AsyncConnection.connect(
+        psycopg.conninfo.make_conninfo(**parameters),
+        autocommit=True,
+        # A transaction pooler gives each statement another session.
+        prepare_threshold=None,
+    )
+
+
+def _finish_unused(connecting: "asyncio.Future[psycopg.AsyncConnection[Any]]") -> None:
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().pgconn.finish()
+
+
+def _finish(connection: "psycopg.AsyncConnection[Any]", running: "asyncio.Future[Any]") -> None:
+    """Close a connection on which nobody waits for an answer any more."""
+    if not running.cancelled():
+        running.exception()
+    connection.pgconn.finish()
+
+
+def _named(error: "psycopg.Error") -> MetadataLogError:
+    """Return the error of this project for one of the server, or of the connection to it."""
+    reason = str(error).partition("\n")[0]
+    sqlstate = error.sqlstate or ""
+    if sqlstate[:2] in ("28", "3D", "3F", "42", "22"):
+        return RequestError("INVALID_REQUEST", f"the server refuses this: {reason}")
+    return UnavailableError(f"the shared log's server: {reason}", outcome=Outcome.UNKNOWN)
