@@ -152,7 +152,7 @@ class Node:
                 return
             keeping = asyncio.create_task(held.keep(lambda: standby.copy.position), name="lease")
             try:
-                next_leader = await self._lead(standby, service, keeping, stop)
+                next_leader = await self._lead(standby, service, held, keeping, stop)
                 if not keeping.done() and service.is_active:
                     held.tell(handing_over(held.lease, next_leader))
                     # Until the standbys look often, so that one leads as soon as this one stops.
@@ -262,6 +262,7 @@ class Node:
         self,
         standby: Standby,
         service: NodeService,
+        held: HeldLease,
         keeping: "asyncio.Task[None]",
         stop: asyncio.Event,
     ) -> int | None:
@@ -290,8 +291,10 @@ class Node:
         if not stop.is_set():
             if next_leader is not None:
                 why = f"its clock is off, and node {next_leader} can lead"
+            elif keeping.done() and (wished := content_of(held.lease).next_leader) is not None:
+                why = f"an operator lets node {wished} lead"
             elif keeping.done():
-                why = "the lease was not renewed in time, or is to be given to another node"
+                why = "the lease was not renewed in time"
             else:
                 why = "it was fenced"
             _LOG.warning("node %d no longer leads: %s", self._options.node_id, why)

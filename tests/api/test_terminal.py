@@ -1,16 +1,23 @@
 """Tables on a terminal: names and times are never cut."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from api.cli.main import run
 from api.cli.terminal.output import time_text
+from api.nodes.membership import MemberContent
+from metadata_log.shared.identity import Identity
+from replay.snapshot.database import open_database
+from replay.snapshot.schema import SHARED_LOG, upgrade
 from tests.api.conftest import Metalog
 from tests.api.terminal import on_terminal
+from tests.postgres import new_database, text_of
 
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "organisation:department-of-logistics"
@@ -64,6 +71,7 @@ TABLES = {
         ("quota", "user"),
     ),
     ("tokens", "describe", "--log", "{log}"): ("admin/tokens", ("owner", "renewers")),
+    ("nodes", "list", "{store}"): ("service/nodes", ("role", "kafka", "http")),
 }
 ROWS = {
     ("dump", "{log}"): ("type", "timestamp", "principal"),
@@ -98,6 +106,34 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return log
 
 
+@pytest.fixture(scope="module")
+def store(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Yield a shared log with two nodes that have long addresses."""
+    from metadata_log.shared.postgres import PostgresSharedLog
+
+    async def register(url: str) -> None:
+        log = PostgresSharedLog(url, accept_hollow=True)
+        await log.create(Identity(cluster_id="AAAAAAAAAAAAAAAAAAAAAA", log_id="1"))
+        for number in (1, 2):
+            host = f"controller-{number}.rack-17.datacenter-frankfurt.internal.example.com"
+            content = MemberContent(
+                role="standby",
+                version="0.1.0",
+                log_end=0,
+                clock_off_ms=0,
+                addresses={"kafka": f"{host}:9092", "http": f"{host}:8080"},
+            )
+            await log.register(number, msgspec.msgpack.encode(content))
+        await log.close()
+
+    with new_database(request.getfixturevalue("postgres")) as url:
+        engine = open_database(url)
+        upgrade(engine, SHARED_LOG)
+        engine.dispose()
+        asyncio.run(register(text_of(url)))
+        yield text_of(url)
+
+
 def _secure(log: Path, secret: Path) -> None:
     secret.write_text("of the controllers, and of the user")
     _change(log, "notes", "add", "1", "the switch of rack 2 was replaced, see ticket 4711")
@@ -130,15 +166,19 @@ def _values(document: Any, names: tuple[str, ...]) -> Iterator[str]:
         yield from _values(item, names)
 
 
-def _filled(arguments: tuple[str, ...], log: Path) -> list[str]:
-    return [argument.replace("{log}", str(log)) for argument in arguments]
+def _filled(arguments: tuple[str, ...], request: pytest.FixtureRequest) -> list[str]:
+    """Return a command's words with the places that they are about."""
+    return [
+        str(request.getfixturevalue(word.strip("{}"))) if word in ("{log}", "{store}") else word
+        for word in arguments
+    ]
 
 
 @pytest.mark.parametrize("arguments", TABLES, ids=" ".join)
 def test_no_cell_of_a_table_is_cut_on_a_terminal(
-    metalog: Metalog, log: Path, arguments: tuple[str, ...]
+    metalog: Metalog, request: pytest.FixtureRequest, arguments: tuple[str, ...]
 ) -> None:
-    command = _filled(arguments, log)
+    command = _filled(arguments, request)
     wanted = set(_values(metalog(*command, "--json").json, TABLES[arguments][1]))
     if arguments[0] == "image":
         wanted = {TOPIC, OTHER, "follower.replication.throttled.replicas=0:1"}
@@ -151,9 +191,9 @@ def test_no_cell_of_a_table_is_cut_on_a_terminal(
 
 @pytest.mark.parametrize("arguments", TABLES, ids=" ".join)
 def test_no_cell_of_a_table_is_cut_in_a_pipe(
-    metalog: Metalog, log: Path, arguments: tuple[str, ...]
+    metalog: Metalog, request: pytest.FixtureRequest, arguments: tuple[str, ...]
 ) -> None:
-    command = _filled(arguments, log)
+    command = _filled(arguments, request)
     answer = metalog(*command, "--json").json
     shown = metalog(*command).out
     assert [t for t in _values(answer, TABLES[arguments][1]) if t not in shown] == []
@@ -161,9 +201,9 @@ def test_no_cell_of_a_table_is_cut_in_a_pipe(
 
 @pytest.mark.parametrize("arguments", ROWS, ids=" ".join)
 def test_no_line_of_a_stream_is_cut_on_a_terminal(
-    metalog: Metalog, log: Path, arguments: tuple[str, ...]
+    metalog: Metalog, request: pytest.FixtureRequest, arguments: tuple[str, ...]
 ) -> None:
-    command = _filled(arguments, log)
+    command = _filled(arguments, request)
     wanted = set(_values(metalog(*command, "--json").lines, ROWS[arguments]))
     shown = on_terminal(*command)
     assert wanted

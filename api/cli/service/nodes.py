@@ -9,7 +9,6 @@ from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
 from api.cli.terminal.output import print_json, print_line, print_table
 from api.cli.terminal.progress_bar import progress
-from records.text import duration_text
 
 if TYPE_CHECKING:
     from api.documents.nodes import SharedLogState
@@ -124,4 +123,6 @@ def _clock_text(off_ms: int) -> str:
 
 
 def _seconds_text(duration_ms: int) -> str:
+    from records.text import duration_text
+
     return duration_text(duration_ms // 1_000 * 1_000)

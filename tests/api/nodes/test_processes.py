@@ -257,6 +257,7 @@ def test_an_operator_chooses_the_leader(nodes: list[Process], url: str) -> None:
     assert [each["node"] for each in answer["nodes"] if each["role"] == "leader"] == [chosen.number]
     assert leader(*nodes) is chosen
     until(lambda: first.stands_by)
+    assert f"no longer leads: an operator lets node {chosen.number} lead" in first.said()
     _create(chosen, "b")
     metalog("nodes", "lead", url, str(chosen.number))  # it does
     assert _roles(url) == _expected_roles(nodes, chosen)

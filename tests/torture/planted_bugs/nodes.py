@@ -97,7 +97,7 @@ BUGS = (
         name="lease never runs out",
         what="A standby waits for a leader that is gone.",
         file=_LEASE,
-        old="        return now_ns - self._since_ns >= lease.duration_ms * _NS_PER_MS\n",
+        old="        return now_ns - self._since_ns >= (duration_ms + patience_ms) * _NS_PER_MS\n",
         new="        return False\n",
         campaign="nodes",
         seeds=(0, 1),
