@@ -1,0 +1,65 @@
+"""Batches of a test's own: a new leader's first one, NoOps, and any metadata records."""
+
+import struct
+from collections.abc import Sequence
+
+import google_crc32c
+
+from tests.stand_in_quorum.log import Batch, split
+from tests.stand_in_quorum.wire import Writer, varint
+
+CONTROL = 0x20
+LEADER_CHANGE = b"\0\0\0\2"  # the key of the record: version 0, type 2
+NO_OP = varint(1) + varint(20) + varint(0) + varint(0)  # frame, key, version, no tags
+
+
+def _zigzag(value: int) -> bytes:
+    return varint(2 * value if value >= 0 else -2 * value - 1)
+
+
+def _record(delta: int, key: bytes | None, value: bytes) -> bytes:
+    size = _zigzag(-1) if key is None else _zigzag(len(key)) + key
+    body = b"\0" + _zigzag(0) + _zigzag(delta) + size + _zigzag(len(value)) + value + _zigzag(0)
+    return _zigzag(len(body)) + body
+
+
+def batch(
+    base_offset: int,
+    epoch: int,
+    records: Sequence[tuple[bytes | None, bytes]],
+    *,
+    attributes: int = 0,
+    time_ms: int = 1_700_000_000_000,
+) -> Batch:
+    """Return a batch of (key, value) records."""
+    last = len(records) - 1
+    covered = struct.pack(">hiqqqhii", attributes, last, time_ms, time_ms, -1, -1, -1, last + 1)
+    covered += b"".join(_record(index, *record) for index, record in enumerate(records))
+    crc = google_crc32c.value(covered)
+    data = struct.pack(">qiibI", base_offset, len(covered) + 9, epoch, 2, crc) + covered
+    (made,) = split(data)
+    return made
+
+
+def leader_change(
+    base_offset: int,
+    epoch: int,
+    leader_id: int,
+    voters: Sequence[int] = (1, 2, 3),
+    *,
+    granting: Sequence[int] | None = None,
+    time_ms: int = 1_700_000_000_000,
+) -> Batch:
+    """Return the batch that opens an epoch."""
+    value = Writer(is_flexible=True).int16(0).int32(leader_id)
+    for ids in (voters, voters if granting is None else granting):
+        value.count(len(ids))
+        for voter in ids:
+            value.int32(voter).tags()
+    record = (LEADER_CHANGE, value.tags().done())
+    return batch(base_offset, epoch, [record], attributes=CONTROL, time_ms=time_ms)
+
+
+def no_ops(base_offset: int, epoch: int, count: int = 1) -> Batch:
+    """Return a batch of `count` NoOp records."""
+    return batch(base_offset, epoch, [(None, NO_OP)] * count)
