@@ -1,9 +1,9 @@
 """Run a `metalog` command and record which files of ours run a function.
 
 `python -m benchmarks.code_size.run_files OUTPUT WORD...` writes the files to OUTPUT when the
-command ends, and at each SIGUSR2; SIGUSR1 forgets what was recorded so far. Class bodies and
-functions that an import calls do not count: they run whatever is asked. Child processes are not
-followed.
+command ends, and at each SIGUSR2; SIGUSR1 forgets what was recorded so far. Class bodies, what an
+import calls and the checks of the controller's timers do not count: they run whatever is asked. Child
+processes are not followed.
 """
 
 import inspect
@@ -19,7 +19,13 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 
 _PREFIXES = tuple(f"{ROOT / room}{os.sep}" for room in ROOMS)
-_IMPORTS = "<frozen importlib._bootstrap>"
+_APART = frozenset(
+    {
+        ("<frozen importlib._bootstrap>", "_find_and_load"),
+        (str(ROOT / "controller" / "timers.py"), "Timers.run"),
+    }
+)
+"""Functions by file and name: neither they nor what they call counts."""
 
 
 class RunFiles:
@@ -28,7 +34,7 @@ class RunFiles:
     def __init__(self, output: Path) -> None:
         self._output = output
         self._ran: set[CodeType] = set()
-        self._imports = threading.local()
+        self._apart = threading.local()
 
     def record(self) -> None:
         """Record from now on, and obey the two signals."""
@@ -52,19 +58,15 @@ class RunFiles:
 
     def _called(self, frame: FrameType, event: str, _argument: object) -> None:
         code = frame.f_code
-        if code.co_filename == _IMPORTS:
-            if code.co_name == "_find_and_load":
-                self._enter_or_leave_import(event)
+        if (code.co_filename, code.co_qualname) in _APART:
+            step = {"call": 1, "return": -1}.get(event, 0)
+            self._apart.depth = getattr(self._apart, "depth", 0) + step
         elif event == "call" and code not in self._ran and self._counts(code):
             self._ran.add(code)
 
-    def _enter_or_leave_import(self, event: str) -> None:
-        step = {"call": 1, "return": -1}.get(event, 0)
-        self._imports.depth = getattr(self._imports, "depth", 0) + step
-
     def _counts(self, code: CodeType) -> bool:
         is_function = code.co_flags & inspect.CO_OPTIMIZED
-        return bool(is_function) and not getattr(self._imports, "depth", 0)
+        return bool(is_function) and not getattr(self._apart, "depth", 0)
 
 
 def main() -> int:
