@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from controller.decisions.versions import VersionMismatchError as VersionMismatchError
     from controller.descriptions.configs import DescribeConfigs as DescribeConfigs
     from controller.descriptions.topics import DescribeTopics as DescribeTopics
-    from controller.pipeline.pending_answers import Answer as Answer
+    from controller.results.answer import Answer as Answer
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -59,6 +59,6 @@ else:
             "decisions.versions": "ExpectedVersion VersionMismatchError",
             "descriptions.configs": "DescribeConfigs",
             "descriptions.topics": "DescribeTopics",
-            "pipeline.pending_answers": "Answer",
+            "results.answer": "Answer",
         },
     )

@@ -36,9 +36,9 @@ from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.descriptions.view import View
 from controller.pipeline.latest import State
 from controller.pipeline.log_port import LogPort
-from controller.pipeline.pending_answers import Answer
 from controller.pipeline.pipeline import Pipeline
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
+from controller.results.answer import Answer
 from controller.results.decided import Decided
 from controller.results.refusals import (
     cannot_be_repeated,

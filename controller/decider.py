@@ -19,10 +19,10 @@ from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, s
 from controller.decisions.context.context import Context, Rng, Settings
 from controller.decisions.context.mutation_quotas import MutationBuckets
 from controller.decisions.context.sessions import ABOUT_BROKERS, Sessions
-from controller.pipeline.pending_answers import Answer
 from controller.pipeline.pipeline import Pipeline
 from controller.pipeline.prepared_batch import next_batches, ready
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
+from controller.results.answer import Answer
 from controller.results.changed_versions import ObjectVersion, changed_versions
 from controller.results.decided import Decided
 from controller.results.refusals import overloaded

@@ -9,7 +9,7 @@ from controller.decisions.context.context import Context, Rng, Settings
 from controller.decisions.context.sessions import Sessions
 from controller.descriptions.view import View
 from controller.pipeline.latest import Latest, State
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from controller.results.refusals import not_active
 from metadata_log.format.batch import Batch
 from metadata_log.writer.clock import Clock

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from controller.decisions.context.context import Context
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from records.envelope import Origin
 from records.errors import RequestError

@@ -51,7 +51,7 @@ REQUEST_WINDOW_OFFSETS = 100_000
 MARK_SYNC_INTERVAL_MS = 1_000
 
 # A wall clock that is off by more than this was set by somebody, and a running writer does not
-# follow it (log_clock.py). Time keeping at work corrects less: a leap second is 1 s, NTP steps by
+# follow it (clock.py). Time keeping at work corrects less: a leap second is 1 s, NTP steps by
 # parts of a second, the pause of a virtual machine that moves to another host is some seconds.
 # Mistakes are larger: the smallest difference of two time zones is 15 minutes.
 CLOCK_JUMP_MS = 60_000

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 
 
 class Admin(Protocol):

@@ -23,7 +23,7 @@ from controller.asked.repeated_requests import earlier_hash, first_answer, ident
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.context.context import Settings
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from controller.wire import to_wire
 from metadata_log.format.manifest import Kind
 from metadata_log.reader.log_reader import LogReader

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 from api.clients.reconnecting import PATIENCE_S, ReconnectingClient
 from api.requests.wire_requests import AnswerPage
 from controller.decisions.request import Request
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from metadata_log.format.batch import AppendResult, Batch, NewBatch
 
 A = TypeVar("A")

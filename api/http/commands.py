@@ -24,7 +24,7 @@ from api.requests.record_lines import LineBatch, line_batches
 from api.requests.transactions import NAME as TRANSACTION
 from controller.asked.repeated_requests import check_request_id, identified
 from controller.decisions.outcome import Refusal
-from controller.pipeline.pending_answers import Answer as Done
+from controller.results.answer import Answer as Done
 from controller.wire import to_wire
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX

@@ -10,7 +10,7 @@ from api.questions.rows import TAIL, FollowRows, RowsFollowed
 from api.questions.table import find_question
 from api.requests.subscription import subscribed
 from controller.decisions.request import Request as TypedRequest
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from controller.results.changed_versions import ObjectVersion
 from controller.wire import from_wire, to_wire
 from metadata_log.format.batch import Batch

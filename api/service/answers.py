@@ -28,7 +28,7 @@ from controller.decider import Decision
 from controller.decisions.context.context import Context
 from controller.descriptions.topics import DescribeTopics
 from controller.pipeline.log_port import ServedLog
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire
 from records.base import Uuid

@@ -11,8 +11,8 @@ from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.versions import ExpectedVersion
 from controller.follower import Follower
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended, AppendRecords, AppendRows
+from controller.results.answer import Answer
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.writer.request_window import Committed, is_repeatable
 from records.envelope import Origin

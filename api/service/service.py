@@ -34,8 +34,8 @@ from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.view import View
 from controller.follower import Follower
 from controller.pipeline.log_port import ServedLog
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRows
+from controller.results.answer import Answer
 from controller.results.decided import Decided
 from controller.rights.object_rights import seen_versions
 from controller.timers import Timers

@@ -10,8 +10,8 @@ from api.service.service import Service
 from controller.asked.repeated_requests import identified
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import Appended
+from controller.results.answer import Answer
 from controller.wire import from_wire, to_wire
 from metadata_log.format.batch import AppendResult, NewBatch
 

@@ -2,8 +2,8 @@
 
 `python -m benchmarks.code_size.run_files OUTPUT WORD...` writes the files to OUTPUT when the
 command ends, and at each SIGUSR2; SIGUSR1 forgets what was recorded so far. Class bodies, what an
-import calls and the checks of the controller's timers do not count: they run whatever is asked. Child
-processes are not followed.
+import calls and the checks of the controller's timers do not count: they run whatever is asked.
+Child processes are not followed.
 """
 
 import inspect

@@ -24,8 +24,8 @@ from controller.asked.kept_hmacs import with_hmac
 from controller.asked.kept_secrets import has_same_secrets, restored, without_secrets
 from controller.decisions.context.context import Settings
 from controller.decisions.security.tokens import TokenCreated
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
+from controller.results.answer import Answer
 from controller.wire import from_log, to_wire
 from metadata_log.format.batch import Batch
 from metadata_log.writer.request_window import (

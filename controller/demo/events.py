@@ -27,7 +27,7 @@ from controller.decisions.topics.partition_removal import (
     delete_partitions,
 )
 from controller.decisions.topics.topics import create_topics, delete_topics
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from controller.wire import to_wire
 from records.envelope import Origin

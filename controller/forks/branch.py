@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from controller.pipeline.index_changes import IndexChanges
-from controller.pipeline.latest import State
+from controller.pipeline.latest import IndexChanges, State
 from records.envelope import Envelope
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage

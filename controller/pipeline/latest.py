@@ -1,15 +1,24 @@
-"""The latest state: the input of the next decision, ahead of the committed state."""
+"""The latest state: the input of the next decision, ahead of the committed state.
 
-from collections.abc import Iterable
+Its index is updated, not made again: `IndexChanges` collects what records may change in it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from controller.decisions.context.cluster_index import ClusterIndex
-from controller.pipeline.index_changes import IndexChanges
+from controller.decisions.partitions.partition_change import LEADER_UNCHANGED
 from controller.pipeline.prepared_batch import image_after
 from controller.results.decided import Decided
 from metadata_log.format.batch import Batch
-from records.base import Record
+from records.base import Record, Uuid
+from records.configs import ConfigRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
+from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
+from replay.image import configs
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
 from replay.transactions import MARKERS
@@ -26,7 +35,7 @@ class State(msgspec.Struct, frozen=True):
         """Derive the index of an image: O(partitions)."""
         return cls(image, ClusterIndex.of(image))
 
-    def followed_by(self, image: MetadataImage, changes: IndexChanges) -> "State":
+    def followed_by(self, image: MetadataImage, changes: "IndexChanges") -> "State":
         """Return the state with a later image.
 
         Args:
@@ -94,3 +103,72 @@ class Latest:
             self._replayer = Replayer(self.state.image)
         self._replayer.replay(batch)
         return self._replayer.image()
+
+
+class IndexChanges:
+    """Topics, each with some of its partitions, and consumer groups that records may change.
+
+    Attributes:
+        partition_ids: The ids of the partitions, by topic.
+        groups: The names of the consumer groups.
+    """
+
+    def __init__(self) -> None:
+        self.partition_ids: defaultdict[Uuid, set[int]] = defaultdict(set)
+        self.groups: set[str] = set()
+
+    def add(self, records: Iterable[Record], before: MetadataImage) -> None:
+        """Add what some records may change.
+
+        Args:
+            before: The image before the records; a removed topic's partitions are looked up in it.
+        """
+        for record in records:
+            if isinstance(record, ConfigRecord):  # the most frequent ones, without a call
+                if record.resource_type == configs.GROUP:
+                    self.groups.add(record.resource_name)
+                continue
+            add = _ADD.get(type(record))
+            if add is not None:
+                add(self, record, before)
+
+    def clear(self) -> None:
+        """Forget everything that was added."""
+        self.partition_ids.clear()
+        self.groups.clear()
+
+    def _add_changed(self, record: PartitionChangeRecord, _: MetadataImage) -> None:
+        if _changes_the_index(record):
+            self.partition_ids[record.topic_id].add(record.partition_id)
+
+    def _add_new(self, record: PartitionRecord, _: MetadataImage) -> None:
+        self.partition_ids[record.topic_id].add(record.partition_id)
+
+    def _add_removed(self, record: RemovePartitionsRecord, _: MetadataImage) -> None:
+        self.partition_ids[record.topic_id].update(record.partition_ids)
+
+    def _add_topic(self, record: TopicRecord | MoveTopicRecord, _: MetadataImage) -> None:
+        self.partition_ids.setdefault(record.topic_id, set())
+
+    def _add_removed_topic(self, record: RemoveTopicRecord, before: MetadataImage) -> None:
+        removed = before.partitions(record.topic_id)
+        self.partition_ids[record.topic_id].update(each.partition_id for each in removed)
+
+
+_ADD: Mapping[type[Record], Callable[[IndexChanges, Any, MetadataImage], None]] = {
+    PartitionChangeRecord: IndexChanges._add_changed,
+    PartitionRecord: IndexChanges._add_new,
+    RemovePartitionsRecord: IndexChanges._add_removed,
+    TopicRecord: IndexChanges._add_topic,
+    MoveTopicRecord: IndexChanges._add_topic,
+    RemoveTopicRecord: IndexChanges._add_removed_topic,
+}
+
+
+def _changes_the_index(change: PartitionChangeRecord) -> bool:
+    return (
+        change.leader != LEADER_UNCHANGED
+        or change.replicas is not None
+        or change.adding_replicas is not None
+        or change.removing_replicas is not None
+    )

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from controller.pipeline.failed_batches import error_for, log_error
+from controller.pipeline.in_flight import Pending, PendingAnswer, PendingAnswers, SentBatches
 from controller.pipeline.latest import Latest, State
 from controller.pipeline.log_port import LogPort
-from controller.pipeline.pending_answers import Answer, PendingAnswer, PendingAnswers
-from controller.pipeline.sent_batches import Pending, SentBatches
+from controller.results.answer import Answer
 from controller.results.changed_versions import ObjectVersion
 from controller.results.decided import Decided
 from metadata_log.limits import PENDING_BATCHES_MAX

@@ -12,7 +12,7 @@ from metadata_log.care.failing_disk import FailingDisk, Unreadable
 from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.retention import RETAIN_LOCK
 from metadata_log.care.segment_inspection import REPAIR, SegmentInspector
-from metadata_log.files.fs import ByteStore, read_start
+from metadata_log.files.fs import ByteStore, missing_as_unavailable, read_start
 from metadata_log.files.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
@@ -27,7 +27,6 @@ from metadata_log.files.names import (
     segment_offset,
     segment_offsets,
 )
-from metadata_log.files.os_errors import missing_as_unavailable
 from metadata_log.format.base import check_checkpoint
 from metadata_log.format.checkpoint import open_checkpoint
 from metadata_log.format.commit_mark import (

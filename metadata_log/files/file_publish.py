@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from metadata_log.files.fs import File, Fs, create_synced
-from metadata_log.files.os_errors import full_as_unavailable
+from metadata_log.files.fs import File, Fs, create_synced, full_as_unavailable
 from records.errors import FencedError
 
 _PART_NAME = re.compile(r".+\.(\d+)\.part")

@@ -1,7 +1,8 @@
 """The file operations the log uses, as a protocol, so that a simulated disk can replace the OS.
 
 Paths are absolute. Nothing is buffered here: when `pwrite` returns, the operating system has the
-bytes; after the next `sync` they are on stable storage.
+bytes; after the next `sync` they are on stable storage. Errors of the operating system that are no
+damage become UnavailableError, which can be retried.
 """
 
 import errno
@@ -10,15 +11,15 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from itertools import takewhile
 from pathlib import Path, PosixPath
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from metadata_log.files.network_file_systems import refuse_network_file_system
-from records.errors import CorruptLogError
+from records.errors import CorruptLogError, UnavailableError
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -26,6 +27,7 @@ DIRECTORY_MODE = 0o700
 _COPY_SIZE = 1024 * 1024
 _LOCK_TRIES = 4
 _LOCK_RETRY_S = 0.002
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class ReadableFile(Protocol):
@@ -327,3 +329,45 @@ def write_whole(fs: Fs, path: Path, data: bytes) -> None:
     create_synced(fs, part, lambda file: file.pwrite(data, 0)).close()
     fs.rename(part, path)
     fs.sync_directory(path.parent)
+
+
+@contextmanager
+def full_as_unavailable(directory: Path) -> Iterator[None]:
+    """Convert the error for a full disk, an exceeded quota or a file size limit into
+    UnavailableError.
+
+    Raises:
+        UnavailableError: the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        raise UnavailableError(
+            f"{directory}: no room on the disk ({error.strerror}); nothing was written, "
+            "and the log goes on when there is room again"
+        ) from error
+
+
+@contextmanager
+def missing_as_unavailable(directory: Path) -> Iterator[None]:
+    """Convert a FileNotFoundError for a file of an existing log into UnavailableError.
+
+    Raises:
+        UnavailableError: a file was removed.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise UnavailableError(
+            f"{error.filename or directory} vanished: the log's start moved up, or the log was "
+            "removed; try again"
+        ) from error
+
+
+def moved_up(path: Path) -> UnavailableError:
+    """Return the error for a segment that `retain` removed while the log was read."""
+    return UnavailableError(
+        f"{path} vanished while it was being read: the log's start moved up; try again"
+    )

@@ -4,9 +4,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from metadata_log.files.fs import Fs, Lock
+from metadata_log.files.fs import Fs, Lock, full_as_unavailable
 from metadata_log.files.names import LOCK
-from metadata_log.files.os_errors import full_as_unavailable
 from records.errors import UnavailableError
 
 

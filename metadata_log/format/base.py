@@ -17,14 +17,13 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import ByteStore
+from metadata_log.files.fs import ByteStore, missing_as_unavailable
 from metadata_log.files.names import (
     MANIFEST,
     checkpoint_id,
     checkpoint_name,
     segment_name,
 )
-from metadata_log.files.os_errors import missing_as_unavailable
 from metadata_log.format.checkpoint import Checkpoint, open_checkpoint, read_checkpoint_header
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import read_segment_header

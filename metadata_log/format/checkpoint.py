@@ -16,9 +16,8 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.files.fs import ByteStore, Fs
+from metadata_log.files.fs import ByteStore, Fs, missing_as_unavailable
 from metadata_log.files.names import checkpoint_id, checkpoint_name
-from metadata_log.files.os_errors import missing_as_unavailable
 from metadata_log.format.block import BlockEncoder, StoredBlock
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import ScanStart, SegmentFile

@@ -11,9 +11,8 @@ from typing import Self
 
 import msgspec
 
-from metadata_log.files.fs import ByteStore, ReadableFile
+from metadata_log.files.fs import ByteStore, ReadableFile, moved_up
 from metadata_log.files.names import segment_name
-from metadata_log.files.os_errors import moved_up
 from metadata_log.format.batch import Batch
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_scan import SegmentScan, read_header

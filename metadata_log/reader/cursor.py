@@ -15,9 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import File, Fs, OsFs
+from metadata_log.files.fs import File, Fs, OsFs, missing_as_unavailable
 from metadata_log.files.names import COMMIT_MARK, segment_name, segment_offsets
-from metadata_log.files.os_errors import missing_as_unavailable
 from metadata_log.format.batch import Batch
 from metadata_log.format.block import ReadBlock
 from metadata_log.format.commit_mark import CommitMark, read_mark, read_marks

@@ -15,9 +15,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from metadata_log.files.fs import ByteStore, OsFs, UrlPath
+from metadata_log.files.fs import ByteStore, OsFs, UrlPath, missing_as_unavailable, moved_up
 from metadata_log.files.names import segment_name, segment_offsets
-from metadata_log.files.os_errors import missing_as_unavailable, moved_up
 from metadata_log.format.base import find_base
 from metadata_log.format.batch import Batch
 from metadata_log.format.block import ReadBlock

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import ByteStore
+from metadata_log.files.fs import ByteStore, moved_up
 from metadata_log.files.names import COMMIT_MARK, segment_name
-from metadata_log.files.os_errors import moved_up
 from metadata_log.format.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.format.manifest import Kind, Manifest
 from metadata_log.format.segment_file import SegmentFile

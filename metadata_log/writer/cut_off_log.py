@@ -3,9 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from metadata_log.files.fs import OsFs
+from metadata_log.files.fs import OsFs, missing_as_unavailable
 from metadata_log.files.lock import writer_process
-from metadata_log.files.os_errors import missing_as_unavailable
 from metadata_log.format.manifest import read_manifest
 from metadata_log.recovery.committed_end import ProvenEnd, find_end
 from metadata_log.writer.log import MetadataLog

@@ -23,9 +23,8 @@ from metadata_log.limits import (
 )
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.append_queue import AppendQueue, QueuedBatch
-from metadata_log.writer.clock import Clock, MachineClocks
+from metadata_log.writer.clock import Clock, MachineClocks, log_clock
 from metadata_log.writer.commit import FolderCommit, GroupCommit, in_own_thread
-from metadata_log.writer.log_clock import log_clock
 from metadata_log.writer.owned_log import OwnedLog, announcement, own_log
 from metadata_log.writer.request_batches import first_batch
 from metadata_log.writer.request_window import (

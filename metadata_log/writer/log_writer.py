@@ -19,9 +19,8 @@ import google_crc32c
 import msgspec
 
 from metadata_log.files.file_publish import Owner, publish_file
-from metadata_log.files.fs import File, Fs, copy_start
+from metadata_log.files.fs import File, Fs, copy_start, full_as_unavailable
 from metadata_log.files.names import COMMIT_MARK, segment_name
-from metadata_log.files.os_errors import full_as_unavailable
 from metadata_log.format.batch import EncodedRows
 from metadata_log.format.block import BlockEncoder
 from metadata_log.format.commit_mark import MARK_SIZE, CommitMark, MarkWriter

@@ -5,10 +5,9 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.files.file_publish import remove_unpublished
-from metadata_log.files.fs import Fs, Lock
+from metadata_log.files.fs import Fs, Lock, full_as_unavailable, missing_as_unavailable
 from metadata_log.files.lock import lock_directory
 from metadata_log.files.names import segment_offsets
-from metadata_log.files.os_errors import full_as_unavailable, missing_as_unavailable
 from metadata_log.format.base import check_base_header
 from metadata_log.format.batch import NewBatch
 from metadata_log.format.commit_mark import NO_MARK, CommitMark, read_mark

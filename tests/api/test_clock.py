@@ -61,7 +61,7 @@ async def test_times_of_a_service_go_on_when_the_clock_is_set_ahead_and_back(
         await _create(service, f"n{n}")
     await service.close()
     assert _times(log)[-4:] == [START_MS + n * MINUTE_MS for n in (1, 2, 3, 4)]
-    (record,) = [r for r in caplog.records if r.name == "metadata_log.writer.log_clock"]
+    (record,) = [r for r in caplog.records if r.name == "metadata_log.writer.clock"]
     assert "the machine's clock was set to 2024-11-13T22:14:20.000Z" in record.getMessage()
 
 

@@ -12,7 +12,7 @@ from controller.decisions.request import Request
 from controller.decisions.topics.partition_removal import CancelDeletePartitions
 from controller.decisions.topics.topics import CreateTopics, NewTopic, TopicResult
 from controller.descriptions.brokers import BrokerDescription, DescribeBroker
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from tests.api.kafka.servers import server
 
 _BARE = (CancelDeletePartitions("a"), DescribeBroker(1), UnregisterBroker(1))

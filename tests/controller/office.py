@@ -12,7 +12,7 @@ from controller.decisions.brokers.registrations import RegisterBroker, register_
 from controller.decisions.context.context import Context, Settings
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from records.errors import MetadataLogError, Outcome, RequestError
 from replay.image.metadata import MetadataImage

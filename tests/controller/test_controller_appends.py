@@ -14,13 +14,13 @@ from controller.asked.asked import request_of
 from controller.controller import Controller
 from controller.decisions.context.context import Context
 from controller.decisions.versions import ExpectedVersion, version_of
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import (
     Appended,
     AppendRecords,
     AppendRows,
     append_records,
 )
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.reader.log_reader import LogReader

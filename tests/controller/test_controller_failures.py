@@ -11,8 +11,8 @@ import pytest
 from controller.controller import Controller
 from controller.decisions.brokers.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log

@@ -9,8 +9,8 @@ import pytest
 
 from controller import controller as controllers
 from controller.decisions.context.context import Context
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from records.base import Uuid
 from records.control import NoOpRecord

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controller.decisions.context.context import Context
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.limits import PENDING_BATCHES_MAX

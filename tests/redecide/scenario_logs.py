@@ -16,7 +16,7 @@ from controller.decider import Decision
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.context.context import Context, Settings
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from controller.results.result import ControllerResult
 from controller.timers import TIMERS
 from metadata_log.writer.creation import create_log

@@ -12,8 +12,8 @@ from api.http.commands import APPEND
 from api.http.questions import COMMON, LINES, ROUTES, path_of
 from api.requests.commands import COMMANDS, named
 from api.requests.json_requests import json_value, request_class, request_from_json
-from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRows
+from controller.results.answer import Answer
 from records.errors import RequestError
 from records.json import to_json
 

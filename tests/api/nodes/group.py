@@ -11,7 +11,7 @@ from api.nodes.options import NodeOptions
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from metadata_log.shared.identity import Identity
 from metadata_log.writer.clock import SystemClocks
 from tests.shared_log.memory import MemorySharedLog, MemoryStore

@@ -18,7 +18,7 @@ from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.descriptions.namespaces import ListNamespaces
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import Member, Position

@@ -19,7 +19,7 @@ from api.requests.transactions import Step, Transact
 from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.configs import DescribeConfigs
-from controller.pipeline.pending_answers import Answer
+from controller.results.answer import Answer
 from metadata_log.format.batch import AppendResult, NewBatch
 from records.base import Record
 from records.configs import ConfigRecord

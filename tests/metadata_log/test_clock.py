@@ -7,9 +7,8 @@ import pytest
 
 from metadata_log.format.batch import NewBatch
 from metadata_log.limits import CLOCK_JUMP_MS, CLOCK_WARNING_INTERVAL_MS
-from metadata_log.writer.clock import SystemClocks
+from metadata_log.writer.clock import LogClock, SystemClocks
 from metadata_log.writer.log import MetadataLog
-from metadata_log.writer.log_clock import LogClock
 from records.control import NoOpRecord
 from tests.metadata_log.machine import HOUR_MS, MINUTE_MS, SECOND_MS, START_MS, Machine
 

@@ -1,4 +1,7 @@
-"""Batches sent to the log, whose outcomes are handled in the order of the batches."""
+"""What is in flight: batches that the log has not answered yet, and answers that wait for them.
+
+Batches are handled in the order in which they were sent, and answers after the batch they wait for.
+"""
 
 import asyncio
 from collections import deque
@@ -8,9 +11,10 @@ from typing import Any
 import msgspec
 
 from controller.pipeline.latest import State
+from controller.results.answer import Answer
 from controller.results.decided import Decided
 from metadata_log.format.batch import AppendResult
-from records.errors import RequestError
+from records.errors import MetadataLogError, RequestError
 
 
 class Pending(msgspec.Struct, frozen=True):
@@ -89,3 +93,49 @@ def _error_of(sent: Pending) -> BaseException | None:
             f"the request was committed before, at offset {written.base_offset}",
         )
     return error
+
+
+class PendingAnswer(msgspec.Struct, frozen=True):
+    """A waiting answer, and the offsets of its records: [start_offset, answer.end_offset).
+
+    `in_transaction`: the records take effect only when a transaction ends. `refusal`: the request
+    is refused, and has no records.
+    """
+
+    future: asyncio.Future[Any]
+    answer: Answer[Any]
+    start_offset: int
+    in_transaction: bool
+    refusal: RequestError | None = None
+
+    def resolve(self) -> None:
+        """Set the caller's future to the answer or refusal, unless the caller cancelled it."""
+        if self.future.done():
+            return
+        if self.refusal is None:
+            self.future.set_result(self.answer)
+        else:
+            self.future.set_exception(self.refusal)
+
+
+class PendingAnswers:
+    """Queue of answers in the order of their end offsets, which never decrease."""
+
+    def __init__(self) -> None:
+        self._queue: deque[PendingAnswer] = deque()
+
+    def add(self, pending: PendingAnswer) -> None:
+        """Add an answer, to be resolved once the log is committed up to its end."""
+        self._queue.append(pending)
+
+    def release(self, committed_end: int) -> None:
+        """Resolve the answers whose end is committed."""
+        while self._queue and self._queue[0].answer.end_offset <= committed_end:
+            self._queue.popleft().resolve()
+
+    def fail(self, error_of: Callable[[PendingAnswer], MetadataLogError]) -> None:
+        """Fail all pending answers, each with its own error."""
+        while self._queue:
+            pending = self._queue.popleft()
+            if not pending.future.done():
+                pending.future.set_exception(error_of(pending))
