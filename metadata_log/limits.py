@@ -84,6 +84,12 @@ RECORD_INTERVAL_MS = 1_000
 # How long a recorder gathers batches before it writes them as a block; the source still has them.
 RECORD_GATHER_MS = 10_000
 
+# The same over the network, where a page or an alert may wait for each change.
+OBSERVE_GATHER_MS = 1_000
+
+# What waits in memory to be written, in the source's bytes: a leader sends up to 8 MiB at once.
+PENDING_BYTES_MAX = 8 * MIB
+
 # A gathered block ends after this many records, or so many bytes of the source: what reading one
 # record costs grows with it, what a record takes on disk does hardly any more.
 GATHERED_RECORDS_MAX = 128

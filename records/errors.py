@@ -92,6 +92,13 @@ class RequestError(MetadataLogError):
         )
 
 
+class CommittedHistoryChangedError(RequestError):
+    """A Kafka quorum denies what it had committed: an alarm, after which the mirror is frozen."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("COMMITTED_HISTORY_CHANGED", message)
+
+
 class UnknownHistoryError(RequestError):
     """The requested point is before the kept history, so it is unknown whether the object existed.
 

@@ -98,6 +98,9 @@ def _with_verb(arguments: list[str]) -> list[str]:
     from records.command_names import LOGGED_NAMES
 
     start = len(_global_options(arguments))
+    # A quorum's address stands where the kind of another source does.
+    if arguments[start : start + 1] == ["import"] and "://" in "".join(arguments[start + 1 :][:1]):
+        return [*arguments[: start + 1], "kafka", *arguments[start + 1 :]]
     for verb, logged in LOGGED_NAMES.items():
         end = start + len(logged.split())
         if arguments[start:end] == logged.split():

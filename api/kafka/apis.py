@@ -27,6 +27,7 @@ from api.kafka.messages import (
     records_io,
     replicas,
     sasl,
+    snapshots,
     tokens,
     topic_partitions,
     topics,
@@ -146,6 +147,7 @@ DESCRIBE_QUORUM = Api(55, quorum.DescribeQuorumRequest, quorum.DescribeQuorumRes
 ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2, 3, 0)
 UPDATE_FEATURES = Api(57, features.UpdateFeaturesRequest, features.UpdateFeaturesResponse, 0, 2, 0)
 ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
+FETCH_SNAPSHOT = Api(59, snapshots.FetchSnapshotRequest, snapshots.FetchSnapshotResponse, 0, 1, 0)
 DESCRIBE_CLUSTER = Api(60, _L.DescribeClusterRequest, _L.DescribeClusterResponse, 0, 2, 0)
 BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 4, 0)
 BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
@@ -245,7 +247,10 @@ ALL = (
     RUN_COMMAND,
 )
 
-BY_REQUEST = {api.request: api for api in ALL}
+SENT_ONLY = (FETCH_SNAPSHOT,)
+"""Requests that are sent to Kafka's controllers, and taken nowhere here."""
+
+BY_REQUEST = {api.request: api for api in (*ALL, *SENT_ONLY)}
 
 
 def by_key(apis: Iterable[Api]) -> dict[int, Api]:

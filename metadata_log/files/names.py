@@ -7,6 +7,8 @@ COMMIT_MARK = "commit.mark"
 LOCK = ".lock"
 KRAFT_TABLES = "kraft_tables.json"
 CONFIRMATIONS = "confirmations.json"
+FROZEN = "frozen.json"
+"""Stops all writing to a mirror; no copy has it."""
 MIRROR_FILES = (KRAFT_TABLES, CONFIRMATIONS)
 """What a mirror may have beside its records; copies of it have the same."""
 NODE_FILE = "node.json"

@@ -10,10 +10,9 @@ from metadata_log.kraft_format.batch import (
     HEADER_SIZE,
     LENGTH_MAX,
     LENGTH_MIN,
-    MAGIC,
     BatchHeader,
-    crc_of,
     parse_header,
+    problem_of,
 )
 from metadata_log.kraft_format.names import segment_base_offset
 from records.errors import CorruptLogError
@@ -86,21 +85,11 @@ class FileScan:
         return corrupt(self.path, self.position, what, intact_below)
 
     def _check(self, header: BatchHeader, data: bytes) -> None:
-        if header.magic != MAGIC:
-            raise self.corrupt(f"the batch has magic {header.magic}, expected {MAGIC}")
-        crc = crc_of(data)
-        if crc != header.crc:
-            said = f"its header says 0x{header.crc:08x}"
-            raise self.corrupt(f"the batch has CRC 0x{crc:08x}, {said}")
-        if header.base_offset != self.next_offset:
-            found = f"found a batch of offset {header.base_offset}"
-            raise self.corrupt(f"{found}, expected {self.next_offset}")
-        if header.leader_epoch < self.leader_epoch:
-            found = f"epoch {header.leader_epoch} follows epoch {self.leader_epoch}"
-            raise self.corrupt(f"{found}, and epochs only grow")
-        if not 0 < header.record_count == header.last_offset_delta + 1:
-            found = f"the batch counts {header.record_count} records"
-            raise self.corrupt(f"{found}, its last offset delta is {header.last_offset_delta}")
+        problem = problem_of(
+            data, header, next_offset=self.next_offset, leader_epoch=self.leader_epoch
+        )
+        if problem is not None:
+            raise self.corrupt(problem)
 
     def _end(self, tail: bytes, *, may_be_cut: bool) -> None:
         if not tail:

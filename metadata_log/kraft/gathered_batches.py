@@ -55,6 +55,13 @@ class Gathering:
             self._first_offset, self._since = batch.base_offset, self._clock()
         self._runs.add(batch)
 
+    def add_alone(self, batch: KraftBatch) -> None:
+        """Add the next batch, which is not to become part of a run of NoOps."""
+        if self._first_offset is None:
+            self._first_offset, self._since = batch.base_offset, self._clock()
+        self._runs.flush()
+        self._take(batch.rows, batch.end_offset, batch.size)
+
     def flush(self) -> None:
         """Write all gathered batches."""
         self._runs.flush()

@@ -17,6 +17,7 @@ from metadata_log.files.fs import Fs, OsFs
 from metadata_log.files.names import BACKUP_NOTE
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory, open_directory
+from metadata_log.kraft.frozen import check_not_frozen
 from metadata_log.kraft.gathered_batches import Gathering
 from metadata_log.kraft.importer import (
     UNKNOWN_CLUSTER_ID,
@@ -66,16 +67,12 @@ class Recorder:
             clock: Returns seconds.
 
         Raises:
-            RequestError: `log` is not a mirror, or is a backup of one.
+            RequestError: `log` is not a mirror, is a backup of one, or is frozen.
             UnavailableError: another process writes to the mirror.
             CorruptLogError: the mirror is damaged at its end.
         """
-        if (fs or OsFs()).exists(log / BACKUP_NOTE):
-            raise RequestError(
-                "LOG_EXISTS",
-                f"{log} is a backup, which only `metalog backup` continues; make a mirror of it "
-                f"with `metalog restore {log} LOG`, and import into that",
-            )
+        check_no_backup(log, fs)
+        check_not_frozen(log, fs)
         self._path = source
         self._fs = fs
         self._collapse_noops = collapse_noops
@@ -274,6 +271,20 @@ class Recorder:
 
     def _reader(self) -> LogReader:
         return LogReader.open(self._mirror.directory, fs=self._fs)
+
+
+def check_no_backup(log: Path, fs: Fs | None = None) -> None:
+    """Refuse to continue a mirror that is a backup.
+
+    Raises:
+        RequestError: it is.
+    """
+    if (fs or OsFs()).exists(log / BACKUP_NOTE):
+        raise RequestError(
+            "LOG_EXISTS",
+            f"{log} is a backup, which only `metalog backup` continues; make a mirror of it "
+            f"with `metalog restore {log} LOG`, and import into that",
+        )
 
 
 def check_cluster(source: KraftDirectory, mirror: MirrorWriter) -> None:

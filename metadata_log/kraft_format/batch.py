@@ -112,6 +112,31 @@ def crc_of(batch: bytes) -> int:
     return crc
 
 
+def problem_of(
+    batch: bytes, header: BatchHeader, *, next_offset: int, leader_epoch: int
+) -> str | None:
+    """Return why a complete batch cannot be the next one of a log, as text; None if it can.
+
+    Args:
+        header: The header in `batch`.
+        next_offset: Expected base offset.
+        leader_epoch: Epoch of the batch before; -1 if there is none.
+    """
+    if header.magic != MAGIC:
+        return f"the batch has magic {header.magic}, expected {MAGIC}"
+    crc = crc_of(batch)
+    if crc != header.crc:
+        return f"the batch has CRC 0x{crc:08x}, its header says 0x{header.crc:08x}"
+    if header.base_offset != next_offset:
+        return f"found a batch of offset {header.base_offset}, expected {next_offset}"
+    if header.leader_epoch < leader_epoch:
+        return f"epoch {header.leader_epoch} follows epoch {leader_epoch}, and epochs only grow"
+    if not 0 < header.record_count == header.last_offset_delta + 1:
+        found = f"the batch counts {header.record_count} records"
+        return f"{found}, its last offset delta is {header.last_offset_delta}"
+    return None
+
+
 class LogPosition(msgspec.Struct, frozen=True, gc=False):
     """Place of a batch that was read: its segment, its start byte there, and its header.
 

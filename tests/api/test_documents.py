@@ -1,14 +1,17 @@
 """Every JSON document contains the log position for which it holds."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.generate_kraft import generate
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY
 from tests.api.conftest import Metalog
 from tests.api.vocabulary import check_vocabulary
+from tests.stand_in_quorum import Quorum
 from tests.test_docs import command_names
 
 # In the order in which they run; {log} has a history that begins after 0, {tmp} is empty.
@@ -66,6 +69,7 @@ READING: dict[str, list[str]] = {
 MAKING: dict[str, list[str]] = {
     "init": ["init", "{tmp}/new/made"],
     "demo": ["demo", "{tmp}/new/demo", "--topics", "2", "--changes", "5"],
+    "import kafka": ["import", "kafka://{quorum}", "{tmp}/new/live", "--cluster-id", "{cluster}"],
     "import kraft": ["import", "kraft", "{tmp}/node", "{tmp}/new/mirror"],
     "restore": ["restore", "{tmp}/whole", "{tmp}/new/restored"],
     "fork": ["fork", "{tmp}/whole", "{tmp}/new/forked"],
@@ -146,7 +150,7 @@ def test_no_command_is_left_out() -> None:
 
 
 @pytest.fixture
-def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
+def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A log whose history was cut, and other files that commands need."""
     whole, log = tmp_path / "whole", tmp_path / "log"
     shutil.copytree(demo_log, whole)
@@ -172,7 +176,15 @@ def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
     step = '{"command": "namespaces create", "request": {"name": "stepwise"}}'
     (tmp_path / "steps.jsonl").write_text(f"{step}\n")
     generate(tmp_path / "node", 200, seed=1)
-    return {"log": str(log), "tmp": str(tmp_path), "at": str(end - 2), "end": str(end - 1)}
+    with Quorum(tmp_path / "node" / PARTITION_DIRECTORY) as quorum:
+        yield {
+            "log": str(log),
+            "tmp": str(tmp_path),
+            "at": str(end - 2),
+            "end": str(end - 1),
+            "quorum": quorum.bootstrap,
+            "cluster": quorum.cluster_id,
+        }
 
 
 def _place(document: dict[str, Any]) -> tuple[Any, Any, Any]:

@@ -8,7 +8,7 @@ from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
 from api.cli.source.opened_log import log_about, open_reader, replayed
-from api.cli.source.source import kafka_path, log_path
+from api.cli.source.source import kafka_path, log_path, quorum_url
 from api.cli.terminal.errors import CORRUPT
 from api.cli.terminal.output import print_json, print_line
 from api.cli.terminal.progress_bar import progress
@@ -98,7 +98,7 @@ def kraft(
         print_json(result, log_about(log))
     elif result is not None and not json:
         if directory.segments:
-            _print_result(result, log)
+            _print_result(result, log, _committed(result.committed_end_offset, result.last_offset))
         else:
             _print_checkpoint(result, log)
     if follow:
@@ -107,6 +107,81 @@ def kraft(
         record(source, log, collapse_noops=collapse_noops, may_replace_all=replace_all, json=json)
     replayed(log)
     return CORRUPT if strict and not follow and result is not None and result.trailing_bytes else 0
+
+
+@importing.command(name="kafka")
+def from_quorum(
+    source: Annotated[
+        str,
+        Argument(
+            metavar="kafka://HOST:PORT,...",
+            help="Listeners of the cluster's controllers.",
+            parser=quorum_url,
+        ),
+    ],
+    log: Annotated[
+        Path,
+        Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
+    ],
+    cluster_id: Annotated[
+        str | None, Option(metavar="ID", help="The cluster's id, for a new mirror.")
+    ] = None,
+    brokers: Annotated[
+        str | None,
+        Option(metavar="HOST:PORT", help="Ask a broker for the cluster's id, for a new mirror."),
+    ] = None,
+    mapped: Annotated[
+        list[str] | None,
+        Option("--map", metavar="ID=HOST:PORT", help="Reach a controller at this address."),
+    ] = None,
+    noop: Annotated[
+        str, Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
+    ] = "collapse",
+    follow: Annotated[
+        bool, Option("--follow", help="Keep reading from the quorum, until stopped.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Import the metadata log of a running Kafka cluster over the network, from its controllers.
+
+    Written `metalog import kafka://HOST:PORT,HOST:PORT LOG`; with TLS or a login ssl://,
+    sasl_ssl:// or sasl_plaintext://, with the settings in the file that $METALOG_CLIENT names.
+    The cluster does not notice the reader. Offsets below the quorum's high watermark are
+    committed; later ones are imported too, and cut off if the quorum withdraws them.
+
+    Exit 6 if the quorum denies what it had committed: the mirror is frozen as it is. Exit 1 if a
+    record contradicts the state before it: the mirror is written nevertheless.
+    """
+    from api.cli.log.quorum_import import import_quorum
+
+    if noop not in ("collapse", "keep"):
+        raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+    result = import_quorum(
+        source,
+        log,
+        cluster_id=cluster_id,
+        brokers=brokers,
+        mapped=mapped or (),
+        collapse_noops=noop == "collapse",
+        follow=follow,
+        json=json,
+    )
+    if result is not None and json:
+        print_json(result, log_about(log))
+    elif result is not None:
+        _print_result(result, log, _below_high_watermark(result))
+    replayed(log)
+    return 0
+
+
+def _below_high_watermark(result: "ImportResult") -> str:
+    end_offset = result.committed_end_offset
+    if end_offset > result.last_offset:
+        return "all of it committed: it is below the quorum's high watermark"
+    return (
+        f"committed below {end_offset}, the quorum's high watermark; the quorum may still withdraw "
+        "the rest"
+    )
 
 
 def _print_checkpoint(result: "ImportResult", log: Path) -> None:
@@ -118,7 +193,7 @@ def _print_checkpoint(result: "ImportResult", log: Path) -> None:
     )
 
 
-def _print_result(result: "ImportResult", log: Path) -> None:
+def _print_result(result: "ImportResult", log: Path, committed: str) -> None:
     print_line(f"imported {result.records:,} records into {log}")
     if result.records:
         print_line(f"  offsets {result.first_offset} to {result.last_offset}")
@@ -128,7 +203,7 @@ def _print_result(result: "ImportResult", log: Path) -> None:
         print_line(f"  {replaced_text(result.replaced)}")
     if result.source_end is not None:
         print_line(f"  the source ends at offset {result.source_end - 1}, before the mirror: kept")
-    print_line(f"  {_committed(result.committed_end_offset, result.last_offset)}")
+    print_line(f"  {committed}")
     for name, count in result.by_type.items():
         print_line(f"  {count:>9,} {name}")
     if result.unknown_records:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -39,7 +40,7 @@ def record(
             may_replace_all=may_replace_all,
         ) as recorder,
     ):
-        report = _Report(recorder, json=json)
+        report = Report(recorder, json=json)
         try:
             for _ in follow_source(recorder, stop.wait):
                 report.update()
@@ -50,10 +51,28 @@ def record(
                 report.end()
 
 
-class _Report:
+class Recording(Protocol):
+    """Progress of what writes a mirror; attributes as in `Recorder`."""
+
+    replaced: list[Replaced]
+
+    @property
+    def records(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int: ...
+
+    @property
+    def confirmed_end(self) -> int: ...
+
+    @property
+    def source_end(self) -> int | None: ...
+
+
+class Report:
     """Prints the progress of a recorder: a status line on a terminal, else one line per report."""
 
-    def __init__(self, recorder: Recorder, *, json: bool) -> None:
+    def __init__(self, recorder: Recording, *, json: bool) -> None:
         self._recorder = recorder
         self._json = json
         self._is_terminal = sys.stdout.isatty() and not json

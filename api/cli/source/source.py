@@ -69,6 +69,17 @@ def kafka_path(text: str) -> Path:
     return Path(text)
 
 
+def quorum_url(text: str) -> str:
+    """Parse the URL of a quorum's controllers; reject a path."""
+    from api.clients.client import server_addresses
+
+    try:
+        server_addresses(text)
+    except RequestError as error:
+        raise bad_parameter(str(error)) from error
+    return text
+
+
 class Source(NamedTuple):
     """The source of answers: a log directory, an archive's URL, or a running service."""
 

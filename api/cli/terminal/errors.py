@@ -72,7 +72,7 @@ _WRONG_PATH = frozenset(
     }
 )
 
-DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
+DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT, ALARM = 0, 1, 2, 3, 4, 5, 6
 """Exit codes."""
 
 STOPPED = "stopped; what was acknowledged before is kept"
@@ -151,6 +151,7 @@ def _fail_with(error: "MetadataLogError") -> int:
     An unknown outcome never gets the exit code of a refusal.
     """
     from records.errors import (
+        CommittedHistoryChangedError,
         ContradictionError,
         CorruptLogError,
         FencedError,
@@ -165,6 +166,8 @@ def _fail_with(error: "MetadataLogError") -> int:
     match error:
         case MalformedPointError():
             code, exit_code = "USAGE", USAGE
+        case CommittedHistoryChangedError():
+            code, exit_code = error.code, ALARM
         case RequestError():
             code, exit_code = error.code, REFUSED
         case CorruptLogError():

@@ -1,11 +1,14 @@
 """Requests of clients and followers to leaders: Produce, Fetch, and offset lookups.
 
 In versions whose topics have names, a tagged field holds the topic id, as in the early proposal for
-topic ids; clients that do not know the field leave it out. Responses do not have Kafka's optional
-tagged fields, such as the current leader.
+topic ids; clients that do not know the field leave it out. Of Kafka's optional tagged fields a
+Fetch response has those with which a controller answers readers of the metadata log; brokers leave
+them out.
 
 Source: KIP-98 (produce, fetch), KIP-101 and KIP-320 (leader epochs), KIP-516 (topic ids), KIP-903
-(the replica's state), KIP-227 (fetch sessions, which are declined).
+(the replica's state), KIP-227 (fetch sessions, which are declined), KIP-595 (diverging epochs, the
+current leader), KIP-630 (snapshots), KIP-853 (directories, the leader's address), KIP-1166 (the
+reader's high watermark).
 """
 
 from typing import Annotated
@@ -44,6 +47,9 @@ EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
 
 NAMES_UNTIL = 12
 """The last version of Produce and Fetch in which topics have names."""
+
+NO_HIGH_WATERMARK = (1 << 63) - 1
+"""High watermark of a Fetch request that does not ask to be answered when it advances."""
 
 
 class ProducedPartition(Message, frozen=True, kw_only=True):
@@ -117,6 +123,8 @@ class FetchPartition(Message, frozen=True, kw_only=True):
     last_fetched_epoch: Annotated[Int32, since(12)] = -1
     log_start_offset: Annotated[Int64, since(5)] = -1
     partition_max_bytes: Int32
+    replica_directory_id: Annotated[Uuid, tagged(0, 17)] = ZERO_UUID
+    high_watermark: Annotated[Int64, tagged(1, 18)] = NO_HIGH_WATERMARK
 
 
 class FetchTopic(Message, frozen=True, kw_only=True):
@@ -171,6 +179,27 @@ class AbortedTransaction(Message, frozen=True, kw_only=True):
     first_offset: Int64
 
 
+class EpochEndOffset(Message, frozen=True, kw_only=True):
+    """A leader epoch, and the offset after its last record; -1: none."""
+
+    epoch: Int32 = -1
+    end_offset: Int64 = -1
+
+
+class LeaderIdAndEpoch(Message, frozen=True, kw_only=True):
+    """The leader that a node knows, and its epoch; -1: none."""
+
+    leader_id: Int32 = -1
+    leader_epoch: Int32 = -1
+
+
+class SnapshotId(Message, frozen=True, kw_only=True):
+    """A snapshot: the offset that it ends at, exclusive, and the epoch of the record before it."""
+
+    end_offset: Int64 = -1
+    epoch: Int32 = -1
+
+
 class FetchedPartition(Message, frozen=True, kw_only=True):
     """Batches of one partition, from the batch with the requested offset on; or an error."""
 
@@ -179,6 +208,9 @@ class FetchedPartition(Message, frozen=True, kw_only=True):
     high_watermark: Int64 = -1
     last_stable_offset: Annotated[Int64, since(4)] = -1
     log_start_offset: Annotated[Int64, since(5)] = -1
+    diverging_epoch: Annotated[EpochEndOffset, tagged(0, 12)] = EpochEndOffset()
+    current_leader: Annotated[LeaderIdAndEpoch, tagged(1, 12)] = LeaderIdAndEpoch()
+    snapshot_id: Annotated[SnapshotId, tagged(2, 12)] = SnapshotId()
     aborted_transactions: Annotated[tuple[AbortedTransaction, ...] | None, since(4)] = None
     preferred_read_replica: Annotated[Int32, since(11)] = -1
     records: bytes | None = b""
@@ -192,6 +224,15 @@ class FetchedTopic(Message, frozen=True, kw_only=True):
     partitions: tuple[FetchedPartition, ...]
 
 
+class NodeEndpoint(Message, frozen=True, kw_only=True):
+    """The address of a node that a response names as leader."""
+
+    node_id: Int32
+    host: str
+    port: Int32
+    rack: str | None = None
+
+
 class FetchResponse(Response, frozen=True, kw_only=True):
     """The fetched batches; a session id of 0 means that there is no fetch session."""
 
@@ -199,6 +240,7 @@ class FetchResponse(Response, frozen=True, kw_only=True):
     error_code: Annotated[Int16, since(7)] = 0
     session_id: Annotated[Int32, since(7)] = 0
     responses: tuple[FetchedTopic, ...] = ()
+    node_endpoints: Annotated[tuple[NodeEndpoint, ...], tagged(0, 16)] = ()
 
 
 class ListOffsetsPartition(Message, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""Reads the metadata log of a Kafka quorum over the network, as an observer without an id."""

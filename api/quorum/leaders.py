@@ -1,0 +1,77 @@
+"""Which controller to ask: the leader if its address is known, else one after the other.
+
+A controller names the leader by its id, and since Kafka 3.9 by its address too. That address may be
+one that only the cluster's own machines reach, so addresses that the user gave come first.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from api.quorum.answers import Leader
+
+Address = tuple[str, int]
+
+
+class Leaders:
+    """What is known about the quorum's leader and the controllers' addresses.
+
+    Attributes:
+        epoch: The latest leader epoch that a controller named; 0: none yet.
+        leader_id: Id of that epoch's leader; None: not known.
+    """
+
+    def __init__(self, addresses: Sequence[Address], mapped: Mapping[int, Address]) -> None:
+        """Begin without a leader.
+
+        Args:
+            addresses: Where to ask while no leader is known.
+            mapped: Addresses by node id that replace those that the quorum tells.
+        """
+        self._addresses = deque(addresses)
+        self._mapped = mapped
+        self._told: dict[int, Address] = {}
+        self._failed: set[Address] = set()
+        self.epoch = 0
+        self.leader_id: int | None = None
+
+    def next_address(self) -> Address:
+        """Return the address to ask next."""
+        if self.leader_id is not None:
+            address = self._mapped.get(self.leader_id, self._told.get(self.leader_id))
+            if address is not None and address not in self._failed:
+                return address
+        return self._addresses[0]
+
+    def at_least(self, leader_epoch: int) -> None:
+        """Take an epoch that is known from the log."""
+        if leader_epoch > self.epoch:
+            self.epoch, self.leader_id = leader_epoch, None
+
+    def learn(self, node_id: int, address: Address) -> None:
+        """Take a controller's address from the log or from an answer."""
+        self._told[node_id] = address
+
+    def named(self, leader: Leader) -> bool:
+        """Take the leader that an answer names; return whether that is news.
+
+        A node that lags names an earlier epoch, which is ignored.
+        """
+        if leader.leader_epoch < self.epoch:
+            return False
+        if leader.node_id >= 0 and leader.address is not None:
+            self.learn(leader.node_id, leader.address)
+        leader_id = leader.node_id if leader.node_id >= 0 else None
+        is_later = leader.leader_epoch > self.epoch
+        is_news = is_later or (leader_id is not None and leader_id != self.leader_id)
+        if is_news:
+            self.epoch, self.leader_id = leader.leader_epoch, leader_id
+            self._failed.clear()
+        return is_news
+
+    def failed(self, address: Address) -> None:
+        """Take note that an address does not answer, or is not the leader's."""
+        self._failed.add(address)
+        if address == self._addresses[0]:
+            self._addresses.rotate(-1)
+            if len(self._failed) > len(self._addresses):
+                self._failed.clear()

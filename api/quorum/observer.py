@@ -1,0 +1,221 @@
+"""Reads a quorum's log from its leader, whoever that is, with one request in flight.
+
+An observer asks the node that leads, as far as it knows. A node that does not lead names the leader
+and its epoch; then that one is asked. A node that does not answer is left for the next, after a
+wait of a guest (backoff.py).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Self
+
+from api.kafka.messages.records_io import FetchRequest, FetchResponse, SnapshotId
+from api.kafka.messages.snapshots import FetchSnapshotResponse
+from api.quorum.answers import (
+    Answer,
+    Chunk,
+    Diverged,
+    Elsewhere,
+    Fetched,
+    Leader,
+    SnapshotGone,
+    SnapshotNeeded,
+    fetch_answer,
+    snapshot_answer,
+)
+from api.quorum.backoff import BackOff
+from api.quorum.controller import Controller
+from api.quorum.leaders import Address, Leaders
+from api.quorum.requests import MAX_WAIT_MS, Position, fetch_request, snapshot_request
+from api.security.client import ConnectionSecurity
+from records.errors import RequestError, UnavailableError
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT_S = 2 + MAX_WAIT_MS / 1_000
+_TIMEOUT_S_MAX = 40.0
+"""Twice as long is waited after each answer that came too late: 8 MiB take long on a slow line."""
+
+_MOVES_MAX = 4
+"""After so many nodes that each name another one, it waits as after a failure."""
+
+
+_OF_LOGIN = frozenset({"SASL_AUTHENTICATION_FAILED", "INVALID_CONFIG"})
+
+_Ask = Callable[[Controller], Awaitable[tuple[Answer, Leader]]]
+"""Asks a controller; returns its answer and the leader that it names."""
+
+
+class Observer:
+    """Asks the leader of a quorum. Use as an asynchronous context manager.
+
+    Attributes:
+        leaders: What is known about the leader.
+        give_up_s: How long it looks for a leader before it gives up; None: for ever.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[Address],
+        *,
+        cluster_id: str | None,
+        security: Callable[[], ConnectionSecurity],
+        mapped: Mapping[int, Address] | None = None,
+        give_up_s: float | None,
+        back_off: BackOff | None = None,
+    ) -> None:
+        """Create an observer without connecting.
+
+        Args:
+            addresses: Of controllers; any of them.
+            cluster_id: The cluster that the nodes must be of; None: any, which only a check may do.
+            security: Returns the TLS context and login for a new connection; files are read again
+                each time, so that renewed certificates and tokens are used.
+            mapped: Addresses by node id, instead of those that the quorum tells.
+        """
+        self.leaders = Leaders(addresses, mapped or {})
+        self.give_up_s = give_up_s
+        self._cluster_id = cluster_id
+        self._security = security
+        self._back_off = back_off or BackOff()
+        self._controller: Controller | None = None
+        self._at: Address | None = None
+        self._timeout_s = _TIMEOUT_S
+        self._moves = 0
+        self._has_answer = False
+        self._troubles: dict[Address, str] = {}
+        self._troubled_since: float | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._disconnect()
+
+    @property
+    def node(self) -> str:
+        """Address of the node that answered last."""
+        return self._text(self._at) if self._at is not None else "no node"
+
+    async def fetch(
+        self, position: Position, *, max_wait_ms: int = MAX_WAIT_MS
+    ) -> Fetched | Diverged | SnapshotNeeded:
+        """Return the leader's answer for a position; nothing new within `max_wait_ms` is no record.
+
+        Raises:
+            RequestError: asking again would not help.
+            UnavailableError: no leader answered within `give_up_s`.
+        """
+
+        # A node compares the two epochs first, and refuses a last one that is above the leader's.
+        self.leaders.at_least(position.last_epoch)
+
+        async def ask(controller: Controller) -> tuple[Answer, Leader]:
+            request = fetch_request(
+                position,
+                leader_epoch=self.leaders.epoch,
+                version=controller.version_of(FetchRequest),
+                cluster_id=self._cluster_id,
+                max_wait_ms=max_wait_ms,
+            )
+            answer = await controller.ask(request, FetchResponse, self._timeout_s)
+            return fetch_answer(answer, controller.address)
+
+        answer = await self._answered(ask)
+        assert isinstance(answer, Fetched | Diverged | SnapshotNeeded), answer
+        return answer
+
+    async def fetch_chunk(self, snapshot: SnapshotId, byte: int) -> Chunk | SnapshotGone:
+        """Return the bytes of a snapshot from a byte on; raises as `fetch`."""
+
+        async def ask(controller: Controller) -> tuple[Answer, Leader]:
+            request = snapshot_request(
+                snapshot, byte, leader_epoch=self.leaders.epoch, cluster_id=self._cluster_id
+            )
+            answer = await controller.ask(request, FetchSnapshotResponse, self._timeout_s)
+            return snapshot_answer(answer, controller.address)
+
+        answer = await self._answered(ask)
+        assert isinstance(answer, Chunk | SnapshotGone), answer
+        return answer
+
+    async def _answered(self, ask: _Ask) -> Answer:
+        """Ask until a leader answers."""
+        while True:
+            address = self.leaders.next_address()
+            try:
+                controller = await self._connected(address)
+                answer, leader = await ask(controller)
+            except RequestError as error:
+                if not self._may_pass(error):
+                    raise
+                await self._disconnect()
+                await self._wait_after(address, str(error))
+                continue
+            except UnavailableError as error:
+                if isinstance(error.__cause__, TimeoutError):
+                    self._timeout_s = min(self._timeout_s * 2, _TIMEOUT_S_MAX)
+                await self._disconnect()
+                await self._wait_after(address, str(error))
+                continue
+            has_moved = self.leaders.named(leader)
+            if not isinstance(answer, Elsewhere):
+                self._succeeded()
+                return answer
+            self._moves += 1
+            if not has_moved or self._moves > _MOVES_MAX:
+                await self._wait_after(address, f"{self._text(address)}: {answer.why}")
+
+    def _may_pass(self, error: RequestError) -> bool:
+        """True for a login or a certificate that was good before, and may be renewed."""
+        return self._has_answer and self.give_up_s is None and error.code in _OF_LOGIN
+
+    async def _connected(self, address: Address) -> Controller:
+        controller = self._controller
+        if controller is not None and controller.is_open and self._at == address:
+            return controller
+        await self._disconnect()
+        host, port = address
+        self._controller = await Controller.open(host, port, self._security(), self._timeout_s)
+        self._at = address
+        return self._controller
+
+    async def _disconnect(self) -> None:
+        controller, self._controller = self._controller, None
+        if controller is not None:
+            await controller.close()
+
+    async def _wait_after(self, address: Address, why: str) -> None:
+        now = asyncio.get_running_loop().time()
+        self.leaders.failed(address)
+        self._troubles[address] = why
+        if self._troubled_since is None:
+            self._troubled_since = now
+        elif self.give_up_s is not None and now - self._troubled_since >= self.give_up_s:
+            raise UnavailableError(self._all_troubles())
+        if len(self._troubles) == 1 and self.give_up_s is None:
+            log.info("%s; trying again", why)
+        self._moves = 0
+        await asyncio.sleep(self._back_off.next_s())
+
+    def _succeeded(self) -> None:
+        self._has_answer = True
+        self._moves = 0
+        self._troubles.clear()
+        self._troubled_since = None
+        self._back_off.reset()
+
+    def _all_troubles(self) -> str:
+        text = f"no leader of the quorum answers: {'; '.join(self._troubles.values())}"
+        leader_id = self.leaders.leader_id
+        if leader_id is None:
+            return text
+        return (
+            f"{text}; if this machine cannot reach the address of node {leader_id}, name another "
+            f"with --map {leader_id}=HOST:PORT"
+        )
+
+    @staticmethod
+    def _text(address: Address) -> str:
+        return f"{address[0]}:{address[1]}"

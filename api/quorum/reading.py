@@ -1,0 +1,147 @@
+"""Brings a mirror up to date with a quorum: from its leader's answers to the mirror's files."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from api.kafka.messages.records_io import SnapshotId
+from api.quorum.answers import Diverged, Fetched, SnapshotGone, SnapshotNeeded
+from api.quorum.observer import Observer
+from api.quorum.requests import MAX_WAIT_MS, Position
+from metadata_log.files.names import MANIFEST
+from metadata_log.kraft.checkpoint import KraftCheckpoint
+from metadata_log.kraft.observed_mirror import ObservedMirror, begin_mirror
+from metadata_log.kraft_format.names import checkpoint_name
+from records.errors import CorruptLogError, RequestError, UnavailableError
+
+_DAMAGED_MAX = 5
+"""How often a damaged answer must come in a row to be believed."""
+
+_SNAPSHOTS_MAX = 5
+"""How many snapshots may vanish while they are read."""
+
+
+async def begin(
+    observer: Observer, log: Path, cluster_id: str, progress: Callable[[int, int], None]
+) -> None:
+    """Make a new mirror, unless there is one: from offset 0, or from the leader's snapshot.
+
+    Args:
+        progress: Called with the bytes of a snapshot that were read, and its size.
+
+    Raises:
+        RequestError: `log` exists and is no log; or as `Observer.fetch`.
+        UnavailableError: no leader answers, or its snapshots vanish faster than they are read.
+        CorruptLogError: the snapshot is damaged.
+    """
+    if (log / MANIFEST).exists():
+        return
+    for _ in range(_SNAPSHOTS_MAX):
+        answer = await observer.fetch(Position(), max_wait_ms=0)
+        if not isinstance(answer, SnapshotNeeded):
+            begin_mirror(log, cluster_id)
+            return
+        with tempfile.TemporaryDirectory(prefix="metalog-") as folder:
+            snapshot = answer.snapshot
+            path = Path(folder) / checkpoint_name(snapshot.end_offset, snapshot.epoch)
+            if await download(observer, snapshot, path, progress):
+                begin_mirror(log, cluster_id, KraftCheckpoint(path))
+                return
+    raise UnavailableError(
+        f"{observer.node} removed {_SNAPSHOTS_MAX} snapshots while they were read; try again"
+    )
+
+
+async def download(
+    observer: Observer, snapshot: SnapshotId, path: Path, progress: Callable[[int, int], None]
+) -> bool:
+    """Read a snapshot into a file; return False if the leader no longer has it.
+
+    Raises:
+        UnavailableError: the leader sends other bytes than were asked for; or as `Observer.fetch`.
+    """
+    with path.open("wb") as file:
+        while True:
+            byte = file.tell()
+            chunk = await observer.fetch_chunk(snapshot, byte)
+            if isinstance(chunk, SnapshotGone):
+                return False
+            if chunk.position != byte or not chunk.data:
+                raise UnavailableError(
+                    f"{observer.node} was asked for byte {byte} of a snapshot and sent "
+                    f"{len(chunk.data)} bytes from {chunk.position} on; try again"
+                )
+            file.write(chunk.data)
+            progress(file.tell(), chunk.size)
+            if file.tell() >= chunk.size:
+                return True
+
+
+class Reading:
+    """Reads a quorum into a mirror, answer by answer.
+
+    Attributes:
+        goal: The first high watermark that a leader named, exclusive; None before that.
+        is_caught_up: True if the mirror has all that was there when reading began.
+    """
+
+    def __init__(self, observer: Observer, mirror: ObservedMirror) -> None:
+        """Read on where the mirror ends."""
+        self._observer = observer
+        self._mirror = mirror
+        self._damaged = 0
+        self._has_answer = False
+        self.goal: int | None = None
+        self.is_caught_up = False
+
+    async def step(self, *, max_wait_ms: int = MAX_WAIT_MS) -> None:
+        """Take one answer of the leader; write what is due.
+
+        Raises:
+            RequestError: asking again would not help, or the leader no longer has the next records.
+            CommittedHistoryChangedError: the quorum denies what it had committed; the mirror is
+                frozen.
+            CorruptLogError: the leader sends damaged batches, again and again.
+            UnavailableError: no leader answers, or the disk is full.
+            FencedError: another process took the mirror over.
+        """
+        mirror = self._mirror
+        known = mirror.high_watermark if self._has_answer else None
+        position = Position(mirror.fetch_offset, mirror.leader_epoch, known)
+        answer = await self._observer.fetch(position, max_wait_ms=max_wait_ms)
+        self._has_answer = True
+        match answer:
+            case Fetched():
+                self._take(answer)
+            case Diverged(leader_epoch, end_offset):
+                mirror.diverge(leader_epoch, end_offset, self._observer.node)
+            case SnapshotNeeded():
+                mirror.write()
+                raise _gap(mirror, answer, self._observer.node)
+        if mirror.is_due:
+            mirror.write()
+
+    def _take(self, answer: Fetched) -> None:
+        mirror = self._mirror
+        if self.goal is None and answer.high_watermark >= 0:
+            self.goal = answer.high_watermark
+        try:
+            mirror.take(answer.records, answer.high_watermark, self._observer.node)
+        except CorruptLogError:
+            self._damaged += 1
+            if self._damaged >= _DAMAGED_MAX:
+                raise
+            return
+        self._damaged = 0
+        has_reached = self.goal is not None and mirror.fetch_offset >= self.goal
+        self.is_caught_up = not answer.records or has_reached
+
+
+def _gap(mirror: ObservedMirror, answer: SnapshotNeeded, node: str) -> RequestError:
+    return RequestError(
+        "OFFSET_OUT_OF_RANGE",
+        f"{node} no longer has offset {mirror.end_offset}: its log starts at "
+        f"{answer.log_start_offset}, with a snapshot at {answer.snapshot.end_offset}. The mirror "
+        f"stays as it is, good below {mirror.end_offset}; import into a new LOG, which starts from "
+        "the snapshot, or from the directory of a node that still has the records",
+    )

@@ -1,0 +1,97 @@
+"""The requests of an observer, for each version that Kafka's controllers take.
+
+An observer has the replica id -1, which a leader ignores in all that it decides: it moves no high
+watermark, counts for no vote, and is in no list.
+
+Source: KIP-595, KIP-630, KIP-853, KIP-1166.
+"""
+
+import msgspec
+
+from api.kafka.messages.records_io import (
+    NO_HIGH_WATERMARK,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    SnapshotId,
+)
+from api.kafka.messages.snapshots import FetchSnapshotRequest, SnapshotPartition, SnapshotTopic
+from records.base import Uuid
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_TOPIC_ID = Uuid((1).to_bytes(16, "big"))
+
+FETCH_VERSION_MIN = 13
+"""Earlier versions name the topic, and every controller since Kafka 3.1 goes by its id."""
+
+HIGH_WATERMARK_VERSION = 18
+"""From this version on a request says which high watermark the reader knows."""
+
+MAX_WAIT_MS = 500
+"""How long a leader waits for new records; that of Kafka's own brokers."""
+
+FETCH_BYTES_MAX = 8 * 1024 * 1024
+"""Kafka's own limit up to 4.2, whatever is asked; later leaders send at least one batch."""
+
+SNAPSHOT_CHUNK_BYTES = 1024 * 1024
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where to read on: the next offset, and the epoch of the record before it.
+
+    `high_watermark` is the last one that a leader named; None before the first answer.
+    """
+
+    offset: int = 0
+    last_epoch: int = 0
+    high_watermark: int | None = None
+
+
+def fetch_request(
+    position: Position,
+    *,
+    leader_epoch: int,
+    version: int,
+    cluster_id: str | None,
+    max_wait_ms: int = MAX_WAIT_MS,
+) -> FetchRequest:
+    """Return the request for the records from a position on.
+
+    Args:
+        leader_epoch: The quorum's epoch, as far as it is known; 0: not known.
+        cluster_id: None: the node does not compare it.
+    """
+    known = position.high_watermark
+    has_high_watermark = version >= HIGH_WATERMARK_VERSION and known is not None
+    partition = FetchPartition(
+        partition=0,
+        current_leader_epoch=leader_epoch,
+        fetch_offset=position.offset,
+        last_fetched_epoch=position.last_epoch,
+        partition_max_bytes=FETCH_BYTES_MAX,
+        high_watermark=known if has_high_watermark and known is not None else NO_HIGH_WATERMARK,
+    )
+    return FetchRequest(
+        cluster_id=cluster_id,
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=FETCH_BYTES_MAX,
+        topics=(FetchTopic(topic_id=METADATA_TOPIC_ID, partitions=(partition,)),),
+    )
+
+
+def snapshot_request(
+    snapshot: SnapshotId, byte: int, *, leader_epoch: int, cluster_id: str | None
+) -> FetchSnapshotRequest:
+    """Return the request for a chunk of a snapshot, from a byte on."""
+    partition = SnapshotPartition(
+        partition=0,
+        current_leader_epoch=leader_epoch,
+        snapshot_id=snapshot,
+        position=byte,
+    )
+    return FetchSnapshotRequest(
+        cluster_id=cluster_id,
+        max_bytes=SNAPSHOT_CHUNK_BYTES,
+        topics=(SnapshotTopic(name=METADATA_TOPIC, partitions=(partition,)),),
+    )

@@ -1,0 +1,324 @@
+"""A mirror that is written from a quorum's leader, over the network.
+
+The leader says which offsets are committed (its high watermark), so the mirror is confirmed up to
+there. Later batches are its tail: the leader may still withdraw them, and they are cut off then.
+
+Batches are gathered before they are written (gathered_batches.py). Below the high watermark runs of
+NoOps become one record; in the tail every batch keeps its own place, so that it can be cut off
+there.
+
+Source: KIP-595 (high watermark, diverging epochs).
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from metadata_log.files.fs import Fs
+from metadata_log.format.checkpoint import CheckpointRecord
+from metadata_log.kraft.checkpoint import KraftCheckpoint
+from metadata_log.kraft.contested_keys import ContestedKeys
+from metadata_log.kraft.fetched_batches import NO_EPOCH, fetched_batches
+from metadata_log.kraft.frozen import check_not_frozen, committed_history_changed
+from metadata_log.kraft.gathered_batches import Gathering
+from metadata_log.kraft.importer import ImportResult, Replaced, import_result
+from metadata_log.kraft.noop_runs import is_noop
+from metadata_log.kraft.recorder import check_no_backup
+from metadata_log.kraft_format.batch import KraftBatch
+from metadata_log.limits import OBSERVE_GATHER_MS, PENDING_BYTES_MAX, RECORD_GATHER_MS
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.mirror import MirrorBuilder
+from metadata_log.writer.mirror_writer import MirrorWriter
+from records.base import Record
+from records.control import NoOpRecord, NoOpRunRecord
+from records.envelope import Envelope
+from records.errors import RequestError, UnavailableError
+
+
+def begin_mirror(log: Path, cluster_id: str, base: KraftCheckpoint | None = None) -> None:
+    """Make a mirror without records, which an `ObservedMirror` continues.
+
+    Args:
+        base: The quorum's snapshot that the log starts from; None: it starts at offset 0.
+
+    Raises:
+        RequestError: `log` exists already.
+        CorruptLogError: the snapshot is damaged.
+    """
+    with MirrorBuilder(log, cluster_id) as mirror:
+        if base is not None:
+            base.verify()
+            contested = ContestedKeys()
+            mirror.write_base(
+                (
+                    CheckpointRecord(row.payload, row.record_version, row.extra)
+                    for rows in base.rows()
+                    for row in map(contested.checked, rows)
+                ),
+                end_offset=base.end_offset,
+                leader_epoch=base.leader_epoch,
+                timestamp=base.timestamp,
+            )
+        mirror.finish(confirmed_end=0 if base is None else base.end_offset)
+
+
+class _Place(NamedTuple):
+    """Offsets [base_offset, end_offset) of a batch, or of a run of NoOps, and its epoch."""
+
+    base_offset: int
+    end_offset: int
+    leader_epoch: int
+    is_run: bool
+
+
+class ObservedMirror:
+    """Takes what the leader answers into a mirror. Use as a context manager.
+
+    Attributes:
+        high_watermark: The highest high watermark that a leader named, exclusive; 0 if none did.
+        leader_epoch: Epoch of the last batch taken; 0 if there is none.
+        replaced: Offsets that were cut off because the quorum withdrew them, oldest first.
+        source_end: Always None: a leader is never behind what it confirmed.
+    """
+
+    source_end: int | None = None
+
+    def __init__(
+        self,
+        log: Path,
+        *,
+        collapse_noops: bool = True,
+        fs: Fs | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open a mirror to continue it.
+
+        Args:
+            clock: Returns seconds.
+
+        Raises:
+            RequestError: `log` is not a mirror, is a backup of one, or is frozen.
+            UnavailableError: another process writes to the mirror.
+            CorruptLogError: the mirror is damaged at its end.
+        """
+        check_no_backup(log, fs)
+        check_not_frozen(log, fs)
+        self._fs = fs
+        self._clock = clock
+        self._collapse_noops = collapse_noops
+        self._mirror = MirrorWriter(log, fs=fs)
+        self._by_type: Counter[type[Record]] = Counter()
+        # Batches that are not written yet, in order.
+        self._pending: list[KraftBatch] = []
+        self._pending_since = 0.0
+        self._first_offset = self.end_offset
+        self.high_watermark = self.confirmed_end
+        self.leader_epoch = 0
+        self.replaced: list[Replaced] = []
+        self._load_end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if self._mirror.is_usable:
+                self.write()
+        finally:
+            self._mirror.close()
+
+    @property
+    def cluster_id(self) -> str:
+        return self._mirror.cluster_id
+
+    @property
+    def is_usable(self) -> bool:
+        """False after an error that needs the mirror to be opened again."""
+        return self._mirror.is_usable
+
+    @property
+    def end_offset(self) -> int:
+        """End of the mirror, exclusive; pending batches are not included."""
+        return self._mirror.end_offset
+
+    @property
+    def confirmed_end(self) -> int:
+        """Offset below which the mirror is never replaced; exclusive."""
+        return self._mirror.confirmed_end
+
+    @property
+    def fetch_offset(self) -> int:
+        """The offset to ask for next: the end of the mirror and of the pending batches."""
+        return self._pending[-1].end_offset if self._pending else self.end_offset
+
+    @property
+    def records(self) -> int:
+        """Number of the quorum's records that were written to the mirror."""
+        return self._by_type.total()
+
+    def take(self, records: bytes, high_watermark: int, source: str) -> None:
+        """Take an answer for `fetch_offset`; it is written by a later `write`.
+
+        Args:
+            records: The batches of the answer.
+            high_watermark: The leader's; negative: not known yet.
+            source: The node that answered, for errors.
+
+        Raises:
+            CorruptLogError: the bytes are not the next batches; nothing was taken from the damaged
+                one on.
+        """
+        # A new leader knows less than the one before it; what was committed stays committed.
+        self.high_watermark = max(self.high_watermark, high_watermark)
+        found = fetched_batches(
+            records,
+            fetch_offset=self.fetch_offset,
+            leader_epoch=self.leader_epoch if self.fetch_offset else NO_EPOCH,
+            source=source,
+        )
+        for batch in map(self._contested.checked_batch, found):
+            if not self._pending:
+                self._pending_since = self._clock()
+            self._pending.append(batch)
+            self.leader_epoch = batch.leader_epoch
+
+    @property
+    def is_due(self) -> bool:
+        """True if there is something to write or to confirm that has waited long enough."""
+        if sum(each.size for each in self._pending) >= PENDING_BYTES_MAX:
+            return True
+        has_only_noops = self._collapse_noops and all(map(is_noop, self._pending))
+        gather_ms = RECORD_GATHER_MS if has_only_noops else OBSERVE_GATHER_MS
+        if not self._pending:
+            return self._confirmable_end > self.confirmed_end
+        return (self._clock() - self._pending_since) * 1_000 >= gather_ms
+
+    def write(self) -> None:
+        """Write and commit all pending batches, and confirm them up to the high watermark.
+
+        Raises:
+            UnavailableError: the disk is full; the pending batches were not written.
+            FencedError: another process took the mirror over.
+        """
+        pending, self._pending = self._pending, []
+        gathering = Gathering(self._append, collapse_noops=self._collapse_noops)
+        try:
+            for batch in pending:
+                if batch.end_offset <= self.high_watermark:
+                    gathering.add(batch)
+                else:
+                    gathering.add_alone(batch)
+            gathering.flush()
+            self._mirror.commit(self._confirmable_end)
+        except UnavailableError:
+            self._load_end()
+            raise
+
+    def diverge(self, leader_epoch: int, end_offset: int, source: str) -> None:
+        """Cut off what the leader does not have: its log parts from the mirror.
+
+        Args:
+            leader_epoch: The leader's last epoch up to that of the batch before `fetch_offset`.
+            end_offset: The end of that epoch in the leader's log, exclusive.
+            source: The node that answered, for errors.
+
+        Raises:
+            CommittedHistoryChangedError: that is below the high watermark; the mirror is frozen.
+            RequestError: it ends inside a run of NoOps, whose batches' times are not kept.
+            UnavailableError, FencedError: as `write`; open the mirror again.
+        """
+        self.write()
+        end, places = self.end_offset, list(self._places())
+        later = [p.base_offset for p in places if p.leader_epoch > leader_epoch]
+        target = min([end_offset, end, *later])
+        cut_through = [p for p in places if p.base_offset < target < p.end_offset]
+        if cut_through and cut_through[0].is_run and target >= self.confirmed_end:
+            raise _inside_run(self._mirror.directory, cut_through[0], target)
+        target = cut_through[0].base_offset if cut_through else target
+        if target < self.confirmed_end:
+            raise committed_history_changed(
+                self._mirror.directory,
+                source=source,
+                leader_epoch=leader_epoch,
+                end_offset=end_offset,
+                confirmed_end=self.confirmed_end,
+                fs=self._fs,
+            )
+        if target == end:
+            raise _no_parting(self._mirror.directory, source, leader_epoch, end_offset)
+        first = next(p for p in places if p.base_offset == target)
+        self._mirror.cut(target, 0)
+        self._first_offset = min(self._first_offset, target)
+        self.replaced.append(
+            Replaced(first_offset=target, last_offset=end - 1, leader_epoch=first.leader_epoch)
+        )
+        self._load_end()
+
+    def result(self) -> ImportResult:
+        """Return the result of the import so far."""
+        return import_result(
+            self._by_type,
+            first_offset=min(self._first_offset, self.end_offset),
+            end_offset=self.end_offset,
+            committed_end_offset=self.confirmed_end,
+            trailing_bytes=0,
+            replaced=self.replaced[-1] if self.replaced else None,
+        )
+
+    @property
+    def _confirmable_end(self) -> int:
+        return min(self.high_watermark, self.end_offset)
+
+    def _places(self) -> Iterator[_Place]:
+        """Yield the places of the last confirmed batch and of the tail."""
+        with self._reader() as reader:
+            if reader.base is not None:
+                base = reader.base
+                yield _Place(base.end_offset, base.end_offset, base.leader_epoch, False)
+            first = max(self.confirmed_end - 1, reader.start_offset)
+            for batch in reader.batches(first) if first < reader.end_offset else ():
+                is_run = isinstance(batch.rows[-1].payload, NoOpRunRecord)
+                yield _Place(batch.base_offset, batch.end_offset, batch.leader_epoch, is_run)
+
+    def _load_end(self) -> None:
+        """Read what the next batch must follow: the epoch, and the level of metadata.version."""
+        with self._reader() as reader:
+            self._contested = ContestedKeys.after(reader)
+        self.leader_epoch = max([place.leader_epoch for place in self._places()], default=0)
+
+    def _append(self, rows: Sequence[Envelope], end_offset: int) -> None:
+        self._mirror.append(rows, end_offset)
+        for row in rows:
+            if isinstance(row.payload, NoOpRunRecord):
+                self._by_type[NoOpRecord] += row.payload.count
+            else:
+                self._by_type[type(row.payload)] += 1
+
+    def _reader(self) -> LogReader:
+        return LogReader.open(self._mirror.directory, fs=self._fs)
+
+
+def _inside_run(log: Path, run: _Place, target: int) -> RequestError:
+    return RequestError(
+        "INCONSISTENT_CLUSTER_ID",
+        f"{log}: the quorum replaced the log from offset {target} on, which is inside a run of "
+        f"NoOps ({run.base_offset} to {run.end_offset - 1}) that is kept as one record; bring the "
+        "mirror up to date from a node's directory with `metalog import kraft` first",
+    )
+
+
+def _no_parting(log: Path, source: str, leader_epoch: int, end_offset: int) -> RequestError:
+    return RequestError(
+        "INCONSISTENT_CLUSTER_ID",
+        f"{source} says that its log is not that of {log}, and that its epoch {leader_epoch} ends "
+        f"at offset {end_offset}; but the mirror has nothing beyond. It is another log; import it "
+        "into a new LOG",
+    )
