@@ -31,6 +31,10 @@ Slow(seconds, piece=bytes), Silent(), WrongCorrelation(), WrongLength(size), Cut
 FlipByte(position), Answer(field=value, ...) of FetchAnswer or FetchSnapshotAnswer, and
 Meanwhile(function), which runs between a request and its answer.
 
+Who may ask: `tls=` takes a server's SSLContext, `sasl=Sasl({"user": "password"})` asks for PLAIN,
+SCRAM or OAUTHBEARER (its token is the password), also with a lifetime, `allowed={"user"}` names who
+has the rights on the cluster (a certificate's principal is `CN=name`, without either ANONYMOUS).
+
 What a test sees: `quorum.seen`, `quorum.asked(FETCH)`, `quorum.wait_for(condition)`, and
 `quorum.breaches`: what a guest must not do (a replica id, two requests in flight, a high watermark
 of -1, a last fetched epoch of -1, a malformed or unknown request). The end of the `with` fails if
@@ -59,6 +63,7 @@ from tests.stand_in_quorum.frames import (
 from tests.stand_in_quorum.log import Batch, Log, SnapshotId, relabelled, split
 from tests.stand_in_quorum.quorum import BROKER, CLUSTER_ID, Quorum, Seen
 from tests.stand_in_quorum.releases import RELEASES, Release
+from tests.stand_in_quorum.session import Sasl
 
 __all__ = [
     "API_VERSIONS",
@@ -79,6 +84,7 @@ __all__ = [
     "Meanwhile",
     "Quorum",
     "Release",
+    "Sasl",
     "Seen",
     "Silent",
     "Slow",

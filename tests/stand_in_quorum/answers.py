@@ -94,6 +94,17 @@ def describe_quorum(
     return out.tags().done()
 
 
+def refused_describe_quorum(header: Header, error: int) -> bytes:
+    """Encode an answer that has an error and nothing else."""
+    out = writer(header).int16(error)
+    if header.version >= 2:
+        out.string(None)
+    out.count(0)
+    if header.version >= 2:
+        out.count(0)
+    return out.tags().done()
+
+
 def read_metadata(header: Header, reader: Reader) -> list[str] | None:
     """Return the names of the topics that are asked for; None for all."""
 

@@ -44,6 +44,15 @@ class CloseAfter(Fault):
 
 
 @dataclass(frozen=True)
+class Last(Fault):
+    """Send the whole frame, then close."""
+
+    def send(self, connection: socket.socket, frame: bytes) -> None:
+        connection.sendall(frame)
+        raise CloseError
+
+
+@dataclass(frozen=True)
 class Slow(Fault):
     """Wait before answering; with `piece` send that many bytes at a time, and wait before each."""
 

@@ -13,14 +13,16 @@ from typing import Any
 
 from tests.stand_in_quorum import answers, requests, rules
 from tests.stand_in_quorum.connection import Encodes, Exchange, Raw, serve
-from tests.stand_in_quorum.faults import Fault
+from tests.stand_in_quorum.faults import Fault, Last
 from tests.stand_in_quorum.fetch import Endpoint, FetchAnswer, FetchRequest
 from tests.stand_in_quorum.fetch_snapshot import FetchSnapshotRequest
 from tests.stand_in_quorum.frames import API_VERSIONS, METADATA, NAMES, Header
 from tests.stand_in_quorum.listener import HOST, Listener
 from tests.stand_in_quorum.log import Batch, Log, SnapshotId
+from tests.stand_in_quorum.orders import Order, Orders
 from tests.stand_in_quorum.releases import RELEASES, Versions
 from tests.stand_in_quorum.rules import NodeState
+from tests.stand_in_quorum.session import Sasl, Session
 from tests.stand_in_quorum.wire import Reader
 
 CLUSTER_ID = "stand-in-quorum-000000"
@@ -29,25 +31,17 @@ BROKER = -1
 
 @dataclass(frozen=True)
 class Seen:
-    """A request: which node was asked (BROKER for the broker's port), with what, and when."""
+    """A request: by whom, when, and of which node (BROKER for the broker's port)."""
 
     node_id: int
     header: Header
     request: Any
     at: float
+    principal: str
 
     @property
     def name(self) -> str:
         return NAMES[self.header.key]
-
-
-@dataclass
-class _Order:
-    fault: Fault
-    key: int | None
-    node_id: int | None
-    after: int
-    left: int
 
 
 class Quorum:
@@ -63,6 +57,8 @@ class Quorum:
         end_offset: int | None = None,
         high_watermark: int | None = None,
         tls: ssl.SSLContext | None = None,
+        sasl: Sasl | None = None,
+        allowed: frozenset[str] | None = None,
         allows_anything: bool = False,
     ) -> None:
         self.release = RELEASES[release]
@@ -70,9 +66,11 @@ class Quorum:
         self.source = Log.of_directory(directory)
         self.seen: list[Seen] = []
         self.breaches: list[str] = []
+        self.sasl = sasl
+        self.allowed = allowed
         self._allows_anything = allows_anything
         self._changed = threading.Condition(threading.RLock())
-        self._orders: list[_Order] = []
+        self._orders = Orders()
         self._in_flight = 0
         self._is_closed = False
         log = self.source.copy()
@@ -232,7 +230,7 @@ class Quorum:
     ) -> None:
         """Order a failure of the next `times` answers to `key` by `node_id`, `after` so many."""
         with self._changed:
-            self._orders.append(_Order(fault, key, node_id, after, times))
+            self._orders.add(Order(fault, key, node_id, after, times))
 
     # What a test sees
 
@@ -275,10 +273,15 @@ class Quorum:
     # How it answers
 
     def _server_of(self, node_id: int) -> Callable[[socket.socket], None]:
-        def answer(header: Header, reader: Reader) -> Exchange:
-            return self._answer(node_id, header, reader)
+        def serve_one(connection: socket.socket) -> None:
+            session = Session(connection, self.sasl)
 
-        return lambda connection: serve(connection, answer, self._note)
+            def answer(header: Header, reader: Reader) -> Exchange:
+                return self._answer(node_id, session, header, reader)
+
+            serve(connection, answer, self._note)
+
+        return serve_one
 
     def _note(self, breach: str) -> None:
         with self._changed:
@@ -286,15 +289,22 @@ class Quorum:
 
     def apis(self, node_id: int) -> dict[int, Versions]:
         """Return which requests a node (or BROKER) answers, with their versions."""
-        return requests.apis(self.release, is_broker=node_id == BROKER)
+        return requests.apis(
+            self.release, is_broker=node_id == BROKER, has_login=self.sasl is not None
+        )
 
-    def _answer(self, node_id: int, header: Header, reader: Reader) -> Exchange:
+    def _answer(self, node_id: int, session: Session, header: Header, reader: Reader) -> Exchange:
+        if login := session.handle(header, reader):
+            message, is_last = login
+            self._see(Seen(node_id, header, None, time.monotonic(), session.principal))
+            with self._changed:
+                fault = self._orders.take(node_id, header.key)
+            return Exchange(Raw(message), Last() if is_last else fault)
         request = requests.decode(self.apis(node_id), header, reader)
         is_read = isinstance(request, FetchRequest | FetchSnapshotRequest)
         with self._changed:
-            self.seen.append(Seen(node_id, header, request, time.monotonic()))
-            self._changed.notify_all()
-            fault = self._fault(node_id, header.key)
+            self._see(Seen(node_id, header, request, time.monotonic(), session.principal))
+            fault = self._orders.take(node_id, header.key)
             if isinstance(request, FetchRequest | FetchSnapshotRequest):
                 self.breaches += requests.breaches(request)
                 if self._in_flight:
@@ -302,22 +312,19 @@ class Quorum:
             self._in_flight += is_read
         try:
             fault.before()
+            if self.allowed is not None and session.principal not in self.allowed:
+                refused = requests.refused(header)
+                if refused is not None:
+                    return Exchange(refused, fault)
             return Exchange(self._message(node_id, header, request), fault)
         finally:
             with self._changed:
                 self._in_flight -= is_read
 
-    def _fault(self, node_id: int, key: int) -> Fault:
-        for order in self._orders:
-            if order.key in (None, key) and order.node_id in (None, node_id):
-                if order.after:
-                    order.after -= 1
-                    continue
-                order.left -= 1
-                if not order.left:
-                    self._orders.remove(order)
-                return order.fault
-        return Fault()
+    def _see(self, seen: Seen) -> None:
+        with self._changed:
+            self.seen.append(seen)
+            self._changed.notify_all()
 
     def _message(self, node_id: int, header: Header, request: Any) -> Encodes:
         if header.key == API_VERSIONS:

@@ -4,8 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.stand_in_quorum import answers
-from tests.stand_in_quorum.fetch import FetchRequest, read_fetch
-from tests.stand_in_quorum.fetch_snapshot import FetchSnapshotRequest, read_fetch_snapshot
+from tests.stand_in_quorum.connection import Encodes, Raw
+from tests.stand_in_quorum.fetch import FetchAnswer, FetchRequest, read_fetch
+from tests.stand_in_quorum.fetch_snapshot import (
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
+    read_fetch_snapshot,
+)
 from tests.stand_in_quorum.frames import (
     API_VERSIONS,
     DESCRIBE_QUORUM,
@@ -13,19 +18,25 @@ from tests.stand_in_quorum.frames import (
     FETCH_SNAPSHOT,
     METADATA,
     NAMES,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
     Header,
 )
 from tests.stand_in_quorum.releases import Release, Versions
 from tests.stand_in_quorum.wire import MalformedError, Reader
 
+CLUSTER_AUTHORIZATION_FAILED = 31
 
-def apis(release: Release, *, is_broker: bool) -> dict[int, Versions]:
+
+def apis(release: Release, *, is_broker: bool, has_login: bool) -> dict[int, Versions]:
     """Return the requests that are answered, with their versions."""
     found = {
         API_VERSIONS: release.api_versions,
         DESCRIBE_QUORUM: release.describe_quorum,
         FETCH: release.fetch,
     }
+    if has_login:
+        found |= {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 2)}
     if is_broker:
         return {**found, METADATA: release.metadata}
     return {**found, FETCH_SNAPSHOT: release.fetch_snapshot}
@@ -55,6 +66,19 @@ def decode(answered: dict[int, Versions], header: Header, reader: Reader) -> Any
             return answers.read_describe_quorum(reader)
         case _:
             return answers.read_metadata(header, reader)
+
+
+def refused(header: Header) -> Encodes | None:
+    """Return the answer without the right on the cluster; None if the request needs none."""
+    match header.key:
+        case 1:
+            return FetchAnswer(top_error=CLUSTER_AUTHORIZATION_FAILED)
+        case 59:
+            return FetchSnapshotAnswer(top_error=CLUSTER_AUTHORIZATION_FAILED)
+        case 55:
+            return Raw(answers.refused_describe_quorum(header, CLUSTER_AUTHORIZATION_FAILED))
+        case _:
+            return None
 
 
 def breaches(request: FetchRequest | FetchSnapshotRequest) -> Iterator[str]:
