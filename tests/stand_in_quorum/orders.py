@@ -28,6 +28,9 @@ class Orders:
     def add(self, order: Order) -> None:
         self._orders.append(order)
 
+    def clear(self) -> None:
+        self._orders.clear()
+
     def take(self, node_id: int, key: int) -> Fault:
         """Return the fault of an answer that is about to be given."""
         for order in self._orders:

@@ -139,16 +139,20 @@ class Quorum:
         return end
 
     def append(self, batches: list[Batch], *, commit: bool = True) -> None:
-        """Append batches of your own to every node that has the leader's log."""
+        """Append batches of your own to the leader and to the nodes that follow it."""
         with self.change():
-            end = self.leader.log.end_offset
-            for node in self.nodes.values():
-                if node.log.end_offset == end:
-                    node.log.append(batches)
-            for node in self.nodes.values():
+            leader = self.leader
+            following = [
+                node
+                for node in self.nodes.values()
+                if node.epoch == leader.epoch and node.log.batches[-1:] == leader.log.batches[-1:]
+            ]
+            for node in following:
+                node.log.append(batches)
+                # A real log goes through epochs of its own.
                 node.epoch = max(node.epoch, node.log.last_epoch)
             if commit:
-                self.leader.high_watermark = self.leader.log.end_offset
+                leader.high_watermark = leader.log.end_offset
 
     def commit(self, high_watermark: int) -> None:
         """Move the leader's high watermark."""
@@ -231,6 +235,11 @@ class Quorum:
         """Order a failure of the next `times` answers to `key` by `node_id`, `after` so many."""
         with self._changed:
             self._orders.add(Order(fault, key, node_id, after, times))
+
+    def clear_faults(self) -> None:
+        """Forget the failures that were ordered and did not happen yet."""
+        with self._changed:
+            self._orders.clear()
 
     # What a test sees
 

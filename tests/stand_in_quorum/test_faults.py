@@ -22,6 +22,7 @@ from tests.stand_in_quorum import (
     WrongCorrelation,
     WrongLength,
 )
+from tests.stand_in_quorum.batches import leader_change
 from tests.stand_in_quorum.peer import ApiVersionsRequest, ask, exchange, fetch, partition
 
 REQUEST = fetch(17, epoch=3)
@@ -146,3 +147,19 @@ def test_second_request_in_flight_fails_the_test(directory: Path) -> None:
     waiting.with_header(8, "peer")
     with pytest.raises(AssertionError, match="a second request"), Quorum(directory) as quorum:
         raw(quorum.bootstrap, bytes(waiting.encode(header=True, framed=True)) + FRAME, 200)
+
+
+def test_stale_leader_gets_nothing_of_a_later_epoch(directory: Path) -> None:
+    with Quorum(directory, nodes=3) as quorum:
+        quorum.elect(2, unaware=(1,))
+        quorum.append([leader_change(12, quorum.leader.epoch, 2)])
+        assert [node.epoch for node in quorum.nodes.values()] == [3, 4, 4]
+        assert [node.log.end_offset for node in quorum.nodes.values()] == [12, 13, 13]
+        assert quorum.leader.node_id == 2
+
+
+def test_faults_are_forgotten(directory: Path) -> None:
+    with Quorum(directory) as quorum:
+        quorum.fail(CloseAfter(0), times=5)
+        quorum.clear_faults()
+        assert exchange(quorum.bootstrap, FRAME)
