@@ -31,7 +31,7 @@ from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, h
 from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.context.context import Rng, Settings
 from controller.decisions.context.sessions import Sessions
-from controller.decisions.features.bootstrap import bootstrap
+from controller.decisions.features.levels_in_use import bootstrap
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.descriptions.view import View
 from controller.pipeline.latest import State

@@ -33,7 +33,7 @@ from api.nodes.options import (
     leader_of,
 )
 from api.nodes.standby import Standby
-from api.service.garbage import keep_images
+from api.service.history import keep_images
 from api.transport.shutdown import first_of, unless_set
 from controller.asked.asked import asked_settings
 from controller.decisions.context.context import Settings

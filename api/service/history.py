@@ -6,6 +6,7 @@ the follower's offset was never the end of an image, a full update is needed.
 """
 
 import asyncio
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Set
 from operator import attrgetter
@@ -23,6 +24,9 @@ from replay.image.metadata import MetadataImage
 IMAGES_MAX = 1_000
 """How many images are kept. They share nearly everything; each takes some kilobytes."""
 
+_NEW_OBJECTS_MAX = 5_000
+"""New objects that start a run of the garbage collector: with Python's 700, each large batch starts
+some. Images hold no cycles, so a run frees next to nothing; every 100th visits all images kept."""
 
 _ABOUT_TOPICS = types_with("topic_id")
 _ABOUT_ACLS = frozenset({AccessControlEntryRecord, RemoveAccessControlEntryRecord})
@@ -128,3 +132,12 @@ class History:
         """Wait until the current image is past an offset."""
         while self.image.provenance.next_offset <= offset + 1:
             await self._moved.wait()
+
+
+def keep_images() -> None:
+    """Tell the garbage collector of the image that was loaded, and of those that follow.
+
+    It has millions of objects without cycles: the collector need not visit them.
+    """
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS_MAX, *gc.get_threshold()[1:])

@@ -17,8 +17,7 @@ from api.requests.command import Command
 from api.requests.commands import any_command
 from api.service.appends import Appends, shielded
 from api.service.feed import Feed
-from api.service.garbage import keep_images
-from api.service.history import History
+from api.service.history import History, keep_images
 from api.service.lockout import check_lockout
 from api.service.refused_items import refused_items
 from controller.asked.asked import asked_settings

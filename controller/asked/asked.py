@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked.kept_answers import encode_answer
-from controller.asked.kept_hmacs import hash_of_hmac
-from controller.asked.kept_secrets import HiddenSecrets, restored
+from controller.asked.kept_secrets import HiddenSecrets, hash_of_hmac, restored
 from controller.decisions.config_definitions.brokers import (
     DEFAULT_REPLICATION_FACTOR,
     NUM_PARTITIONS,

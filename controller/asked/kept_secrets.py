@@ -2,22 +2,35 @@
 
 Each secret is replaced by null, with a reference from its path to the record that contains it.
 Paths are indexes and keys, from the outside in.
+
+The HMAC of a created token is in no record: a repeated answer gets it computed again from the
+token's id. Its hash is logged, to recognize that the secret key was changed.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.decisions.configs.changes import ConfigChange, Operation
+from controller.decisions.context.context import Settings
 from controller.decisions.outcome import Refusal
-from controller.decisions.security.tokens import ExpireToken, RenewToken, TokenCreated
+from controller.decisions.security.tokens import (
+    SECRET_KEY,
+    ExpireToken,
+    RenewToken,
+    TokenCreated,
+    token_hmac,
+)
 from controller.decisions.security.users import ScramUpsertion
 from controller.decisions.topics.topics import NewTopic
 from controller.wire import plain_of
 from records.base import Record
 from records.configs import ConfigRecord
-from records.envelope import SecretReference
+from records.envelope import Asked, SecretReference
+from records.errors import RequestError
 from records.secrets import REDACTED, SECRET_FIELDS, is_secret_config
 from records.security import (
     DelegationTokenRecord,
@@ -30,6 +43,8 @@ _KEYS = SECRET_FIELDS["UserScramCredentialRecord"]
 
 (_TOKEN_ID,) = SECRET_FIELDS["DelegationTokenRecord"]
 
+_HASH = "hash of the hmac"
+
 
 def restored(
     raw: bytes,
@@ -40,7 +55,7 @@ def restored(
     """Return a logged request, or response, with its secrets restored.
 
     A secret that is in no record belongs to a refused item and is replaced by a placeholder. The
-    HMAC of a token is in no record and stays null; see `kept_hmacs`.
+    HMAC of a token is in no record and stays null; see `with_hmac`.
 
     Args:
         raw: The logged request or response.
@@ -256,3 +271,32 @@ class HiddenSecrets:
         )
         field = None if index is None else "value"
         self.references.append(SecretReference(path=path, record_index=index, field=field))
+
+
+def hash_of_hmac(response: Any) -> dict[str, bytes]:
+    """Return the hash to log, by its name, if a response has an HMAC."""
+    if not isinstance(response, TokenCreated) or response.hmac is None:
+        return {}
+    # It reveals nothing: an HMAC has 512 bits, made with a key.
+    return {_HASH: hashlib.sha256(response.hmac).digest()}
+
+
+def with_hmac(created: TokenCreated, asked: Asked, settings: Settings) -> TokenCreated:
+    """Return the logged response with its HMAC, computed with the secret key in `settings`.
+
+    Raises:
+        RequestError: DELEGATION_TOKEN_AUTH_DISABLED, there is no secret key, or the token was made
+            with another. Earlier releases logged no hash, so another key is not noticed for theirs.
+    """
+    secret_key = settings.static_configs.get(SECRET_KEY)
+    if not secret_key:
+        raise _disabled(f"the HMAC is computed with the static config {SECRET_KEY}, give it")
+    answer = replace(created, hmac=token_hmac(secret_key, created.token_id))
+    seen = {} if asked.observed is None else msgspec.msgpack.decode(asked.observed)
+    if _HASH in seen and hash_of_hmac(answer) != {_HASH: seen[_HASH]}:
+        raise _disabled(f"{SECRET_KEY} is not the one with which the token was made")
+    return answer
+
+
+def _disabled(why: str) -> RequestError:
+    return RequestError("DELEGATION_TOKEN_AUTH_DISABLED", why)

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision, version_of
 from controller.asked.kept_answers import decode_answer
-from controller.asked.kept_hmacs import with_hmac
-from controller.asked.kept_secrets import has_same_secrets, restored, without_secrets
+from controller.asked.kept_secrets import has_same_secrets, restored, with_hmac, without_secrets
 from controller.decisions.context.context import Settings
 from controller.decisions.security.tokens import TokenCreated
 from controller.raw_appends.raw_append import AppendRecords

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-from controller.decisions.context.moves import is_moving
 from controller.decisions.lookup import TopicRef, find_partition, find_topic, partition_exists
 from controller.decisions.partitions.replica_deletions import deletion_states
 from controller.decisions.partitions.replica_states import DELETION_SUCCESSFUL
@@ -19,7 +18,7 @@ from controller.decisions.request import Request
 from controller.descriptions.view import View
 from records.base import Uuid
 from replay.image.fields import copied
-from replay.image.partitions import Partition
+from replay.image.partitions import Partition, is_moving
 from replay.image.removals import PendingRemoval
 from replay.incidents.reassigned import broker_state
 

@@ -8,7 +8,7 @@ from controller.asked.observed import LazyRandom, recorded
 from controller.authorization.caller import Caller
 from controller.decisions.context.context import Context, Settings
 from controller.decisions.context.sessions import Sessions
-from controller.decisions.features.bootstrap import bootstrap
+from controller.decisions.features.levels_in_use import bootstrap
 from controller.forks.commands import Command, Commands
 from controller.forks.recorded import payloads
 from controller.pipeline.latest import State

@@ -96,3 +96,16 @@ def without_elr(old: Partition) -> Partition:
     if not old.eligible_leader_replicas and not old.last_known_elr:
         return old
     return msgspec.structs.replace(old, eligible_leader_replicas=(), last_known_elr=())
+
+
+def is_moving(partition: Partition) -> bool:
+    """True if a partition is being reassigned. Source: KIP-455."""
+    return bool(partition.adding_replicas or partition.removing_replicas)
+
+
+def settled_replicas(partition: Partition) -> tuple[int, ...]:
+    """Return the partition's replicas; while it is being reassigned, its target replicas."""
+    removing = partition.removing_replicas
+    if not removing:
+        return partition.replicas
+    return tuple([replica for replica in partition.replicas if replica not in removing])

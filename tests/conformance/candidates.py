@@ -13,10 +13,10 @@ from controller.decisions.brokers.controllers import RegisterController, registe
 from controller.decisions.brokers.heartbeats import FENCE
 from controller.decisions.brokers.producer_ids import AllocateProducerIds, allocate_producer_ids
 from controller.decisions.context.context import Context
-from controller.decisions.features.bootstrap import bootstrap
 from controller.decisions.features.levels_in_use import (
     FeatureUpdate,
     UpdateFeatures,
+    bootstrap,
     update_features,
 )
 from controller.forks.candidates import CANDIDATES

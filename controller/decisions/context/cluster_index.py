@@ -13,14 +13,13 @@ from typing import TypeAlias
 import msgspec
 from immutables import Map
 
-from controller.decisions.context.moves import is_moving, settled_replicas
 from controller.decisions.context.namespace_use import NamespaceUses
 from records.base import Uuid
 from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.configs import GROUP
 from replay.image.metadata import MetadataImage
 from replay.image.partition_list import Partitions, find
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import NO_LEADER, Partition, is_moving, settled_replicas
 from replay.image.topics import Topic
 
 _PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]

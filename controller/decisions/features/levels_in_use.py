@@ -8,7 +8,9 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
+from controller.decisions.config_definitions.topics import MIN_ISR
 from controller.decisions.configs.min_isr_changes import cluster_minimum, safety_records
 from controller.decisions.context.context import Context
 from controller.decisions.features.record_levels import feature_in_use
@@ -28,6 +30,8 @@ from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
 from records.metadata_versions import CHANGED_METADATA
 from replay.image.cluster import SupportedFeature
+from replay.image.metadata import MetadataImage
+from replay.image.provenance import Provenance
 from replay.image.versions import UNKNOWN
 
 # Below this level, the level itself is not written to the log.
@@ -56,6 +60,14 @@ class UpdateFeatures(Request[None], frozen=True, kw_only=True):
 
     updates: tuple[FeatureUpdate, ...]
     validate_only: bool = False
+
+
+def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
+    """Return the records of a new log's feature levels; none if the log is not empty."""
+    if replace(context.image, provenance=Provenance()) != MetadataImage.EMPTY:
+        return ControllerResult(response=None)
+    records = bootstrap_records(levels, context.settings.static_number(MIN_ISR))
+    return ControllerResult(response=None, records=records)
 
 
 def bootstrap_records(levels: Mapping[str, int], min_isr: int = 1) -> tuple[Record, ...]:

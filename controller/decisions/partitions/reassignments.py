@@ -18,7 +18,6 @@ import msgspec
 
 from controller.decisions.configs.effective import unclean_election_enabled
 from controller.decisions.context.context import Context, RecordList
-from controller.decisions.context.moves import is_moving, settled_replicas
 from controller.decisions.items import decide_each
 from controller.decisions.levels import LEADER_RECOVERY_LEVEL
 from controller.decisions.lookup import (
@@ -43,7 +42,7 @@ from controller.results.refusals import (
 )
 from controller.results.result import ControllerResult
 from records.partitions import PartitionChangeRecord
-from replay.image.partitions import Partition
+from replay.image.partitions import Partition, is_moving, settled_replicas
 from replay.image.topics import Topic
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from controller.decisions.context.context import Context
-from controller.decisions.context.moves import settled_replicas
 from controller.decisions.partitions.assignments import usable_brokers
 from controller.decisions.partitions.in_progress import check_no_removal
 from controller.decisions.partitions.reassignments import move
@@ -17,7 +16,7 @@ from controller.placement.balanced import Followers
 from controller.placement.load_queue import TieBreaker
 from controller.results.refusals import invalid_replication_factor
 from records.partitions import PartitionChangeRecord
-from replay.image.partitions import Partition
+from replay.image.partitions import Partition, settled_replicas
 from replay.image.topics import Topic
 
 
