@@ -24,7 +24,7 @@ from api.broker.options import BrokerOptions
 from api.http.limits import BODY_SIZE_BYTES_MAX
 from api.http.options import HttpOptions
 from api.http.questions import path_of
-from api.http.responses import JSON
+from api.http.request import JSON
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.fields import Message

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from api.http.metrics import OTHER, noting_status
 from api.http.problems import Problem, problem
-from api.http.request import IS_RESERVED, PRINCIPAL, SHARED, headers_of
-from api.http.responses import reply_with, send_reply
+from api.http.request import IS_RESERVED, PRINCIPAL, SHARED, headers_of, reply_with, send_reply
 from api.http.shared_state import Listener, SharedState
 from api.http.tokens import principal_of
 from controller.authorization.caller import Authentication, Caller

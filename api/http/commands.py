@@ -14,8 +14,7 @@ from api.documents.errors import Error
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
 from api.http.problems import problem_of_refusal
 from api.http.questions import LINES, path_of
-from api.http.request import Asked, asked_of, one_offset
-from api.http.responses import Reply, reply_with
+from api.http.request import Asked, Reply, asked_of, one_offset, reply_with
 from api.requests.command import Command
 from api.requests.commands import COMMANDS, find_command, named
 from api.requests.json_errors import json_error

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import httptools
-import msgspec
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -21,24 +20,25 @@ from api.http.limits import (
     UNSENT_BYTES_MAX,
     WRITE_STALL_S,
 )
-from api.http.problems import MEDIA_TYPE, problem
-from api.http.request import IS_RESERVED, MEMORY, PRINCIPAL, BodyMemory
-from api.http.responses import GUARDS, SEND_WHOLE, AnswerWriter, http_date
+from api.http.request import (
+    GUARDS,
+    IS_RESERVED,
+    MEMORY,
+    PRINCIPAL,
+    SEND_WHOLE,
+    BodyMemory,
+    http_date,
+    refusal,
+)
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
 from api.transport.connections import Connections, Place, Quota
-from api.transport.limits import RECEIVE_BUFFER_BYTES
 from api.transport.log_limit import limited_logger
 from records.errors import RequestError, UnavailableError
 
 log = limited_logger(__name__)
 # Clients can cause any number of its lines about invalid requests.
 limited_logger("uvicorn.error")
-
-_REFUSAL = (
-    b"HTTP/1.1 400 Bad Request\r\ndate: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
-    b"connection: close\r\n\r\n%b"
-)
 
 _BETWEEN_BYTES = len(": \r\n")
 
@@ -258,7 +258,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         if self._lingering is not None and not self._unanswered and not self._unread:
             self.transport.close()
 
-    def _close_behind(self, answer: AnswerWriter) -> None:
+    def _close_behind(self, answer: "AnswerWriter") -> None:
         # A client that still sends its body to a closed connection does not get the answer.
         is_of_newest = self.cycle.transport is answer
         if is_of_newest and self._is_in_body and not self.expect_100_continue:
@@ -276,9 +276,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             self._abort()
             return
         words = f"this is not HTTP/1.1, or its head is above {HEAD_SIZE_BYTES_MAX} bytes"
-        found = msgspec.json.encode(problem(400, "INVALID_REQUEST", words))
-        date = http_date(int(time.time()))
-        self.transport.write(_REFUSAL % (date, MEDIA_TYPE.encode(), len(found), found))
+        self.transport.write(refusal(words))
         self.transport.close()
 
     def pause_writing(self) -> None:
@@ -329,13 +327,70 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         self.transport.abort()
 
 
-def connections_of(
-    config: Config,
-    state: ServerState,
-    connections: Connections,
-    quota: Quota,
-    mapping: PrincipalMapping,
-) -> Callable[[], Connection]:
-    """Return a function that creates the protocol of each connection."""
-    buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-    return lambda: Connection(config, state, connections, quota, mapping, buffer)
+class AnswerWriter(asyncio.Transport):
+    """The transport of a connection, for one response.
+
+    The head is sent together with the next part of the response, or alone if none is written before
+    the next turn of the event loop.
+    """
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        close: Callable[["AnswerWriter"], None],
+        *,
+        has_chunks: bool,
+    ) -> None:
+        """Create the writer of one response.
+
+        Args:
+            close: Called when the response is closed; ends the connection.
+            has_chunks: False for a client of HTTP/1.0, to which the end of the connection marks the
+                end of the body.
+        """
+        super().__init__()
+        self._close = close
+        self._transport = transport
+        self._loop = loop
+        self._head: bytes | None = None
+        self._is_begun = False
+        self._has_chunks = has_chunks
+        self._is_unchunked = False
+
+    def write(self, content: bytes | bytearray | memoryview) -> None:
+        if self._is_unchunked:
+            content = _without_size(bytes(content))
+        if not self._is_begun:
+            self._is_begun, self._head = True, bytes(content)
+            if not self._has_chunks:
+                self._head = self._head.replace(_CHUNKED, b"\r\n", 1)
+                self._is_unchunked = len(self._head) < len(content)
+            self._loop.call_soon(self.flush)
+        elif self._head is not None:
+            head, self._head = self._head, None
+            self._transport.write(head + content)
+        else:
+            self._transport.write(content)
+
+    def flush(self) -> None:
+        """Send the bytes that wait for the next part of the response."""
+        if self._head is not None:
+            head, self._head = self._head, None
+            self._transport.write(head)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        self.flush()
+        self._close(self)
+
+
+_CHUNKED = b"\r\ntransfer-encoding: chunked\r\n"
+
+
+def _without_size(written: bytes) -> bytes:
+    """Return the content of one write of uvicorn, without the framing of chunks."""
+    size, _, rest = written.partition(b"\r\n")
+    return rest[: int(size, 16)] if size else b""

@@ -19,8 +19,7 @@ from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
 from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.questions import HTML, LINES, ROUTES, Route, path_of
-from api.http.request import COUNT_MAX
-from api.http.responses import JSON
+from api.http.request import COUNT_MAX, JSON
 from api.questions.table import EXAMPLES, QUESTIONS
 from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import (

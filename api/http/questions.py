@@ -15,8 +15,7 @@ from api.documents.logs import End, Place
 from api.http.paging import MIN_OFFSET, NEXT, PARAMETERS, VERBOSE, Paging, is_paged, paging_of
 from api.http.parameters import Parameter, parameters_of, read_request
 from api.http.problems import code_of
-from api.http.request import Asked, asked_of, flag, one_offset, shared_state
-from api.http.responses import JSON
+from api.http.request import JSON, Asked, asked_of, flag, one_offset, shared_state
 from api.http.versions import etag_of
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object

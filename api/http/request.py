@@ -1,14 +1,21 @@
-"""What all requests have: a caller, a query, headers, and a body within the shared memory."""
+"""What all requests have: a caller, a query, headers, a body in the shared memory, and a reply."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import msgspec
 
+from api.http.metrics import STATUS
+from api.http.problems import MEDIA_TYPE, Problem, problem
+from api.http.problems import headers_of as headers_required_by
 from api.http.versions import expected_versions
 from api.questions.rows import is_offset
 from api.service.service import Service
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
 
     from api.http.shared_state import SharedState
 
+JSON = "application/json"
+
 SHARED = "shared"
 """Where a request's state holds what the handlers share."""
 
@@ -33,6 +42,25 @@ IS_RESERVED = "is_reserved"
 
 MEMORY = "memory"
 """Where a request's state holds the `BodyMemory` of its connection."""
+
+GUARDS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+]
+"""Headers of every answer: pages of others must not show or embed it."""
+
+SEND_WHOLE = "send_whole"
+"""Where a request's state holds the function of its connection that sends a whole reply."""
+
+SendWhole = Callable[[bytes, bytes], Awaitable[None]]
+"""Sends a head, without the empty line at its end, and a body."""
+
+_REFUSAL = (
+    b"HTTP/1.1 400 Bad Request\r\ndate: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
+    b"connection: close\r\n\r\n%b"
+)
 
 _HEADERS = "headers"
 """Where a request's state holds its headers, once they were needed."""
@@ -307,3 +335,51 @@ def announced_size(scope: "HTTPScope", size_max: int) -> int:
 def too_large(size_max: int) -> RequestError:
     """Return the error for a body of more than `size_max` bytes."""
     return RequestError("MESSAGE_TOO_LARGE", f"a body of this path has at most {size_max} bytes")
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The response to a request."""
+
+    content: bytes
+    status: int = 200
+    media_type: str = JSON
+    headers: Mapping[str, str] = {}
+
+
+def reply_with(found: Problem, headers: Mapping[str, str] = {}) -> Reply:
+    """Return the reply that reports a problem, with `headers` and those it requires."""
+    headers = {**headers_required_by(found), **headers}
+    return Reply(msgspec.json.encode(found), found.status, MEDIA_TYPE, headers)
+
+
+async def send_reply(reply: Reply, scope: Mapping[str, Any]) -> None:
+    """Send the reply to the request of this scope."""
+    send_whole: SendWhole = scope["state"][SEND_WHOLE]
+    scope["state"][STATUS] = reply.status
+    head = _head(reply.status, reply.media_type) + b"content-length: %d\r\n" % len(reply.content)
+    for name, value in reply.headers.items():
+        head += f"{name.lower()}: {value}\r\n".encode()
+    await send_whole(head, reply.content)
+
+
+@lru_cache(64)
+def _head(status: int, media_type: str) -> bytes:
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(),
+        *[b"%b: %b" % header for header in GUARDS],
+        f"content-type: {media_type}".encode(),
+    ]
+    return b"\r\n".join([*lines, b""])
+
+
+@lru_cache(maxsize=1)
+def http_date(time_s: int) -> bytes:
+    """Return a time, s since 1970, as in the header Date. Source: RFC 9110, 6.6.1 and 5.6.7."""
+    return formatdate(time_s, usegmt=True).encode()
+
+
+def refusal(words: str) -> bytes:
+    """Return the whole answer, with status 400, to bytes that are not valid HTTP."""
+    content = msgspec.json.encode(problem(400, "INVALID_REQUEST", words))
+    date = http_date(int(time.time()))
+    return _REFUSAL % (date, MEDIA_TYPE.encode(), len(content), content)

@@ -24,14 +24,17 @@ from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.problems import Problem, mistake, problem, problem_of
 from api.http.questions import HTML, LINES
 from api.http.request import (
+    JSON,
     MEMORY,
     BodyMemory,
+    Reply,
     announced_size,
     asked_of,
     received_body,
+    reply_with,
+    send_reply,
     shared_state,
 )
-from api.http.responses import JSON, Reply, reply_with, send_reply
 from controller.authorization.authorizer import CLUSTER, Operation
 from records.errors import MetadataLogError, Outcome
 

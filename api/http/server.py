@@ -14,11 +14,11 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from api.http.admission import Admission
-from api.http.connection import Connection, connections_of
+from api.http.connection import Connection
 from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
-from api.http.responses import GUARDS
+from api.http.request import GUARDS
 from api.http.routes import PATHS, make_app
 from api.http.shared_state import Listener, SharedState
 from api.http.tokens import read_tokens
@@ -28,7 +28,7 @@ from api.security.tls import server_context
 from api.service.service import Service
 from api.transport.acceptor import Acceptor, bind
 from api.transport.connections import Connections, Quota
-from api.transport.limits import IDLE_TIMEOUT_S
+from api.transport.limits import IDLE_TIMEOUT_S, RECEIVE_BUFFER_BYTES
 from api.transport.renewal import Use
 from api.transport.unix_sockets import UNIX
 
@@ -90,7 +90,12 @@ class HttpServer:
             timeout_keep_alive=int(IDLE_TIMEOUT_S),
         )
         config.load()
-        protocol = connections_of(config, state, connections, _quota(options, connections), mapping)
+        quota = _quota(options, connections)
+        buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+
+        def protocol() -> Connection:
+            return Connection(config, state, connections, quota, mapping, buffer)
+
         if options.path is not None:
             acceptor = Acceptor.listen_at(protocol, options.path)
             return cls(shared, state, acceptor, f"{UNIX}{options.path}", options, security)

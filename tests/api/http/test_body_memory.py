@@ -10,7 +10,7 @@ from api.http.commands import APPEND
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.options import HttpOptions
 from api.http.questions import LINES, path_of
-from api.http.responses import JSON
+from api.http.request import JSON
 from api.requests.commands import COMMANDS
 from controller.decisions.context.context import Settings
 from metadata_log.limits import MIB

@@ -7,7 +7,7 @@ import msgspec
 
 from api.http.commands import ROUTES
 from api.http.options import HttpOptions
-from api.http.responses import JSON
+from api.http.request import JSON
 from api.service.refused_items import ITEMS_A_TURN
 from controller import wire
 from controller.authorization.authorizer import Operation, topic_resource
