@@ -56,7 +56,6 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         buffer: memoryview,
     ) -> None:
         super().__init__(config=config, server_state=state, app_state={})
-        # Shared by all connections: each would otherwise receive up to 256 KiB at once.
         self._buffer = buffer
         self._mapping = mapping
         self._all, self._quota = connections, quota

@@ -7,6 +7,7 @@ the service has started.
 import asyncio
 import contextlib
 import ssl
+from functools import partial
 from typing import Self
 
 from msgspec.structs import replace
@@ -91,11 +92,9 @@ class HttpServer:
         )
         config.load()
         quota = _quota(options, connections)
+        # Shared by all connections: each would otherwise receive up to 256 KiB at once.
         buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-
-        def protocol() -> Connection:
-            return Connection(config, state, connections, quota, mapping, buffer)
-
+        protocol = partial(Connection, config, state, connections, quota, mapping, buffer)
         if options.path is not None:
             acceptor = Acceptor.listen_at(protocol, options.path)
             return cls(shared, state, acceptor, f"{UNIX}{options.path}", options, security)
