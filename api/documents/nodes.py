@@ -28,7 +28,8 @@ class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
     """A node of a shared log, as it told the store `seen_ms` ago.
 
     `role`: `leader`, `standby`, `stopped`, or `gone` if it says nothing any more. `behind`: records
-    that it did not have then. `clock_off_ms`: how far its clock is ahead of the store's.
+    that it did not have then. `clock_off_ms`: how far its clock is ahead of the store's. With
+    something `not_understood` it never leads; with `other_settings` than the leader's only if told.
     """
 
     node: int
@@ -39,6 +40,8 @@ class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
     clock_off_ms: int
     version: str
     addresses: dict[str, str]
+    not_understood: tuple[str, ...] = ()
+    other_settings: tuple[str, ...] = ()
 
 
 class SharedLogState(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
+from api.nodes.fitness import Unfit
 from metadata_log.shared.shared_log import Member, SharedLog
 from metadata_log.writer.clock import MachineClocks
 from records.errors import UnavailableError
@@ -33,6 +34,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
         log_end: Offset of the next record that it knows.
         clock_off_ms: How far its clock is ahead of the store's; negative: behind.
         addresses: Where clients reach it, by listener.
+        unfit: Why it would not lead.
     """
 
     role: str
@@ -40,6 +42,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
     log_end: int
     clock_off_ms: int
     addresses: dict[str, str] = {}
+    unfit: Unfit = Unfit()
 
     @property
     def clock_is_off(self) -> bool:
@@ -123,7 +126,8 @@ class Membership:
         for member in await self._log.members():
             content = content_of(member)
             is_here = content.role == "standby" and member.age_ms < GONE_MS
-            if is_here and not content.clock_is_off and member.node_id != self._node_id:
+            is_fit = content.unfit.may_lead(is_told=False) and not content.clock_is_off
+            if is_here and is_fit and member.node_id != self._node_id:
                 return member.node_id
         return None
 

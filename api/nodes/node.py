@@ -21,12 +21,12 @@ from typing import Any
 
 import msgspec
 
+from api.nodes.fitness import Unfit, leader_content, settings_digests, unfit
 from api.nodes.followed_log import FollowedLog
 from api.nodes.lease import HeldLease, LeaseWatch
 from api.nodes.membership import MemberContent, Membership
 from api.nodes.node_service import NodeService
 from api.nodes.options import (
-    LeaderContent,
     NodeOptions,
     content_of,
     handing_over,
@@ -46,7 +46,7 @@ from metadata_log.writer.clock import MachineClocks, SystemClocks
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.shared_commit import SharedCommit
-from records.errors import FencedError, UnavailableError
+from records.errors import FencedError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
@@ -110,6 +110,8 @@ class Node:
         self._process = secrets.token_bytes(NONCE_SIZE)
         self._watch = LeaseWatch(self._clocks)
         self._service: NodeService | None = None
+        self._digests = settings_digests(settings)
+        self._unfit = Unfit()
         self._membership = Membership(log, options.node_id, self._clocks, self._content)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -136,6 +138,11 @@ class Node:
                         raise
                     _LOG.warning("%s: %s; it is opened again", self._directory, error)
                     await unless_set(stop, asyncio.sleep(_RETRY_S))
+                except RequestError as error:
+                    if self._service is None or error.code != "UNSUPPORTED_VERSION":
+                        raise
+                    self._judge(Unfit(not_understood=(str(error),)))
+                    await unless_set(stop, self._outdated(self._service))
         if self._service is not None:
             await self._membership.stopped()
 
@@ -214,6 +221,14 @@ class Node:
             look_s = _OFTEN_S if self._is_next(found) else self._look_s
             patience_ms = self._patience_ms(found)
             has_run_out = self._watch.has_run_out(found, patience_ms=patience_ms)
+            content = leader_content(service.image, self._digests, self._options.addresses)
+            before = None if found is None else content_of(found)
+            self._judge(unfit(content, before))
+            is_told = self._options.own_settings or (
+                before is not None and before.next_leader == self._options.node_id
+            )
+            if not self._unfit.may_lead(is_told=is_told):
+                continue
             own = found is not None and found.process == self._process and not patience_ms
             if not own and not has_run_out:
                 continue
@@ -223,11 +238,26 @@ class Node:
                 nonce=secrets.token_bytes(NONCE_SIZE),
                 duration_ms=self._options.lease_ms,
                 proven=standby.copy.position,
-                content=msgspec.msgpack.encode(LeaderContent(addresses=self._options.addresses)),
+                content=msgspec.msgpack.encode(content),
             )
             held = await HeldLease.take(self._log, wanted, found, self._clocks)
             if held is not None:
                 return held
+
+    def _judge(self, found: Unfit) -> None:
+        """Note why this node would not lead, and say it when it changes."""
+        if found != self._unfit:
+            self._unfit = found
+            self._membership.changed()
+            if found.text:
+                _LOG.warning("node %d %s", self._options.node_id, found.text)
+
+    async def _outdated(self, service: NodeService) -> None:
+        """Name the leader, for ever: records have come that this release cannot read."""
+        while True:
+            with contextlib.suppress(UnavailableError):
+                service.leader = leader_of(await self._log.lease())
+            await asyncio.sleep(self._look_s)
 
     @property
     def _look_s(self) -> float:
@@ -256,6 +286,7 @@ class Node:
             log_end=self._service.image.provenance.next_offset,
             clock_off_ms=clock_off_ms,
             addresses=self._options.addresses,
+            unfit=self._unfit,
         )
 
     async def _lead(

@@ -52,6 +52,8 @@ def node_of(member: Member, end: Position, leader_id: int | None) -> SharedLogNo
         clock_off_ms=content.clock_off_ms,
         version=content.version,
         addresses=content.addresses,
+        not_understood=content.unfit.not_understood,
+        other_settings=content.unfit.other_settings,
     )
 
 
@@ -79,12 +81,15 @@ async def change_leader(url: str, node_id: int) -> SharedLogState:
 
 async def _check_can_lead(url: str, node_id: int) -> None:
     nodes = (await look(url)).nodes
-    role = next((each.role for each in nodes if each.node == node_id), None)
-    if role not in ("leader", "standby"):
-        raise RequestError(
-            "INVALID_REQUEST",
-            f"node {node_id} cannot lead: " + ("there is no such node" if role is None else role),
-        )
+    node = next((each for each in nodes if each.node == node_id), None)
+    if node is None:
+        why: str | None = "there is no such node"
+    elif node.not_understood:
+        why = f"its release does not understand {', '.join(node.not_understood)}"
+    else:
+        why = None if node.role in ("leader", "standby") else node.role
+    if why is not None:
+        raise RequestError("INVALID_REQUEST", f"node {node_id} cannot lead: {why}")
     # Of a leader that has vanished, another node takes the lease.
     if all(each.role != "leader" for each in nodes):
         raise RequestError("INVALID_REQUEST", "no node leads now that could hand over")

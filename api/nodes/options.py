@@ -12,11 +12,13 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
         node_id: Its number, which no other node has.
         lease_ms: Time after which another node may lead when this one has vanished.
         addresses: Where clients reach it while it leads, by listener.
+        own_settings: Whether it leads also if the last leader had other settings.
     """
 
     node_id: int
     lease_ms: int = 3_000
     addresses: dict[str, str] = {}
+    own_settings: bool = False
 
 
 class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,11 +28,17 @@ class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
         addresses: Where clients reach it, by listener.
         hands_over: Whether it is about to give the lease away, so that others look often.
         next_leader: The node that is to lead next; the others wait in case it does not.
+        version: The release of its program.
+        not_understood: What the log held, when it began, that its release does not understand.
+        settings: A digest of each of its settings, by name.
     """
 
     addresses: dict[str, str] = {}
     hands_over: bool = False
     next_leader: int | None = None
+    version: str = ""
+    not_understood: tuple[str, ...] = ()
+    settings: dict[str, str] = {}
 
     def is_for(self, node_id: int) -> bool:
         """Return whether a node may lead as soon as the lease is given away."""

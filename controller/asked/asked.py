@@ -136,9 +136,9 @@ def asked_append(request: AppendRecords) -> Asked:
     return _of_limited_size(replace(_UNCONDITIONAL_APPEND, request=conditions))
 
 
-def asked_settings(settings: Settings) -> Asked:
-    """Return the controller's settings, as logged with the first batch of a writer."""
-    kept = {
+def logged_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that decisions depend on, by name; secrets are None."""
+    return {
         "node_id": settings.node_id,
         "default_partitions": settings.static_number(NUM_PARTITIONS),
         "default_replication_factor": settings.static_number(DEFAULT_REPLICATION_FACTOR),
@@ -151,6 +151,10 @@ def asked_settings(settings: Settings) -> Asked:
             for name, value in sorted(settings.static_configs.items())
         },
     }
+
+
+def asked_settings(settings: Settings) -> Asked:
+    """Return the controller's settings, as logged with the first batch of a writer."""
     references = [
         SecretReference(path=f"request/static_configs/{name}")
         for name in sorted(settings.static_configs)
@@ -160,7 +164,7 @@ def asked_settings(settings: Settings) -> Asked:
         Asked(
             command=ACTIVATE,
             version=version_of(ACTIVATE),
-            request=msgspec.msgpack.encode(kept),
+            request=msgspec.msgpack.encode(logged_settings(settings)),
             secrets=tuple(references),
         )
     )

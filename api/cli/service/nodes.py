@@ -98,6 +98,8 @@ def remove(store: _Store, node: _Node, json: Json = False) -> None:
 
 
 def _print(found: "SharedLogState", json: bool) -> None:
+    from api.nodes.fitness import Unfit
+
     if json:
         print_json(found)
         return
@@ -113,6 +115,10 @@ def _print(found: "SharedLogState", json: bool) -> None:
             for each in found.nodes
         ],
     )
+    for each in found.nodes:
+        unfit = Unfit(not_understood=each.not_understood, other_settings=each.other_settings)
+        if unfit.text:
+            print_line(f"node {each.node} {unfit.text}")
 
 
 def _clock_text(off_ms: int) -> str:

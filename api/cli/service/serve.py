@@ -17,7 +17,15 @@ from api.cli.options.authorizer_options import (
 )
 from api.cli.options.listener_options import AllowRemote, StrictModes
 from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
-from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS, NODES, SECURITY
+from api.cli.options.node_options import (
+    Advertise,
+    LeaseMs,
+    NodeId,
+    OwnSettings,
+    Shared,
+    advertised,
+)
+from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.secret_input import read_secret
 from api.cli.options.security_options import (
@@ -98,49 +106,6 @@ _HttpConnections = Annotated[
         help="Maximum number of HTTP connections, including event streams.",
         min=1,
         rich_help_panel=LISTENERS,
-    ),
-]
-_Shared = Annotated[
-    str | None,
-    Option(
-        "--shared",
-        metavar="URL",
-        help="Take part in this shared log, of which LOG becomes a copy: "
-        "postgresql://USER@HOST/DB or s3://bucket/prefix.",
-        show_default=False,
-        rich_help_panel=NODES,
-    ),
-]
-_NodeId = Annotated[
-    int | None,
-    Option(
-        "--node",
-        metavar="N",
-        help="Id of this node, with --shared: each node has its own.",
-        min=0,
-        show_default=False,
-        rich_help_panel=NODES,
-    ),
-]
-_LeaseMs = Annotated[
-    int,
-    Option(
-        "--lease-ms",
-        metavar="MS",
-        help="Time without a sign of life after which another node takes over.",
-        min=500,
-        rich_help_panel=NODES,
-    ),
-]
-_Advertise = Annotated[
-    list[str] | None,
-    Option(
-        "--advertise",
-        metavar="HOST|NAME=ADDRESS",
-        help="Where clients reach this node: a host, or the address of a listener, such as "
-        "kafka=10.0.0.2:9092; repeatable.",
-        show_default=False,
-        rich_help_panel=NODES,
     ),
 ]
 _SessionTimeoutMs = Annotated[
@@ -232,10 +197,11 @@ def serve(
     http_connections: _HttpConnections = _HTTP_CONNECTIONS,
     allow_remote: AllowRemote = False,
     strict_modes: StrictModes = False,
-    shared: _Shared = None,
-    node: _NodeId = None,
-    lease_ms: _LeaseMs = 3_000,
-    advertise: _Advertise = None,
+    shared: Shared = None,
+    node: NodeId = None,
+    lease_ms: LeaseMs = 3_000,
+    advertise: Advertise = None,
+    own_settings: OwnSettings = False,
     session_timeout_ms: _SessionTimeoutMs = 9_000,
     retry_ms: _RetryMs = 1_000,
     snapshot_every: _SnapshotEvery = _SNAPSHOT_EVERY,
@@ -309,7 +275,8 @@ def serve(
         node=NodeOptions(
             node_id=node or 0,
             lease_ms=lease_ms,
-            addresses=_addresses(
+            own_settings=own_settings,
+            addresses=advertised(
                 advertise or [], {"kafka": kafka[0], "http": http, "socket": socket}
             ),
         ),
@@ -339,25 +306,6 @@ def serve(
         log_end = seen_end(log).mark.end_offset
         loaded = loading.enter_context(progress("loading", 0, log_end))
         asyncio.run(serve_until_stopped(options, ready, loaded))
-
-
-def _addresses(given: list[str], listening: dict[str, str | None]) -> dict[str, str]:
-    """Return the addresses to advertise: as given, or a host with the listeners' own ports."""
-    found: dict[str, str] = {}
-    for each in given:
-        name, is_named, address = each.partition("=")
-        if not is_named:
-            ports = {n: at.rpartition(":")[2] for n, at in listening.items() if at is not None}
-            found |= {n: f"{each}:{port}" for n, port in ports.items() if port.isdigit()}
-        elif name in listening and address:
-            found[name] = address
-        else:
-            raise bad_parameter(
-                f"{each!r} is no listener with an address; write a host, or kafka=HOST:PORT, "
-                "http=HOST:PORT, socket=HOST:PORT",
-                param_hint="--advertise",
-            )
-    return found
 
 
 def _standby_text(node: "NodeOptions", json: bool) -> "Callable[[Ready], None]":

@@ -39,6 +39,8 @@ class Member:
         self.service: NodeService | None = None
         self.roles: list[str] = []
         self.clocks = WrongClocks()
+        self.settings = Settings()
+        self.own_settings = False
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -47,8 +49,8 @@ class Member:
         node = Node(
             self.directory,
             self.log,
-            NodeOptions(node_id=self.number, lease_ms=LEASE_MS),
-            settings=Settings(),
+            NodeOptions(node_id=self.number, lease_ms=LEASE_MS, own_settings=self.own_settings),
+            settings=self.settings,
             serve=self._serve,
             leads=lambda service: self.roles.append("leader"),
             stands_by=lambda service: self.roles.append("standby"),
@@ -70,8 +72,8 @@ class Member:
     async def stop(self) -> None:
         """Stop as by SIGTERM."""
         self._stop.set()
-        assert self._task is not None
-        await asyncio.wait_for(self._task, WAIT_S)
+        if self._task is not None:
+            await asyncio.wait_for(self._task, WAIT_S)
 
     @contextlib.asynccontextmanager
     async def _serve(self, service: NodeService) -> AsyncIterator[None]:

@@ -3,12 +3,10 @@
 import asyncio
 import contextlib
 import json
-import os
 import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -17,142 +15,18 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import URL
 
 from api.clients.client import MetadataClient
 from controller.decisions.topics.topics import CreateTopics, NewTopic
-from tests import postgres as servers
-from tests.postgres import new_database, text_of
-
-LEASE_MS = 1_500
-WAIT_S = 60.0
-_METALOG = (sys.executable, "-m", "api.cli")
-
-
-def metalog(*words: str) -> Any:
-    """Run a command with --json; return what it prints."""
-    done = subprocess.run(
-        [*_METALOG, *words, "--json"], capture_output=True, text=True, timeout=WAIT_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-class Process:
-    """A node's process and what it has printed."""
-
-    def __init__(
-        self, folder: Path, url: str, number: int, kafka: int = 0, more: tuple[str, ...] = ()
-    ) -> None:
-        self.folder = folder
-        self._kafka = kafka
-        self._more = more
-        self._url = url
-        self.number = number
-        self._output = folder.with_suffix(".out")
-        self.start()
-
-    def start(self) -> None:
-        with self._output.open("w") as output:
-            self._process = subprocess.Popen(
-                [
-                    *(*_METALOG, "serve", str(self.folder), "--shared", self._url),
-                    *("--node", str(self.number), "--lease-ms", str(LEASE_MS)),
-                    *(
-                        "--kafka",
-                        f"127.0.0.1:{self._kafka}",
-                        "--advertise",
-                        f"kafka=node-{self.number}:9092",
-                    ),
-                    *self._more,
-                    "--json",
-                ],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        text = self._output.read_text()
-        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-
-    @property
-    def leads_at(self) -> str | None:
-        """Where it serves, if its last line says so."""
-        return None if self.stands_by else self.listens_at
-
-    @property
-    def listens_at(self) -> str | None:
-        """Where its Kafka listener is."""
-        lines = self.lines
-        found: str | None = lines[-1].get("kafka") if lines else None
-        return found
-
-    @property
-    def stands_by(self) -> bool:
-        lines = self.lines
-        return bool(lines) and lines[-1].get("role") == "standby"
-
-    def signal(self, number: int) -> None:
-        os.kill(self._process.pid, number)
-
-    def end(self, number: int) -> None:
-        if self._process.poll() is None:
-            self.signal(number)
-        self._process.wait(WAIT_S)
-
-    def said(self) -> str:
-        return self._output.read_text()
-
-
-def until(condition: Any) -> Any:
-    """Wait until a condition holds; return its value."""
-    end = time.monotonic() + WAIT_S
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return found
-
-
-def leader(*nodes: Process) -> Process:
-    found: Process = until(lambda: next((each for each in nodes if each.leads_at), None))
-    return found
-
-
-@contextlib.contextmanager
-def two_nodes(scratch: Path, url: str, *more: tuple[str, ...]) -> Iterator[tuple[Process, Process]]:
-    """Run two nodes of a new log, each with more options; yield the one that leads first."""
-    folder = scratch / "node-1"
-    metalog("init", str(folder))
-    metalog("nodes", "create", url, "--from", str(folder))
-    nodes = [
-        Process(scratch / f"node-{number}", url, number, more=options)
-        for number, options in enumerate(more or ((), ()), 1)
-    ]
-    try:
-        first = leader(*nodes)
-        (second,) = [node for node in nodes if node is not first]
-        until(lambda: second.stands_by)
-        yield first, second
-    finally:
-        for node in nodes:
-            node.end(signal.SIGTERM)
-
-
-@pytest.fixture(scope="module")
-def durable_postgres() -> Iterator[URL]:
-    """A server whose commits are durable, as `serve --shared` requires."""
-    with pytest.MonkeyPatch.context() as patch:
-        kept = [each for each in servers._SETTINGS if not each.startswith(("fsync", "full_page"))]
-        patch.setattr(servers, "_SETTINGS", (*kept, "max_connections=60"))
-        with servers.postgres_server() as url:
-            yield url
-
-
-@pytest.fixture
-def url(durable_postgres: URL) -> Iterator[str]:
-    with new_database(durable_postgres) as found:
-        yield text_of(found)
+from tests.api.nodes.processes import (
+    METALOG,
+    WAIT_S,
+    Process,
+    leader,
+    metalog,
+    two_nodes,
+    until,
+)
 
 
 @pytest.fixture
@@ -275,7 +149,7 @@ def test_an_operator_chooses_the_leader(nodes: list[Process], url: str) -> None:
 
 def _says_no(*words: str, says: str) -> None:
     done = subprocess.run(
-        [*_METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
+        [*METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
     )
     assert done.returncode != 0
     assert says in done.stderr
@@ -296,7 +170,7 @@ def test_a_nodes_folder_takes_no_other_writer(nodes: list[Process], tmp_path: Pa
         ("serve", str(first.folder), "--shared", nodes[0]._url, "--node", "9"),
     ):
         done = subprocess.run(
-            [*_METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
+            [*METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
         )
         assert done.returncode != 0
         assert re.search(rf"is the folder of node {first.number}\b", done.stderr), done.stderr
@@ -319,14 +193,14 @@ def test_what_is_wrong_is_said(tmp_path: Path, url: str) -> None:
         (("serve", str(folder), "--shared", url, "--node", "1", "--advertise", "x=1"), "no listen"),
     ):
         done = subprocess.run(
-            [*_METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
+            [*METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
         )
         assert done.returncode != 0
         assert what in done.stderr, done.stderr
         assert "not:to@be/seen" not in done.stderr
     metalog("nodes", "create", url, "--from", str(folder))
     again = subprocess.run(
-        [*_METALOG, "nodes", "create", url, "--from", str(folder)],
+        [*METALOG, "nodes", "create", url, "--from", str(folder)],
         capture_output=True,
         text=True,
         timeout=WAIT_S,
@@ -368,7 +242,7 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
     server = "kafka://" + ",".join(f"127.0.0.1:{port}" for port in standby_first)
     broker = subprocess.Popen(
         [
-            *(*_METALOG, "broker", "--server", server, "--id", "1"),
+            *(*METALOG, "broker", "--server", server, "--id", "1"),
             *("--log-dir", str(tmp_path / "broker"), "--heartbeat-ms", "300", "--json"),
         ],
         stdout=subprocess.PIPE,
@@ -453,7 +327,7 @@ def test_every_node_answers_and_one_changes(tmp_path: Path, url: str) -> None:
 def _refused(*words: str) -> Any:
     """Run a command that another node would carry out; return its error."""
     done = subprocess.run(
-        [*_METALOG, *words, "--json"], capture_output=True, text=True, timeout=WAIT_S, check=False
+        [*METALOG, *words, "--json"], capture_output=True, text=True, timeout=WAIT_S, check=False
     )
     assert done.returncode == 4, done.stderr
     return json.loads(done.stderr.splitlines()[-1])
@@ -499,7 +373,7 @@ def test_a_node_whose_address_is_taken_ends_with_it(tmp_path: Path, url: str) ->
     with two_nodes(tmp_path, url) as (first, _):
         done = subprocess.run(
             [
-                *(*_METALOG, "serve", str(tmp_path / "node-3"), "--shared", url, "--node", "3"),
+                *(*METALOG, "serve", str(tmp_path / "node-3"), "--shared", url, "--node", "3"),
                 *("--kafka", first.leads_at or ""),
             ],
             capture_output=True,

@@ -1,0 +1,139 @@
+"""Nodes as processes, over a real store."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+LEASE_MS = 1_500
+WAIT_S = 60.0
+METALOG = (sys.executable, "-m", "api.cli")
+
+
+def metalog(*words: str) -> Any:
+    """Run a command with --json; return what it prints."""
+    done = subprocess.run(
+        [*METALOG, *words, "--json"], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class Process:
+    """A node's process and what it has printed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        number: int,
+        kafka: int = 0,
+        more: tuple[str, ...] = (),
+        release: Path | None = None,
+    ) -> None:
+        """Start a node.
+
+        Args:
+            release: Where the packages are, if they are not those of this release.
+        """
+        self.folder = folder
+        self._release = release
+        self._kafka = kafka
+        self._more = more
+        self._url = url
+        self.number = number
+        self._output = folder.with_suffix(".out")
+        self.start()
+
+    def start(self) -> None:
+        with self._output.open("w") as output:
+            self._process = subprocess.Popen(
+                [
+                    *(*METALOG, "serve", str(self.folder), "--shared", self._url),
+                    *("--node", str(self.number), "--lease-ms", str(LEASE_MS)),
+                    *(
+                        "--kafka",
+                        f"127.0.0.1:{self._kafka}",
+                        "--advertise",
+                        f"kafka=node-{self.number}:9092",
+                    ),
+                    *self._more,
+                    "--json",
+                ],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self._release,
+            )
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        text = self._output.read_text()
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+    @property
+    def leads_at(self) -> str | None:
+        """Where it serves, if its last line says so."""
+        return None if self.stands_by else self.listens_at
+
+    @property
+    def listens_at(self) -> str | None:
+        """Where its Kafka listener is."""
+        lines = self.lines
+        found: str | None = lines[-1].get("kafka") if lines else None
+        return found
+
+    @property
+    def stands_by(self) -> bool:
+        lines = self.lines
+        return bool(lines) and lines[-1].get("role") == "standby"
+
+    def signal(self, number: int) -> None:
+        os.kill(self._process.pid, number)
+
+    def end(self, number: int) -> None:
+        if self._process.poll() is None:
+            self.signal(number)
+        self._process.wait(WAIT_S)
+
+    def said(self) -> str:
+        return self._output.read_text()
+
+
+def until(condition: Any) -> Any:
+    """Wait until a condition holds; return its value."""
+    end = time.monotonic() + WAIT_S
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+def leader(*nodes: Process) -> Process:
+    found: Process = until(lambda: next((each for each in nodes if each.leads_at), None))
+    return found
+
+
+@contextlib.contextmanager
+def two_nodes(scratch: Path, url: str, *more: tuple[str, ...]) -> Iterator[tuple[Process, Process]]:
+    """Run two nodes of a new log, each with more options; yield the one that leads first."""
+    folder = scratch / "node-1"
+    metalog("init", str(folder))
+    metalog("nodes", "create", url, "--from", str(folder))
+    nodes = [
+        Process(scratch / f"node-{number}", url, number, more=options)
+        for number, options in enumerate(more or ((), ()), 1)
+    ]
+    try:
+        first = leader(*nodes)
+        (second,) = [node for node in nodes if node is not first]
+        until(lambda: second.stands_by)
+        yield first, second
+    finally:
+        for node in nodes:
+            node.end(signal.SIGTERM)
