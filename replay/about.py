@@ -49,6 +49,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         pending_transaction: Offset of the open transaction's Begin, if there is one.
         left_out: The records up to `as_of` that were left out because of contradictions; set only
             if the request allows leaving out records.
+        node: The node of a shared log that answered; set only by one that stands by.
+        lag_ms: Time for which that node does not know whether there are newer records.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")
@@ -63,6 +65,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     mid_batch: bool | UnsetType = UNSET
     pending_transaction: int | UnsetType = UNSET
     left_out: tuple[LeftOut, ...] | UnsetType = UNSET
+    node: int | UnsetType = UNSET
+    lag_ms: int | UnsetType = UNSET
 
 
 def not_counted(about: About, reason: str) -> About:

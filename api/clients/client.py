@@ -227,6 +227,7 @@ class MetadataClient(CommandClient):
                 point=request.point,
                 cursor=request.cursor,
                 min_offset=-1 if request.min_offset is None else request.min_offset,
+                consistent=request.consistent,
             ),
             RunCommandResponse,
             timeout_s=ANSWER_TIMEOUT_S if request.is_question else REQUEST_TIMEOUT_S,

@@ -10,14 +10,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Self, TypeVar
 
+from msgspec.structs import replace
+
 from api.clients.client import MetadataClient
 from api.clients.connecting import check_url, connect, has_nodes, next_first
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
+from controller.wire import from_wire
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.writer.request_window import is_repeatable
 from records.errors import FencedError, Outcome, RequestError, UnavailableError
+from replay.about import About
 
 T = TypeVar("T")
 Client = MetadataClient | SocketClient
@@ -30,6 +34,9 @@ _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 
 _NODES_PAUSE_S_MAX = 0.3
 """Of several nodes, another one leads soon."""
+
+_ASK_ANOTHER = ("NOT_CONTROLLER", "OFFSET_NOT_AVAILABLE")
+"""Refusals of a node after which another one is asked: it stands by, or lags behind."""
 
 NODES_PATIENCE_S = 15.0
 """How long a command looks for the node that leads: some leases."""
@@ -84,13 +91,29 @@ class ReconnectingClient(CommandClient):
         self._patience_s = patience_s
         self._client: Client | None = None
         self._cluster_id: str | None = None
+        # The last offset that an answer told of.
+        self._seen: int | None = None
         self._connecting = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
 
     async def run_wire(self, request: WireRequest) -> WireAnswer:
-        """Run a command or ask a question; raises as `run`."""
+        """Run a command or ask a question; raises as `run`.
+
+        Of several nodes, a later one answers with all that an earlier answer was made from.
+        """
         may_repeat = request.is_question or request.request_id is not None
-        return await self._tried(lambda client: client.run_wire(request), may_repeat=may_repeat)
+        if self._has_nodes and request.is_question and request.min_offset is None:
+            request = replace(request, min_offset=self._seen)
+        answer = await self._tried(lambda client: client.run_wire(request), may_repeat=may_repeat)
+        self._saw(answer)
+        return answer
+
+    def _saw(self, answer: WireAnswer) -> None:
+        end = answer.end_offset
+        if answer.about:
+            end = from_wire(answer.about, About, lenient=True).log_end
+        if end > 0:
+            self._seen = max(end - 1, self._seen or 0)
 
     async def append(
         self,
@@ -157,7 +180,7 @@ class ReconnectingClient(CommandClient):
                 return await call(await self._connected())
             except (UnavailableError, FencedError, RequestError) as error:
                 if isinstance(error, RequestError) and not (
-                    self._has_nodes and error.code == "NOT_CONTROLLER"
+                    self._has_nodes and error.code in _ASK_ANOTHER
                 ):
                     raise
                 is_safe = may_repeat or error.outcome is Outcome.NOTHING

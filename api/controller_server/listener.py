@@ -304,6 +304,7 @@ class ControllerListener:
                         point=request.point,
                         cursor=request.cursor,
                         min_offset=None if request.min_offset < 0 else request.min_offset,
+                        consistent=request.consistent,
                     )
                 )
             )

@@ -32,10 +32,13 @@ PARAMETERS = (LIMIT, CURSOR)
 MIN_OFFSET = "min_offset"
 """Parameter of every question: an offset that the log must hold before."""
 
+CONSISTENT = "consistent"
+"""Parameter of every question: answer with all that the store of a shared log has committed."""
+
 VERBOSE = "verbose"
 """Parameter of streams: also a last line about the log."""
 
-_OF_THE_REQUEST = (LIMIT, MIN_OFFSET, VERBOSE)
+_OF_THE_REQUEST = (LIMIT, MIN_OFFSET, CONSISTENT, VERBOSE)
 """Parameters that may differ between the pages of a list."""
 
 _CHECK_BYTES = 8

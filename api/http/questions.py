@@ -12,7 +12,16 @@ from api.documents.access import access_explained, blame_of_access
 from api.documents.document import Document, document_of
 from api.documents.errors import Error
 from api.documents.logs import End, Place
-from api.http.paging import MIN_OFFSET, NEXT, PARAMETERS, VERBOSE, Paging, is_paged, paging_of
+from api.http.paging import (
+    CONSISTENT,
+    MIN_OFFSET,
+    NEXT,
+    PARAMETERS,
+    VERBOSE,
+    Paging,
+    is_paged,
+    paging_of,
+)
 from api.http.parameters import Parameter, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.request import JSON, Asked, asked_of, flag, one_offset, shared_state
@@ -62,7 +71,7 @@ class Route(msgspec.Struct, frozen=True):
         """Names of the parameters that are not fields of the request."""
         own = () if self.document is None else self.document.flags
         paging = PARAMETERS if is_paged(self.document) else ()
-        common = (*COMMON, MIN_OFFSET, *paging)
+        common = (*COMMON, MIN_OFFSET, CONSISTENT, *paging)
         return (*common, *own, VERBOSE) if self.is_stream else (*common, *own)
 
 
@@ -140,6 +149,8 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
     caller = asked.acting_caller()
+    if flag(asked.values, CONSISTENT):
+        await asked.service.answers.up_to_date(caller)
     min_offset = one_offset(asked.values, MIN_OFFSET)
     if min_offset is not None:
         await asked.service.answers.holds(min_offset, caller)

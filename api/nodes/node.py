@@ -194,7 +194,8 @@ class Node:
         keep_images()
         cluster_id = read_manifest(self._fs, self._directory).cluster_id
         settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
-        service = NodeService(FollowedLog(self._fs, self._directory), image, settings)
+        followed = FollowedLog(self._fs, self._directory)
+        service = NodeService(followed, image, settings, self._log.confirmed_end)
         await listening.enter_async_context(self._serve(service))
         self._service = service
         await listening.enter_async_context(self._membership.kept())

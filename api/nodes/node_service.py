@@ -2,17 +2,20 @@
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+from api.nodes.confirmations import Confirmations
 from api.nodes.followed_log import FollowedLog
 from api.nodes.options import Leader
 from api.service.service import Service
+from api.service.standing import Standing
 from controller.controller import Controller
 from controller.decisions.context.context import Settings
 from controller.follower import Follower
 from controller.pipeline.latest import State
 from controller.results.decided import Decided
 from metadata_log.format.batch import Batch
+from metadata_log.shared.shared_log import Position
 from metadata_log.writer.log import MetadataLog
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -28,10 +31,21 @@ class NodeService(Service):
         leader: Who leads, as the lease said last; None if nobody does, or this node.
     """
 
-    def __init__(self, log: FollowedLog, image: MetadataImage, settings: Settings) -> None:
-        """Follow on from the image of all records in the folder."""
+    def __init__(
+        self,
+        log: FollowedLog,
+        image: MetadataImage,
+        settings: Settings,
+        confirmed_end: Callable[[], Awaitable[Position]],
+    ) -> None:
+        """Follow on from the image of all records in the folder.
+
+        Args:
+            confirmed_end: That of the shared log.
+        """
         super().__init__(log, image, settings=settings)
         self._followed = log
+        self._confirmations = Confirmations(confirmed_end)
         self._told_to = image.provenance.next_offset
         self.leader: Leader | None = None
         self.caught_up()
@@ -62,6 +76,21 @@ class NodeService(Service):
     def behind_s(self) -> float:
         """Seconds since this node last knew that it had all committed records; 0 if it leads."""
         return 0.0 if self.is_active else asyncio.get_running_loop().time() - self._caught_up_s
+
+    @property
+    def standing(self) -> Standing | None:
+        """This node, and how far it may be behind; None while it leads."""
+        if self.is_active:
+            return None
+        return Standing(node=self.settings.node_id, lag_ms=int(self.behind_s * 1_000))
+
+    async def confirmed_end(self) -> int:
+        """Return an end that the store has confirmed since this call.
+
+        Raises:
+            UnavailableError: the store did not confirm.
+        """
+        return await self._confirmations.end_offset()
 
     def caught_up(self) -> None:
         """Note that all records are here that the store showed just now."""

@@ -25,7 +25,8 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     `request` is encoded by `controller.wire`. With a `request_id` the request can be sent again and
     is carried out once. `principal` is an identity to act as, which requires a right. A question
-    with `min_offset` is answered once the log contains that offset.
+    with `min_offset` is answered once the log contains that offset; a `consistent` one once the
+    log contains what its store has committed.
     """
 
     command: str
@@ -37,6 +38,7 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     point: str | None = None
     cursor: bytes = b""
     min_offset: int | None = None
+    consistent: bool = False
 
     @property
     def is_question(self) -> bool:
@@ -173,6 +175,7 @@ class CommandClient(ABC):
         cursor: bytes = b"",
         principal: str | None = None,
         min_offset: int | None = None,
+        consistent: bool = False,
     ) -> AnswerPage:
         """Return the answer to a question of `api.questions`, or a page of a long answer.
 
@@ -183,6 +186,8 @@ class CommandClient(ABC):
             principal: As for `run`.
             min_offset: An offset that the answer must include; the service waits a while until it
                 is committed. To see a change, pass the `end_offset` of the change's answer, less 1.
+            consistent: Include every change that was answered before this call, by whatever node:
+                the store of a shared log confirms it. A service with a log of its own always does.
 
         Raises:
             RequestError: the question is refused; or OFFSET_NOT_AVAILABLE, the log does not contain
@@ -196,6 +201,7 @@ class CommandClient(ABC):
             cursor=cursor,
             principal=principal,
             min_offset=min_offset,
+            consistent=consistent,
         )
         try:
             answer = await self.run_wire(asked)

@@ -19,6 +19,7 @@ from api.requests.commands import described, load_commands
 from api.requests.wire_requests import not_available
 from api.service.feed import Feed, followed_rows
 from api.service.history import History
+from api.service.standing import Standing
 from api.service.visible_pages import VisiblePages
 from api.transport.shutdown import first_of
 from controller.asked.asked import BoundDecision
@@ -80,6 +81,9 @@ class Answers:
         history: History,
         access: Callable[[Caller], Access],
         feed: Callable[[], Feed],
+        *,
+        standing: Callable[[], Standing | None],
+        confirmed_end: Callable[[], Awaitable[int]],
     ) -> None:
         """Create the answers for the log of a controller.
 
@@ -88,6 +92,8 @@ class Answers:
             history: The committed images; wakes waiting questions.
             access: Returns a caller's current rights.
             feed: Returns the feed of the newest records.
+            standing: Returns where this process stands if it follows another one's log.
+            confirmed_end: Returns the end offset of the log, confirmed after the call.
         """
         for name in QUESTIONS:
             # Now: while it serves, an import would delay all other requests.
@@ -98,6 +104,8 @@ class Answers:
         self._access = access
         self._history = history
         self._feed = feed
+        self._standing = standing
+        self._confirmed_end = confirmed_end
         self._followers = Waiters("subscriptions are waiting for records")
         self._early = Waiters("questions are waiting for their min_offset")
         self._workers = Workers(log.directory)
@@ -123,6 +131,7 @@ class Answers:
         cursor: Cursor | None = None,
         limit: int | None = None,
         min_offset: int | None = None,
+        consistent: bool = False,
     ) -> Page:
         """Return a page of an answer; see `PagedLog.page`.
 
@@ -131,6 +140,8 @@ class Answers:
                 since, the answer is that of the log: it has no information from heartbeats.
             min_offset: An offset that the answer must include; waits for a while until it is
                 committed.
+            consistent: Include all that was answered before this call, on whatever node: as
+                `up_to_date`.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED; or
@@ -139,10 +150,28 @@ class Answers:
             UnavailableError: as `Controller.submit`; or the answer cannot be computed now.
             FencedError: as `Controller.submit`.
         """
-        question = find_question(name)
-        request = from_wire(payload, question.request)
+        if consistent:
+            await self.up_to_date(caller)
         if min_offset is not None:
             await self.holds(min_offset, caller)
+        page = await self._page(name, payload, caller, at, cursor, limit)
+        standing = self._standing()
+        if page.about is None or standing is None:
+            return page
+        about = replace(page.about, node=standing.node, lag_ms=standing.lag_ms)
+        return replace(page, about=about)
+
+    async def _page(
+        self,
+        name: str,
+        payload: bytes,
+        caller: Caller,
+        at: str,
+        cursor: Cursor | None,
+        limit: int | None,
+    ) -> Page:
+        question = find_question(name)
+        request = from_wire(payload, question.request)
         pinned = None if cursor is None else cursor.points.get(at)
         if question.tell is None and at == END and pinned in (None, self._last_offset):
             page = await self._of_present(question, request, caller)
@@ -206,6 +235,16 @@ class Answers:
             wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
             with self._followers.counted(caller, FOLLOWERS_MAX, FOLLOWERS_A_CALLER_MAX):
                 await self._comes(int(request.first), wait_s)
+
+    async def up_to_date(self, caller: Caller) -> None:
+        """Wait until all is here that the log held when this was called, as its store confirms.
+
+        Raises:
+            RequestError, UnavailableError: as `holds`; or the store did not confirm.
+        """
+        end_offset = await self._confirmed_end()
+        if end_offset > 0:
+            await self.holds(end_offset - 1, caller)
 
     async def holds(self, min_offset: int, caller: Caller) -> None:
         """Wait until an offset is committed; call this before reserving anything for the answer.

@@ -6,7 +6,7 @@ Listeners (Kafka's protocol, HTTP, sockets) translate requests into commands and
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from api.requests.command import Command
 from api.requests.commands import any_command
+from api.service.alone import Alone
 from api.service.appends import Appends, shielded
 from api.service.feed import Feed
 from api.service.history import History, keep_images
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Service:
+class Service(Alone):
     """The only writer of a log.
 
     Attributes:
@@ -189,7 +190,15 @@ class Service:
         # An append to a log asks none, and the questions are a third of this program.
         from api.service.answers import Answers
 
-        return Answers(self._log, self._asked, self.history, self.access, lambda: self.feed)
+        return Answers(
+            self._log,
+            self._asked,
+            self.history,
+            self.access,
+            lambda: self.feed,
+            standing=lambda: self.standing,
+            confirmed_end=self.confirmed_end,
+        )
 
     @property
     def settings(self) -> Settings:
@@ -200,26 +209,6 @@ class Service:
     def controller_epoch(self) -> int:
         """The leader epoch under which the log is written."""
         return self._controller.leader_epoch
-
-    @property
-    def leader_id(self) -> int:
-        """The id of the node that decides, -1 if there is none."""
-        return self._settings.node_id
-
-    @property
-    def leader_addresses(self) -> Mapping[str, str]:
-        """Where the node that decides is reached, by listener; empty for this process."""
-        return {}
-
-    @property
-    def behind_s(self) -> float:
-        """Seconds since this process last had all committed records."""
-        return 0.0
-
-    @property
-    def why_inactive(self) -> str:
-        """Why this process decides nothing, if it does not."""
-        return "this process lost the log"
 
     @property
     def is_active(self) -> bool:

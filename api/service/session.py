@@ -60,6 +60,7 @@ class Session(CommandClient):
             at=point,
             cursor=cursor,
             min_offset=request.min_offset,
+            consistent=request.consistent,
         )
         return WireAnswer(
             response=page.payload,

@@ -1,4 +1,5 @@
-"""Options that commands take beside the declared ones: --time-zone, --database and --keep-going.
+"""Options that commands take beside the declared ones: --time-zone, --database, --keep-going and
+--consistent.
 
 Each stores its value in a context variable, which the command line resets before it parses.
 """
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from api.cli.options.consistent import CONSISTENT
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.snapshot_database import DATABASE
 from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
@@ -20,6 +22,7 @@ def reset() -> None:
     ASSUMED_ZONE.set(None)
     DATABASE.set(None)
     KEEP_GOING.set(False)
+    CONSISTENT.set(False)
 
 
 def time_zone_option() -> Any:
@@ -79,6 +82,26 @@ def keep_going_option() -> Any:
         typer.Option(
             "--keep-going",
             help="Leave out records that contradict the state before them, and list them.",
+            callback=remember,
+            expose_value=False,
+        ),
+    )
+
+
+def consistent_option() -> Any:
+    """Return --consistent, for a command that asks a service."""
+
+    def remember(consistent: bool) -> bool:
+        CONSISTENT.set(consistent)
+        return consistent
+
+    return _option(
+        "consistent",
+        bool,
+        False,
+        typer.Option(
+            "--consistent",
+            help="With --server: answer with all that any node has acknowledged before.",
             callback=remember,
             expose_value=False,
         ),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args
 
+from api.cli.options.consistent import CONSISTENT
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import Argument, Parameter
 from api.cli.options.snapshot_database import DATABASE
@@ -64,6 +65,7 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
     ASSUMED_ZONE.set(None)
     DATABASE.set(None)
     KEEP_GOING.set(False)
+    CONSISTENT.set(False)
     try:
         return partial(found.function, **_values(found.function, arguments[1:]))
     except _NotPlain:

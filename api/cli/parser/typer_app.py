@@ -45,6 +45,8 @@ class Command(core.TyperCommand):
         super().__init__(*args, **kwargs)
         if any(getattr(param, "metavar", None) in _POINTS for param in self.params):
             self.params.append(common_options.time_zone_option())
+        if self._asks():
+            self.params.append(common_options.consistent_option())
         if self._starts_from_snapshots():
             self.params.append(common_options.database_option())
         if self.name in VERBS and self._takes_log_argument():
@@ -185,9 +187,13 @@ class Command(core.TyperCommand):
 
     def _starts_from_snapshots(self) -> bool:
         names = {param.name for param in self.params}
+        return self._asks() and "database" not in names and self.name not in _WITHOUT_SNAPSHOTS
+
+    def _asks(self) -> bool:
+        """Return whether the command asks a question of a log or of a service."""
+        names = {param.name for param in self.params}
         from_log = "log" in names and is_reads_only(self.callback)
-        reads = "server" in names and (from_log or self._takes_log_argument())
-        return reads and "database" not in names and self.name not in _WITHOUT_SNAPSHOTS
+        return "server" in names and (from_log or self._takes_log_argument())
 
     def _takes_log_argument(self) -> bool:
         arguments = [param for param in self.params if isinstance(param, core.TyperArgument)]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from api.cli.options.consistent import CONSISTENT
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import bad_parameter
 from api.cli.options.snapshot_database import DATABASE, named_timeline
@@ -124,6 +125,8 @@ class Source(NamedTuple):
             if KEEP_GOING.get():
                 raise bad_parameter("--keep-going needs a log; a service's own has no mirror")
             return _ask_server(self.server, question, request, self.point(at), within_s)
+        if CONSISTENT.get():
+            raise bad_parameter("--consistent needs --server; a log is read as far as it goes")
         return self._ask_log(question, request, at)
 
     def point(self, text: str) -> str:
@@ -281,7 +284,10 @@ def _pages(
         try:
             cursor = b""
             while True:
-                page = runner.run(within(client.page(question, request, at=at, cursor=cursor)))
+                asking = client.page(
+                    question, request, at=at, cursor=cursor, consistent=CONSISTENT.get()
+                )
+                page = runner.run(within(asking))
                 yield page
                 cursor = page.cursor
                 if not cursor:

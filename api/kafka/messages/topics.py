@@ -8,6 +8,7 @@ from typing import Annotated
 
 from api.kafka.fields import (
     ABOUT_TAG,
+    CONSISTENT_TAG,
     CURRENT_VERSION_TAG,
     CURSOR_TAG,
     DONE_TO_TAG,
@@ -175,7 +176,8 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
     can be sent repeatedly, but is carried out only once. `principal` is the identity to act as; the
     sender needs the right to act as another principal. A request with a `point` is a query about
     that point in time: `cursor` requests another page of the result, and `min_offset` makes the
-    service wait until its log has reached that offset (-1: do not wait).
+    service wait until its log has reached that offset (-1: do not wait). A `consistent` query is
+    answered with all that the store of a shared log has committed.
     """
 
     command: str
@@ -187,6 +189,7 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
     point: Annotated[str | None, tagged(POINT_TAG)] = None
     cursor: Annotated[bytes, tagged(CURSOR_TAG)] = b""
     min_offset: Annotated[Int64, tagged(MIN_OFFSET_TAG)] = -1
+    consistent: Annotated[bool, tagged(CONSISTENT_TAG)] = False
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):

@@ -92,11 +92,11 @@ class Member:
 class Group:
     """The nodes of one shared log."""
 
-    def __init__(self, scratch: Path, count: int = 3) -> None:
+    def __init__(self, scratch: Path, count: int = 3, member: type[Member] = Member) -> None:
         self.store = MemoryStore()
         self.store.identity = Identity(cluster_id="shared", log_id="1")
         self.members = [
-            Member(scratch / f"node-{number}", self.store, number) for number in range(count)
+            member(scratch / f"node-{number}", self.store, number) for number in range(count)
         ]
 
     def start(self) -> None:

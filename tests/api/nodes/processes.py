@@ -25,6 +25,15 @@ def metalog(*words: str) -> Any:
     return json.loads(done.stdout)
 
 
+def refused(*words: str) -> str:
+    """Run a command that fails; return what it says."""
+    done = subprocess.run(
+        [*METALOG, *words], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert done.returncode != 0
+    return done.stderr
+
+
 class Process:
     """A node's process and what it has printed."""
 

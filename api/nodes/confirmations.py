@@ -1,0 +1,39 @@
+"""Confirmations of the shared log's end, each for all questions that wait for one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from metadata_log.shared.shared_log import Position
+from records.errors import Outcome, UnavailableError
+
+
+class Confirmations:
+    """Asks the store where the shared log ends: once for all who ask while it is busy."""
+
+    def __init__(self, confirmed_end: Callable[[], Awaitable[Position]]) -> None:
+        """Prepare to ask; `confirmed_end` is that of the shared log."""
+        self._confirmed_end = confirmed_end
+        self._running: asyncio.Task[int] | None = None
+        self._next: asyncio.Task[int] | None = None
+
+    async def end_offset(self) -> int:
+        """Return an end offset that a store operation has confirmed which began after this call.
+
+        Raises:
+            UnavailableError: the store did not confirm in time.
+        """
+        if self._next is None:
+            self._next = asyncio.create_task(self._after(self._running), name="confirmation")
+        try:
+            return await asyncio.shield(self._next)
+        except UnavailableError as error:
+            raise error.with_outcome(
+                Outcome.NOTHING, f"the answer cannot be confirmed: {error}"
+            ) from error
+
+    async def _after(self, running: "asyncio.Task[int] | None") -> int:
+        if running is not None:
+            await asyncio.wait([running])
+        # Who asks from now on cannot join: the operation begins now.
+        self._running, self._next = self._next, None
+        return (await self._confirmed_end()).end_offset

@@ -1,0 +1,51 @@
+"""What a service with a log of its own says of itself where nodes say who leads."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from api.service.standing import Standing
+from controller.decisions.context.context import Settings
+from replay.image.metadata import MetadataImage
+
+
+class Alone(ABC):
+    """A service that no other process takes over from; that of a node says otherwise."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> Settings:
+        """The controller's settings."""
+
+    @property
+    @abstractmethod
+    def image(self) -> MetadataImage:
+        """The committed image."""
+
+    @property
+    def leader_id(self) -> int:
+        """The id of the node that decides, -1 if there is none."""
+        return self.settings.node_id
+
+    @property
+    def leader_addresses(self) -> Mapping[str, str]:
+        """Where the node that decides is reached, by listener; empty for this process."""
+        return {}
+
+    @property
+    def behind_s(self) -> float:
+        """Seconds since this process last had all committed records."""
+        return 0.0
+
+    @property
+    def why_inactive(self) -> str:
+        """Why this process decides nothing, if it does not."""
+        return "this process lost the log"
+
+    @property
+    def standing(self) -> Standing | None:
+        """Where this process stands if it follows another one's log; None: it decides."""
+        return None
+
+    async def confirmed_end(self) -> int:
+        """Return an end that no other process has gone beyond: this one is the only writer."""
+        return self.image.provenance.next_offset
