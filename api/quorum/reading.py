@@ -4,9 +4,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from api.kafka.messages.records_io import SnapshotId
 from api.quorum.answers import Diverged, Fetched, SnapshotGone, SnapshotNeeded
 from api.quorum.observer import Observer
+from api.quorum.oldest_snapshot import oldest_snapshot
 from api.quorum.requests import MAX_WAIT_MS, Position
 from metadata_log.files.names import MANIFEST
 from metadata_log.kraft.checkpoint import KraftCheckpoint
@@ -24,7 +27,10 @@ _SNAPSHOTS_MAX = 5
 async def begin(
     observer: Observer, log: Path, cluster_id: str, progress: Callable[[int, int], None]
 ) -> None:
-    """Make a new mirror, unless there is one: from offset 0, or from the leader's snapshot.
+    """Make a new mirror, unless there is one, with all records that the leader still has.
+
+    It starts at offset 0, or from the oldest snapshot of the leader; from the latest if the oldest
+    vanishes meanwhile.
 
     Args:
         progress: Called with the bytes of a snapshot that were read, and its size.
@@ -41,12 +47,12 @@ async def begin(
         if not isinstance(answer, SnapshotNeeded):
             begin_mirror(log, cluster_id)
             return
-        with tempfile.TemporaryDirectory(prefix="metalog-") as folder:
-            snapshot = answer.snapshot
-            path = Path(folder) / checkpoint_name(snapshot.end_offset, snapshot.epoch)
-            if await download(observer, snapshot, path, progress):
-                begin_mirror(log, cluster_id, KraftCheckpoint(path))
-                return
+        for snapshot in (await oldest_snapshot(observer, answer), answer.snapshot):
+            with tempfile.TemporaryDirectory(prefix="metalog-") as folder:
+                path = Path(folder) / checkpoint_name(snapshot.end_offset, snapshot.epoch)
+                if await download(observer, snapshot, path, progress):
+                    begin_mirror(log, cluster_id, KraftCheckpoint(path))
+                    return
     raise UnavailableError(
         f"{observer.node} removed {_SNAPSHOTS_MAX} snapshots while they were read; try again"
     )
@@ -109,6 +115,11 @@ class Reading:
         known = mirror.high_watermark if self._has_answer else None
         position = Position(mirror.fetch_offset, mirror.leader_epoch, known)
         answer = await self._observer.fetch(position, max_wait_ms=max_wait_ms)
+        if isinstance(answer, SnapshotNeeded) and position.offset > answer.log_start_offset:
+            # The leader has the record, but its oldest snapshot is of a later epoch than the one
+            # before it. What a snapshot covers is committed, so no epoch has to be compared.
+            later = msgspec.structs.replace(position, last_epoch=self._observer.leaders.epoch)
+            answer = await self._observer.fetch(later, max_wait_ms=max_wait_ms)
         self._has_answer = True
         match answer:
             case Fetched():

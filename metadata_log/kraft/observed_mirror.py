@@ -117,6 +117,8 @@ class ObservedMirror:
         self._first_offset = self.end_offset
         self.high_watermark = self.confirmed_end
         self.leader_epoch = 0
+        # True if the tail may have records other than NoOps, which somebody may wait for.
+        self._awaits_confirmation = self.confirmed_end < self.end_offset
         self.replaced: list[Replaced] = []
         self._load_end()
 
@@ -197,8 +199,11 @@ class ObservedMirror:
             return True
         has_only_noops = self._collapse_noops and all(map(is_noop, self._pending))
         gather_ms = RECORD_GATHER_MS if has_only_noops else OBSERVE_GATHER_MS
+        is_confirmable = self._confirmable_end > self.confirmed_end
+        if is_confirmable and (self._awaits_confirmation or not self._pending):
+            return True
         if not self._pending:
-            return self._confirmable_end > self.confirmed_end
+            return False
         return (self._clock() - self._pending_since) * 1_000 >= gather_ms
 
     def write(self) -> None:
@@ -209,6 +214,7 @@ class ObservedMirror:
             FencedError: another process took the mirror over.
         """
         pending, self._pending = self._pending, []
+        before = self.end_offset
         gathering = Gathering(self._append, collapse_noops=self._collapse_noops)
         try:
             for batch in pending:
@@ -218,6 +224,9 @@ class ObservedMirror:
                     gathering.add_alone(batch)
             gathering.flush()
             self._mirror.commit(self._confirmable_end)
+            self._awaits_confirmation = any(
+                not is_noop(batch) for batch in pending if batch.end_offset > self.high_watermark
+            ) or (self._awaits_confirmation and self.confirmed_end < before)
         except UnavailableError:
             self._load_end()
             raise

@@ -114,6 +114,21 @@ def test_batches_wait_a_second_and_noops_ten(log: Path) -> None:
         assert mirror.is_due
 
 
+def test_records_are_confirmed_at_once_while_noops_wait(log: Path) -> None:
+    clock = _Clock()
+    with ObservedMirror(log, clock=clock) as mirror:
+        mirror.take(_EPOCH_1, 0, _NODE)
+        mirror.write()
+        mirror.take(_log((3, 1, NoOpRecord())), 0, _NODE)
+        assert not mirror.is_due
+        mirror.take(b"", 3, _NODE)
+        assert mirror.is_due
+        mirror.write()
+        mirror.take(_log((4, 1, NoOpRecord())), 4, _NODE)
+        assert not mirror.is_due
+    assert _ends(log) == (5, 4)
+
+
 def test_tail_that_the_quorum_withdrew_is_cut_off_and_told(log: Path) -> None:
     with ObservedMirror(log) as mirror:
         mirror.take(_EPOCH_1 + _TAIL, 2, _NODE)

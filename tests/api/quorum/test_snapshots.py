@@ -1,0 +1,159 @@
+"""A mirror that starts from a snapshot of the quorum, and one that fell behind."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from metadata_log.kraft_format.names import PARTITION_DIRECTORY
+from metadata_log.reader.log_reader import LogReader
+from records.control import NoOpRecord
+from tests.api.conftest import Metalog
+from tests.api.quorum.quorums import batch_end, batches_in, ends, exported, read
+from tests.metadata_log.kraft.logs import topic
+from tests.metadata_log.kraft.node import Node
+from tests.stand_in_quorum import (
+    FETCH_SNAPSHOT,
+    Answer,
+    CloseAfter,
+    FlipByte,
+    Meanwhile,
+    Quorum,
+    SnapshotId,
+)
+
+_OFFSETS = (100, 200, 300)
+
+
+@pytest.fixture
+def whole(metalog: Metalog, partition: Path, tmp_path: Path) -> Path:
+    """An exact mirror of the whole log."""
+    log = tmp_path / "whole"
+    assert metalog("import", "kraft", partition, log, "--noop", "keep").code == 0
+    return log
+
+
+@pytest.fixture
+def with_snapshots(metalog: Metalog, whole: Path, partition: Path, tmp_path: Path) -> Path:
+    """The log with three snapshots, as a controller makes them."""
+    for offset in _OFFSETS:
+        at = batch_end(partition, offset) - 1
+        made = tmp_path / f"state-{offset}"
+        done = metalog("export", "kraft", whole, made, "--as", "checkpoint", "--at", at)
+        assert done.code == 0, done
+        (path,) = (made / PARTITION_DIRECTORY).glob("*.checkpoint")
+        shutil.copy(path, partition)
+    return partition
+
+
+def _snapshots(quorum: Quorum) -> list[SnapshotId]:
+    return sorted(quorum.leader.log.snapshots)
+
+
+def _digest(metalog: Metalog, log: Path, at: int) -> str:
+    found: str = metalog("digest", log, "--at", at, "--json").json["digest"]
+    return found
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.6", "3.9", "4.3"])
+def test_mirror_of_a_cleaned_log_starts_from_the_oldest_snapshot(
+    metalog: Metalog, whole: Path, with_snapshots: Path, tmp_path: Path, release: str
+) -> None:
+    log = tmp_path / "log"
+    with Quorum(with_snapshots, release=release) as quorum:
+        oldest, *_ = _snapshots(quorum)
+        quorum.clean(oldest)
+        done = read(quorum, log)
+        end = quorum.leader.high_watermark
+    assert (done.code, done.err) == (0, "")
+    with LogReader.open(log) as reader:
+        assert (reader.history_start, reader.confirmed_end) == (oldest.end_offset, end)
+    for at in (oldest.end_offset - 1, oldest.end_offset + 40, end - 1):
+        assert _digest(metalog, log, at) == _digest(metalog, whole, at)
+
+
+def test_mirror_starts_from_the_latest_snapshot_if_offset_0_is_not_served(
+    metalog: Metalog, whole: Path, with_snapshots: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with Quorum(with_snapshots, release="4.0") as quorum:
+        assert read(quorum, log).code == 0
+        *_, latest = _snapshots(quorum)
+        end = quorum.leader.high_watermark
+    with LogReader.open(log) as reader:
+        assert reader.history_start == latest.end_offset
+    assert _digest(metalog, log, end - 1) == _digest(metalog, whole, end - 1)
+
+
+def test_snapshot_that_vanishes_while_it_is_read_is_replaced_by_another(
+    with_snapshots: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with Quorum(with_snapshots) as quorum:
+        oldest, second, _ = _snapshots(quorum)
+        quorum.clean(oldest)
+        quorum.fail(Meanwhile(lambda: quorum.clean(second)), key=FETCH_SNAPSHOT)
+        assert read(quorum, log).code == 0
+    with LogReader.open(log) as reader:
+        assert reader.history_start > oldest.end_offset
+
+
+def test_chunks_that_break_off_are_asked_for_again(with_snapshots: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with Quorum(with_snapshots) as quorum:
+        quorum.fail(CloseAfter(200), key=FETCH_SNAPSHOT, times=2)
+        assert read(quorum, log).code == 0
+
+
+def test_damaged_snapshot_is_refused_and_leaves_nothing(
+    with_snapshots: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with Quorum(with_snapshots) as quorum:
+        quorum.fail(FlipByte(), key=FETCH_SNAPSHOT)
+        done = read(quorum, log)
+    assert done.code == 5
+    assert not log.exists()
+
+
+def test_chunk_from_another_place_is_refused(with_snapshots: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with Quorum(with_snapshots) as quorum:
+        quorum.fail(Answer(position=7), key=FETCH_SNAPSHOT)
+        done = read(quorum, log)
+    assert done.code == 4
+    assert "was asked for byte 0 of a snapshot" in done.err
+    assert not log.exists()
+
+
+def test_mirror_behind_the_leaders_log_is_left_as_it_is(
+    with_snapshots: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with Quorum(with_snapshots, release="3.3", end_offset=batch_end(with_snapshots, 50)) as quorum:
+        quorum.leader.log.snapshots.clear()
+        assert read(quorum, log).code == 0
+    before = ends(log)
+    with Quorum(with_snapshots) as quorum:
+        _, second, _ = _snapshots(quorum)
+        quorum.clean(second)
+        done = read(quorum, log, "--json")
+    assert (done.code, done.error()["code"]) == (3, "OFFSET_OUT_OF_RANGE")
+    assert f"its log starts at {second.end_offset}" in done.error()["message"]
+    assert ends(log) == before
+
+
+def test_records_before_a_snapshot_of_a_later_epoch_are_read_on(tmp_path: Path) -> None:
+    log, node = tmp_path / "log", Node(tmp_path / "node")
+    node.append(topic())
+    start = node.end_offset
+    node.append(NoOpRecord())
+    node.elect()
+    node.append(NoOpRecord())
+    with Quorum(node.partition, end_offset=start) as quorum:
+        assert read(quorum, log, "--noop", "keep").code == 0
+    node.make_checkpoint()
+    with Quorum(node.partition) as quorum:
+        done = read(quorum, log, "--noop", "keep")
+    assert (done.code, done.err) == (0, "")
+    assert exported(log, tmp_path / "exported") == batches_in(node.partition)
