@@ -30,6 +30,8 @@ class Leaders:
         self._addresses = deque(addresses)
         self._mapped = mapped
         self._told: dict[int, Address] = {}
+        self._logged: dict[int, Address] = {}
+        self._known_addresses = mapped, self._told, self._logged
         self._failed: set[Address] = set()
         self.epoch = 0
         self.leader_id: int | None = None
@@ -37,9 +39,10 @@ class Leaders:
     def next_address(self) -> Address:
         """Return the address to ask next."""
         if self.leader_id is not None:
-            address = self._mapped.get(self.leader_id, self._told.get(self.leader_id))
-            if address is not None and address not in self._failed:
-                return address
+            found = [known.get(self.leader_id) for known in self._known_addresses]
+            usable = [each for each in found if each is not None and each not in self._failed]
+            if usable:
+                return usable[0]
         return self._addresses[0]
 
     def at_least(self, leader_epoch: int) -> None:
@@ -48,8 +51,8 @@ class Leaders:
             self.epoch, self.leader_id = leader_epoch, None
 
     def learn(self, node_id: int, address: Address) -> None:
-        """Take a controller's address from the log or from an answer."""
-        self._told[node_id] = address
+        """Take a controller's address from the log; one in an answer is newer."""
+        self._logged[node_id] = address
 
     def named(self, leader: Leader) -> bool:
         """Take the leader that an answer names; return whether that is news.
@@ -59,7 +62,7 @@ class Leaders:
         if leader.leader_epoch < self.epoch:
             return False
         if leader.node_id >= 0 and leader.address is not None:
-            self.learn(leader.node_id, leader.address)
+            self._told[leader.node_id] = leader.address
         leader_id = leader.node_id if leader.node_id >= 0 else None
         is_later = leader.leader_epoch > self.epoch
         is_news = is_later or (leader_id is not None and leader_id != self.leader_id)

@@ -91,12 +91,14 @@ class ObservedMirror:
         log: Path,
         *,
         collapse_noops: bool = True,
+        taken: Callable[[Sequence[Envelope]], None] = lambda rows: None,
         fs: Fs | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open a mirror to continue it.
 
         Args:
+            taken: Called with the rows of each batch that was taken.
             clock: Returns seconds.
 
         Raises:
@@ -109,6 +111,7 @@ class ObservedMirror:
         self._fs = fs
         self._clock = clock
         self._collapse_noops = collapse_noops
+        self._taken = taken
         self._mirror = MirrorWriter(log, fs=fs)
         self._by_type: Counter[type[Record]] = Counter()
         # Batches that are not written yet, in order.
@@ -191,6 +194,7 @@ class ObservedMirror:
                 self._pending_since = self._clock()
             self._pending.append(batch)
             self.leader_epoch = batch.leader_epoch
+            self._taken(batch.rows)
 
     @property
     def is_due(self) -> bool:

@@ -12,6 +12,7 @@ from api.cli.options.parameters import bad_parameter
 from api.cli.terminal.progress_bar import progress
 from api.clients.client import ServerAddress, server_address, server_addresses
 from api.quorum.cluster_id import cluster_id_of
+from api.quorum.logged_addresses import addresses_in, logged_addresses
 from api.quorum.observer import Observer
 from api.quorum.reading import Reading, begin
 from api.security.client import ClientSecurity
@@ -21,6 +22,7 @@ from metadata_log.format.manifest import read_manifest
 from metadata_log.kraft.importer import ImportResult
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.limits import RECORD_RETRY_INTERVAL_MS_MAX
+from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 
 log_ = logging.getLogger(__name__)
@@ -64,7 +66,15 @@ def import_quorum(
         async with observer:
             with ExitStack() as bars:
                 await begin(observer, log, known, _bar(bars, "reading the snapshot"))
-            with ObservedMirror(log, collapse_noops=collapse_noops) as mirror:
+            learn = observer.leaders.learn
+            for node_id, address in logged_addresses(log).items():
+                learn(node_id, address)
+
+            def taken(rows: Sequence[Envelope]) -> None:
+                for node_id, address in addresses_in(row.payload for row in rows):
+                    learn(node_id, address)
+
+            with ObservedMirror(log, collapse_noops=collapse_noops, taken=taken) as mirror:
                 reading = Reading(observer, mirror)
                 if follow:
                     observer.give_up_s = None
