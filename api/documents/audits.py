@@ -49,9 +49,13 @@ class AuditListed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangesExported(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of an export: offsets [from, to), and the numbers of files and rows written."""
+    """Result of an export: offsets [from, to), and the numbers of files and rows written.
+
+    `unconfirmed_rows`: changes after `to` that the next run replaces.
+    """
 
     from_: int = msgspec.field(name="from")
     to: int
     files: int
     rows: int
+    unconfirmed_rows: int

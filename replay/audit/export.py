@@ -5,6 +5,7 @@ moves the files into place, and then advances the watermark. export_targets.py d
 interrupted run is repaired.
 """
 
+import dataclasses
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,7 +16,7 @@ import msgspec
 from metadata_log.files.fs import Fs
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
-from replay.audit.export_targets import Watermark, open_target
+from replay.audit.export_targets import ExportTarget, Watermark, open_target
 from replay.audit.stream_position import check_same_history, stream_position
 
 if TYPE_CHECKING:
@@ -28,12 +29,17 @@ OpenSpark = Callable[[], "AbstractContextManager[tuple[SparkSession, LogFiles]]"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a run: the changes at offsets in [from_offset, to_offset) were added."""
+    """Result of a run: the changes at offsets in [from_offset, to_offset) were added.
+
+    `unconfirmed_rows` are the changes after `to_offset` that Kafka may still replace; the next run
+    replaces them.
+    """
 
     from_offset: int
     to_offset: int
     files: int
     rows: int
+    unconfirmed_rows: int = 0
 
 
 def export_changes(
@@ -42,6 +48,7 @@ def export_changes(
     open_spark: OpenSpark,
     *,
     show_secrets: bool = False,
+    include_unconfirmed: bool = False,
     scratch: Path | str | None = None,
     fs: Fs | None = None,
 ) -> Exported:
@@ -56,6 +63,8 @@ def export_changes(
             `s3://bucket/prefix`.
         open_spark: Opens a Spark session and the log's files for a `with` block.
         show_secrets: Keep secret values. All runs into a location must choose the same.
+        include_unconfirmed: Also write the changes after the confirmed ones, marked, to files that
+            the next run removes.
         scratch: For a bucket: a folder that this machine and Spark's workers see.
 
     Raises:
@@ -68,26 +77,65 @@ def export_changes(
         before = target.watermark()
         first = _first_offset(reader, before, location, show_secrets=show_secrets)
         end = _end_offset(reader, before)
+        log_end = reader.end_offset if include_unconfirmed else end
+        target.remove_unconfirmed(will_add=include_unconfirmed)
+        done = Exported(from_offset=first, to_offset=first, files=0, rows=0)
+        if first >= log_end:
+            return done
         start = Watermark(
             start_offset=first if before is None else before.start_offset,
             position=stream_position(reader, first),
             show_secrets=show_secrets,
         )
-        if first >= end:
-            return _nothing(first)
-        with open_spark() as (spark, files), target.staging(spark, scratch) as staging:
-            end = _stage(spark, files, first, end, staging, show_secrets=show_secrets)
+        with open_spark() as (spark, files):
+            run = _Run(target, reader, start, spark, files, scratch)
+            if first < end:
+                done = run.add(first, end)
+            if end < log_end:
+                count = run.add_unconfirmed(done.to_offset, log_end)
+                done = msgspec.structs.replace(done, unconfirmed_rows=count)
+    return done
+
+
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    """A run that has something to export; `start` is the watermark before it."""
+
+    target: ExportTarget
+    reader: LogReader
+    start: Watermark
+    spark: "SparkSession"
+    files: "LogFiles"
+    scratch: Path | str | None
+
+    def add(self, first: int, end: int) -> Exported:
+        """Export the changes at offsets in [first, end), up to an open transaction."""
+        with self.target.staging(self.spark, self.scratch) as staging:
+            end = self._stage(first, end, staging, confirmed=True)
             if first >= end:
-                return _nothing(first)
-            position = stream_position(reader, end)
-            target.claim(msgspec.structs.replace(start, claimed=position))
-            rows = target.publish(staging, first, end)
-        target.advance(msgspec.structs.replace(start, position=position))
-    return Exported(from_offset=first, to_offset=end, files=len(rows), rows=sum(rows))
+                return Exported(from_offset=first, to_offset=first, files=0, rows=0)
+            position = stream_position(self.reader, end)
+            self.target.claim(msgspec.structs.replace(self.start, claimed=position))
+            rows = self.target.publish(staging, first, end)
+        self.target.advance(msgspec.structs.replace(self.start, position=position))
+        return Exported(from_offset=first, to_offset=end, files=len(rows), rows=sum(rows))
 
+    def add_unconfirmed(self, first: int, end: int) -> int:
+        """Export the changes at offsets in [first, end) until the next run; return their number."""
+        with self.target.staging(self.spark, self.scratch) as staging:
+            end = self._stage(first, end, staging, confirmed=False)
+            return sum(self.target.publish(staging, first, end, confirmed=False))
 
-def _nothing(at: int) -> Exported:
-    return Exported(from_offset=at, to_offset=at, files=0, rows=0)
+    def _stage(self, first: int, end: int, staging: Path, *, confirmed: bool) -> int:
+        return _stage(
+            self.spark,
+            self.files,
+            first,
+            end,
+            staging,
+            confirmed=confirmed,
+            show_secrets=self.start.show_secrets,
+        )
 
 
 def _end_offset(reader: LogReader, before: Watermark | None) -> int:
@@ -126,6 +174,7 @@ def _stage(
     end: int,
     staging: Path,
     *,
+    confirmed: bool,
     show_secrets: bool,
 ) -> int:
     """Write the changes at offsets in [first, end) to the staging folder; return their end offset.
@@ -141,7 +190,7 @@ def _stage(
         rows = changes(history, first, show_secrets=show_secrets)
         # Days in UTC, whatever the session's time zone is.
         day = "date_from_unix_date(CAST(unix_millis(time) DIV 86400000 AS int)) AS day"
-        by_day = rows.selectExpr("*", day).repartition("day")
+        by_day = rows.selectExpr("*", f"{confirmed} AS confirmed", day).repartition("day")
         sorted_rows = by_day.sortWithinPartitions("day", "offset")
         sorted_rows.write.partitionBy("day").mode("overwrite").parquet(f"file://{staging}")
     return settled

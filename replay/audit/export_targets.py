@@ -1,13 +1,14 @@
 """Destinations of exported changes: a directory, or a prefix in a bucket, each with a watermark.
 
     LOCATION/day=2026-01-31/<first offset>-<end offset>.parquet
+    LOCATION/day=2026-01-31/<first offset>-<end offset>.unconfirmed.parquet
     LOCATION/_watermark.json
 
 A directory is locked. Files in it that end beyond its watermark were left by an interrupted run;
-the next run removes them. A bucket has no locks, so a run first claims its range of offsets in the
-watermark. A run that finds a claim exports the claimed range again, even if the claiming run is
-still active: the rows and file names are the same, so nothing is duplicated, whichever of the two
-runs writes last.
+the next run removes them. Each run also removes the unconfirmed files of the run before. A bucket
+has no locks, so a run first claims its range of offsets in the watermark. A run that finds a claim
+exports the claimed range again, even if the claiming run is still active: the rows and file names
+are the same, so nothing is duplicated, whichever of the two runs writes last.
 """
 
 import re
@@ -37,6 +38,7 @@ _STAGING = "_metalog_staging"
 _FORMAT = 1
 _DAY = re.compile(r"day=\d{4}-\d{2}-\d{2}")
 _FILE = re.compile(r"(\d{20})-(\d{20})\.parquet")
+_UNCONFIRMED = re.compile(r"\d{20}-\d{20}\.unconfirmed\.parquet")
 
 
 class Watermark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -91,8 +93,19 @@ class ExportTarget(Protocol):
         """
         ...
 
-    def publish(self, staging: Path, first: int, end: int) -> list[int]:
+    def publish(self, staging: Path, first: int, end: int, *, confirmed: bool = True) -> list[int]:
         """Move the staged files into place; return the number of rows of each file."""
+        ...
+
+    def remove_unconfirmed(self, *, will_add: bool) -> None:
+        """Remove the files of unconfirmed changes.
+
+        Args:
+            will_add: This run writes such files anew.
+
+        Raises:
+            RequestError: INVALID_REQUEST: it would, and the target is a bucket.
+        """
         ...
 
     def advance(self, watermark: Watermark) -> None:
@@ -146,8 +159,8 @@ def _staged_files(staging: Path) -> Iterator[tuple[Path, int]]:
         yield path, read_metadata(path).num_rows
 
 
-def _file_name(first: int, end: int) -> str:
-    return f"{first:020}-{end:020}.parquet"
+def _file_name(first: int, end: int, *, confirmed: bool = True) -> str:
+    return f"{first:020}-{end:020}{'' if confirmed else '.unconfirmed'}.parquet"
 
 
 class ExportDirectory:
@@ -186,14 +199,14 @@ class ExportDirectory:
                 if file is not None and int(file[2]) > watermark.position.end_offset:
                     self._fs.unlink(day / name)
 
-    def publish(self, staging: Path, first: int, end: int) -> list[int]:
+    def publish(self, staging: Path, first: int, end: int, *, confirmed: bool = True) -> list[int]:
         rows = []
         for staged, row_count in _staged_files(staging):
             day = self._directory / staged.parent.name
             if not self._fs.exists(day):
                 self._fs.make_directory(day)
             self._sync(staged)
-            self._fs.rename(staged, day / _file_name(first, end))
+            self._fs.rename(staged, day / _file_name(first, end, confirmed=confirmed))
             self._fs.sync_directory(day)
             rows.append(row_count)
         self._fs.sync_directory(self._directory)
@@ -201,6 +214,11 @@ class ExportDirectory:
 
     def advance(self, watermark: Watermark) -> None:
         _put_watermark(self._store, watermark)
+
+    def remove_unconfirmed(self, *, will_add: bool) -> None:
+        for day in self._days():
+            for name in filter(_UNCONFIRMED.fullmatch, self._fs.list(day)):
+                self._fs.unlink(day / name)
 
     def _days(self) -> list[Path]:
         names = filter(_DAY.fullmatch, self._fs.list(self._directory))
@@ -248,7 +266,8 @@ class ExportBucket:
     def claim(self, watermark: Watermark) -> None:
         _put_watermark(self._store, watermark)
 
-    def publish(self, staging: Path, first: int, end: int) -> list[int]:
+    def publish(self, staging: Path, first: int, end: int, *, confirmed: bool = True) -> list[int]:
+        assert confirmed, "refused by remove_unconfirmed"
         rows = []
         for staged, row_count in _staged_files(staging):
             day = open_store(f"{self._url}/{staged.parent.name}")
@@ -259,3 +278,11 @@ class ExportBucket:
 
     def advance(self, watermark: Watermark) -> None:
         _put_watermark(self._store, watermark)
+
+    def remove_unconfirmed(self, *, will_add: bool) -> None:
+        if will_add:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{self._url}: unconfirmed changes are replaced by each run, and a bucket has no "
+                "lock against two runs at once; export them to a directory",
+            )

@@ -181,12 +181,16 @@ class AuditedLog:
         """
         return self._audit.sql(text, self._range(since, until), show_secrets=show_secrets)
 
-    def export(self, to: Path | str, *, show_secrets: bool = False) -> "Exported":
+    def export(
+        self, to: Path | str, *, show_secrets: bool = False, include_unconfirmed: bool = False
+    ) -> "Exported":
         """Export the changes that are not yet in a location, as Parquet; see docs/export.md.
 
         Args:
             to: A directory, or `s3://bucket/prefix`. On a cluster, Spark's workers must see the
                 directory too, and for a bucket the log must have been opened with `scratch`.
+            include_unconfirmed: Also write what Kafka may still replace in a mirror, with
+                `confirmed` false, until the next run.
 
         Raises:
             RequestError: WRONG_LOG: the location holds changes of another log.
@@ -201,6 +205,7 @@ class AuditedLog:
             str(to),
             lambda: nullcontext(files),
             show_secrets=show_secrets,
+            include_unconfirmed=include_unconfirmed,
             scratch=self._scratch,
         )
 

@@ -235,7 +235,8 @@ def _read(options: _Options, span: _Span) -> Iterator[pyarrow.RecordBatch]:
         yield gap_batch(span.first, span.end)
         return
     with LogReader.open(options.log) as reader:
-        yield from arrow_batches(_rows(reader, span), show_secrets=options.show_secrets)
+        rows, secrets = _rows(reader, span), options.show_secrets
+        yield from arrow_batches(rows, reader.confirmed_end, show_secrets=secrets)
 
 
 def _rows(reader: LogReader, span: _Span) -> Iterator[Envelope]:

@@ -35,9 +35,10 @@ SCHEMA = T.StructType(
         T.StructField("client", T.StringType()),
         T.StructField("trace_parent", T.StringType()),
         T.StructField("data", T.StringType()),
+        T.StructField("confirmed", T.BooleanType()),
     ]
 )
-"""All nullable: the row of a gap has an offset, a type and data only."""
+"""All nullable: the row of a gap has an offset, a type, data and that it is confirmed."""
 
 GAP = "HistoryGap"
 """`type` of a row in place of records that are no longer kept."""
@@ -47,6 +48,7 @@ _ARROW_TYPES = {
     T.IntegerType(): pyarrow.int32(),
     T.StringType(): pyarrow.string(),
     T.TimestampType(): pyarrow.timestamp("us", tz="UTC"),
+    T.BooleanType(): pyarrow.bool_(),
 }
 _ARROW_SCHEMA = pyarrow.schema(
     [(field.name, _ARROW_TYPES[field.dataType]) for field in SCHEMA.fields]
@@ -56,9 +58,15 @@ _NO_ORIGIN = Origin()
 _US_A_MS = 1_000
 
 
-def arrow_batches(rows: Iterable[Envelope], *, show_secrets: bool) -> Iterator[pyarrow.RecordBatch]:
-    """Yield rows of the log as Arrow batches of `SCHEMA`."""
-    flat = (_flat(row, show_secrets=show_secrets) for row in rows)
+def arrow_batches(
+    rows: Iterable[Envelope], confirmed_end: int, *, show_secrets: bool
+) -> Iterator[pyarrow.RecordBatch]:
+    """Yield rows of the log as Arrow batches of `SCHEMA`.
+
+    Args:
+        confirmed_end: Offset from which on Kafka may still replace records of a mirror.
+    """
+    flat = (_flat(row, confirmed_end, show_secrets=show_secrets) for row in rows)
     while some := list(islice(flat, _ROWS_A_BATCH)):
         yield _batch(some)
 
@@ -69,8 +77,8 @@ def gap_batch(from_offset: int, to_offset: int) -> pyarrow.RecordBatch:
     Used for records that the log has deleted.
     """
     data = _json({"from_offset": from_offset, "to_offset": to_offset})
-    empty = dict.fromkeys(SCHEMA.names)
-    return _batch([tuple({**empty, "offset": from_offset, "type": GAP, "data": data}.values())])
+    row = dict.fromkeys(SCHEMA.names) | {"offset": from_offset, "type": GAP, "data": data}
+    return _batch([tuple({**row, "confirmed": True}.values())])
 
 
 def _batch(rows: list[tuple[Any, ...]]) -> pyarrow.RecordBatch:
@@ -82,7 +90,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)
 
 
-def _flat(row: Envelope, *, show_secrets: bool) -> tuple[Any, ...]:
+def _flat(row: Envelope, confirmed_end: int, *, show_secrets: bool) -> tuple[Any, ...]:
     record, origin = row.payload, row.origin or _NO_ORIGIN
     name = type(record).__name__
     fields = to_json(record)
@@ -104,6 +112,7 @@ def _flat(row: Envelope, *, show_secrets: bool) -> tuple[Any, ...]:
         origin.client,
         origin.trace_parent,
         _json(fields if show_secrets else redact_record(name, fields)),
+        row.offset < confirmed_end,
     )
 
 

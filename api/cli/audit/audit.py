@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.app import app
 from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of, write_rows
 from api.cli.options.parameters import Argument, Option, bad_parameter
-from api.cli.source.arguments import Json, ShowSecrets
+from api.cli.source.arguments import IncludeUnconfirmed, Json, ShowSecrets
+from api.cli.source.image_view import print_bounds
 from api.cli.source.opened_log import about, offset_of, open_reader
 from api.cli.source.source import log_place, print_remark
 from api.cli.terminal.errors import reads_only
@@ -51,6 +52,7 @@ def audit(
             help="Write Parquet files; `export` adds files, all others replace them.",
         ),
     ] = None,
+    include_unconfirmed: IncludeUnconfirmed = False,
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
@@ -60,6 +62,8 @@ def audit(
     is_export = arguments[0] == "export"
     if is_export and to is None:
         raise bad_parameter("`audit export` needs --to LOCATION")
+    if include_unconfirmed and not is_export:
+        raise bad_parameter("--include-unconfirmed is for `audit export`; queries read all records")
     if to is not None and arguments[0] in ("list", "shell"):
         raise bad_parameter(f"`audit {arguments[0]}` takes no --to")
     if arguments == ["list"]:
@@ -71,7 +75,13 @@ def audit(
 
         if (since, until) != ("start", "end"):
             raise bad_parameter("`audit export` goes on where it was: no --since, no --until")
-        export(log_place(log), to, show_secrets=show_secrets, as_json=json)
+        export(
+            log_place(log),
+            to,
+            show_secrets=show_secrets,
+            include_unconfirmed=include_unconfirmed,
+            as_json=json,
+        )
         return
     with open_reader(log_place(log)) as reader:
         _check(names, parameters or [])
@@ -80,6 +90,8 @@ def audit(
             if names == ["shell"]:
                 from api.cli.audit.shell import run_shell
 
+                if not json:
+                    print_bounds(about(reader, offsets.last), offsets.first)
                 run_shell(opened, offsets, limit, show_secrets=show_secrets, as_json=json)
                 return
             answers: dict[str, AuditRows | RowsWritten] = {}
@@ -101,6 +113,7 @@ def audit(
         if len(answers) > 1:
             print_line(f"{name}:")
         _print_answer(answer)
+    print_bounds(place, offsets.first)
     print_remark(place)
 
 

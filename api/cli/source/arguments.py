@@ -52,6 +52,14 @@ Server = Annotated[
 ]
 """What the command line does with it is in `typer_app`: the verb finds it in its `LogOrServer`."""
 
+IncludeUnconfirmed = Annotated[
+    bool,
+    Option(
+        "--include-unconfirmed",
+        help="Also the end of a mirror that Kafka may still replace, marked as not confirmed.",
+    ),
+]
+
 Json = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
 
 At = Annotated[

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from api.documents.logs import Known
     from api.questions.overview import Overview
+    from metadata_log.reader.log_reader import LogReader
     from replay.about import About, LeftOut
 
 # Records left out that are printed as text.
@@ -67,6 +68,37 @@ def print_remark(about: "About | Known") -> None:
         print_line(f"records not understood were not counted: {about.not_counted}")
     elif text := not_understood_text(about):
         warn(text)
+
+
+def print_bounds(about: "About", first: int) -> None:
+    """Print what an answer over a range does not know, or what it cannot rely on.
+
+    Args:
+        first: First offset of the range.
+    """
+    if about.history_start > 0 and first <= about.history_start:
+        print_line(
+            f"left out: offsets below {about.history_start}, before the base checkpoint, which "
+            "holds only the state there"
+        )
+    if isinstance(about.confirmed_end, int) and about.confirmed_end <= about.as_of:
+        print_line(
+            f"not confirmed from offset {about.confirmed_end} on: Kafka may still replace these "
+            "records"
+        )
+
+
+def print_unconfirmed(reader: "LogReader", included: str | None) -> None:
+    """Print that what Kafka may still replace is left out, or what of it is included.
+
+    Args:
+        included: Text about what is included; None if it is left out.
+    """
+    from metadata_log.kraft.confirmation import unconfirmed_text
+
+    if reader.confirmed_end < reader.end_offset:
+        text = unconfirmed_text(reader.confirmed_end, reader.end_offset)
+        print_line(f"{included or 'left out'}: {text}")
 
 
 def position_text(about: "About") -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from api.cli.main import run
@@ -106,7 +107,7 @@ async def test_each_run_adds_what_is_new_and_settled(spark: "SparkSession", tmp_
 
     found = rows(out)
     assert len(found) == first.rows + second.rows
-    assert {name for row in found for name in row} == {*SCHEMA, "day"}
+    assert {name for row in found for name in row} == {*SCHEMA, "day", "confirmed"}
     assert {row["day"] for row in found} == {"2079-07-08", "2079-07-09", "2079-07-10"}
     assert all(str(row["time"].date()) == row["day"] for row in found)
     assert {row["after"] for row in found if row["field"] == "secret"} == {"(redacted)"}
@@ -193,6 +194,63 @@ def test_records_that_kafka_may_still_replace_are_named(
         builder.finish(0)
     assert run(["audit", "export", str(tmp_path / "log"), "--to", str(tmp_path / "out")]) == 0
     assert "left out: Kafka may still replace offsets 0 to 1," in capsys.readouterr().out
+
+
+def mirror_of(directory: Path, values: list[str], confirmed_end: int) -> Path:
+    """Make a mirror with one config record each, a day apart."""
+    with MirrorBuilder(directory, "kafka-cluster") as builder:
+        for number, each in enumerate(batches(*([config("retention.ms", v)] for v in values))):
+            day_ms = (40_000 + number) * DAY_MS
+            builder.append([msgspec.structs.replace(r, timestamp=day_ms) for r in each.rows],
+                           each.end_offset)  # fmt: skip
+        builder.finish(confirmed_end)
+    return directory
+
+
+def test_what_kafka_may_still_replace_is_marked_and_replaced_by_the_next_run(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    def run(log: Path, *, include_unconfirmed: bool) -> Exported:
+        with LogReader.open(log) as reader:
+            return export_changes(
+                reader,
+                str(out),
+                lambda: opened(spark, log, tmp_path / "scratch"),
+                include_unconfirmed=include_unconfirmed,
+            )
+
+    def found() -> list[tuple[Any, ...]]:
+        return sorted((row["offset"], row["after"], row["confirmed"]) for row in rows(out))
+
+    before = mirror_of(tmp_path / "before", ["1", "2", "3", "4"], confirmed_end=2)
+    done = run(before, include_unconfirmed=True)
+    assert (done.to_offset, done.rows, done.unconfirmed_rows) == (2, 2, 2)
+    sure, unsure = [(0, "1", True), (1, "2", True)], [(2, "3", False), (3, "4", False)]
+    assert found() == sure + unsure
+    run(before, include_unconfirmed=True)
+    assert found() == sure + unsure
+    run(before, include_unconfirmed=False)
+    assert found() == sure
+    run(before, include_unconfirmed=True)
+
+    # Kafka replaced the end, and confirmed a part of what it has now.
+    after = mirror_of(tmp_path / "after", ["1", "2", "5", "6", "7"], confirmed_end=4)
+    done = run(after, include_unconfirmed=True)
+    assert (done.from_offset, done.to_offset, done.rows, done.unconfirmed_rows) == (2, 4, 2, 1)
+    assert found() == [*sure, (2, "5", True), (3, "6", True), (4, "7", False)]
+
+
+def test_unconfirmed_changes_are_not_exported_to_a_bucket(tmp_path: Path, s3_place: str) -> None:
+    log = mirror_of(tmp_path / "log", ["1", "2"], confirmed_end=1)
+    with LogReader.open(log) as reader, pytest.raises(RequestError, match="a bucket has no lock"):
+        export_changes(
+            reader,
+            s3_place,
+            lambda: opened(None, log, tmp_path / "scratch"),
+            include_unconfirmed=True,
+        )
 
 
 def test_location_of_another_log_is_refused(

@@ -193,6 +193,19 @@ def test_unconfirmed_end_of_a_mirror_is_read_on_request_and_its_replacement_noti
         stream(after, includeUnconfirmed="true").latestOffset(provisional, ALL)
 
 
+def test_each_row_says_whether_it_is_confirmed(tmp_path: Path) -> None:
+    directory = mirror(tmp_path / "mirror", levels(1, 2, 3, 4), confirmed_end=2)
+    reader = stream(directory, includeUnconfirmed="true")
+    start = reader.initialOffset()
+    found = rows_of(reader, start, reader.latestOffset(start, ALL))
+    assert [(row["offset"], row["confirmed"]) for row in found] == [
+        (0, True),
+        (1, True),
+        (2, False),
+        (3, False),
+    ]
+
+
 async def test_rows_have_who_and_why_and_no_secrets(log: Path) -> None:
     writer = await MetadataLog.open(log)
     config = ConfigRecord(resource_type=4, resource_name="1", name="ssl.key.password", value="x")
