@@ -7,11 +7,13 @@ no matter when a process dies.
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, insert, update
 
 from metadata_log.kraft.confirmation import unconfirmed_text
+from metadata_log.reader.position import Position
 from records.errors import (
     ContradictionError,
     CorruptLogError,
@@ -26,7 +28,7 @@ from replay.loader import BatchSource
 from replay.snapshot.database import shown_url, writing
 from replay.snapshot_making import ConfirmedSource
 from replay.sql_history.changes import Run, follow
-from replay.sql_history.pending import Pending
+from replay.sql_history.pending import Pending, remove_unconfirmed
 from replay.sql_history.store import HistoryPosition, HistoryStore, read_position
 from replay.sql_history.tables import position as position_table
 from replay.timeline import Timeline
@@ -39,6 +41,8 @@ class Synced(msgspec.Struct, frozen=True, kw_only=True):
 
     `changes` is the number of added records that can change objects, `rows` the number of added
     states by table. `image` is the state at the end, from which the next sync can continue.
+    `unconfirmed_to` is the end of the records after `to_offset` that the tables have until the next
+    sync; None if there are none.
     """
 
     from_offset: int
@@ -46,6 +50,7 @@ class Synced(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
     rows: dict[str, int]
     image: MetadataImage
+    unconfirmed_to: int | None = None
 
 
 def sync(
@@ -55,14 +60,18 @@ def sync(
     progress: Callable[[int], None] | None = None,
     *,
     image: MetadataImage | None = None,
+    include_unconfirmed: bool = False,
 ) -> Synced:
     """Add all confirmed records of a log that are not in the tables yet.
+
+    What the sync before added of unconfirmed records is taken back first.
 
     Args:
         timeline: The timeline of `source`; provides the image to continue from.
         progress: Called with the end offset after each write.
         image: The image in the previous sync's result; saves replaying the log up to the tables'
             end.
+        include_unconfirmed: Also add, marked, the records that Kafka may still replace.
 
     Raises:
         RequestError: WRONG_LOG, the tables are of another log, or of another history of this one.
@@ -73,14 +82,50 @@ def sync(
         CorruptLogError: the log is damaged; the records before the damage were added, except for
             the last few.
     """
-    before = check_same_log(source, store)
-    start = source.history_start if before is None else before.end_offset
+    before = check_same_log(source, store, up_to_confirmed=True)
+    start = source.history_start if before is None else before.confirmed_proof.end_offset
     end = max(source.confirmed_end, start)
     if image is None or image.provenance.next_offset != start:
         image = timeline.image(start - 1)
+    if include_unconfirmed and _is_current(source, before):
+        assert before is not None, "it says so"
+        return Synced(
+            from_offset=start,
+            to_offset=start,
+            changes=0,
+            rows={},
+            image=image,
+            unconfirmed_to=before.end_offset,
+        )
     writer = _Writer(source, store, start, before)
+    writer.remove_unconfirmed(image)
     if before is None:
         writer.pending.add_base(image)
+    image = _add(source, image, end, writer, progress)
+    confirmed_end = writer.written_end
+    unconfirmed_to = None
+    if include_unconfirmed and confirmed_end < source.end_offset:
+        writer.begin_unconfirmed()
+        _add(source, image, source.end_offset, writer, progress)
+        unconfirmed_to = writer.written_end
+    return Synced(
+        from_offset=start,
+        to_offset=confirmed_end,
+        changes=writer.changes,
+        rows=dict(sorted(writer.rows.items())),
+        image=image,
+        unconfirmed_to=unconfirmed_to,
+    )
+
+
+def _add(
+    source: ConfirmedSource,
+    image: MetadataImage,
+    end: int,
+    writer: "_Writer",
+    progress: Callable[[int], None] | None,
+) -> MetadataImage:
+    """Add the records from an image on up to `end`, exclusive; return the image there."""
     try:
         for run in follow(source, image, end):
             image = run.image
@@ -97,12 +142,16 @@ def sync(
         writer.write()
         raise
     writer.write()
-    return Synced(
-        from_offset=start,
-        to_offset=writer.written_end,
-        changes=writer.changes,
-        rows=dict(sorted(writer.rows.items())),
-        image=image,
+    return image
+
+
+def _is_current(source: ConfirmedSource, before: HistoryPosition | None) -> bool:
+    """True if the tables have all records of the log, and those confirmed that are."""
+    return (
+        before is not None
+        and before.confirmed_end == source.confirmed_end
+        and before.end_offset == source.end_offset
+        and not source.position(source.end_offset).contradicts(before.proof)
     )
 
 
@@ -125,6 +174,24 @@ class _Writer:
         self._start = start
         self._written = before
         self._last: Run | None = None
+        # Set while records are added that Kafka may still replace.
+        self._confirmed: Position | None = None
+
+    def remove_unconfirmed(self, image: MetadataImage) -> None:
+        """Take back what an earlier sync added of unconfirmed records; `image` is what stays."""
+        if self._written is None or self._written.confirmed_end is None:
+            return
+        end = self._written.confirmed_end
+        position = self._position(end, image.provenance.not_understood)
+        with writing(self._store.engine) as connection:
+            self._move(connection, position)
+            remove_unconfirmed(connection, end)
+        self._written = position
+
+    def begin_unconfirmed(self) -> None:
+        """Mark what is added from now on."""
+        self._confirmed = self._source.position(self.written_end)
+        self.pending = Pending(confirmed=False)
 
     def add(self, run: Run) -> bool:
         """Buffer a run; return True if this caused the buffered runs to be written."""
@@ -148,7 +215,7 @@ class _Writer:
         self.written_end = position.end_offset
         self.changes += len(self.pending.changes)
         self.rows.update(self.pending.counts)
-        self.pending = Pending()
+        self.pending = Pending(confirmed=self._confirmed is None)
 
     def _move(self, connection: Connection, to: HistoryPosition) -> None:
         if read_position(connection) != self._written:
@@ -163,7 +230,7 @@ class _Writer:
             connection.execute(update(position_table), values)
 
     def _position(self, end_offset: int, not_understood: NotUnderstood | None) -> HistoryPosition:
-        covers = range(max(self._start, end_offset - 1), end_offset)
+        covers = range(max(self._source.history_start, end_offset - 1), end_offset)
         batches = self._source.batches(covers.start, end_offset) if covers else ()
         last = next(iter(batches), None)
         proof = self._source.position(end_offset)
@@ -178,11 +245,25 @@ class _Writer:
             not_understood=0 if not_understood is None else not_understood.records,
             not_understood_from=None if not_understood is None else not_understood.first_offset,
             end_ms=None if last is None else last.times_at(end_offset - 1)[0],
+            **({} if self._confirmed is None else _confirmed_columns(self._confirmed)),
         )
 
 
-def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition | None:
+def _confirmed_columns(position: Position) -> dict[str, Any]:
+    return {
+        "confirmed_end": position.end_offset,
+        "confirmed_leader_epoch": position.leader_epoch,
+        "confirmed_last_crc32c": position.last_crc32c,
+    }
+
+
+def check_same_log(
+    source: BatchSource, store: HistoryStore, *, up_to_confirmed: bool = False
+) -> HistoryPosition | None:
     """Check that the tables belong to this log; return their position, None if they are empty.
+
+    Args:
+        up_to_confirmed: The log may have replaced what the tables have of unconfirmed records.
 
     Raises:
         RequestError, UnknownHistoryError, UnavailableError: as for `sync`.
@@ -195,27 +276,33 @@ def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition 
         raise _wrong_log(
             where, f"the tables are of cluster {found.cluster_id}, the log is of {here.cluster_id}"
         )
-    if found.end_offset > source.end_offset:
-        raise _wrong_log(
-            where, f"the tables go up to {found.end_offset}, the log only to {source.end_offset}"
-        )
-    if found.end_offset < source.history_start:
+    proof = found.confirmed_proof if up_to_confirmed else found.proof
+    end = proof.end_offset
+    if end > source.end_offset:
+        raise _wrong_log(where, f"the tables go up to {end}, the log only to {source.end_offset}")
+    if end < source.history_start:
         raise UnknownHistoryError(
-            f"{where}: the tables end at {found.end_offset}, and the log starts at "
+            f"{where}: the tables end at {end}, and the log starts at "
             f"{source.history_start}: what is between is gone; sync into a new database"
         )
-    if source.position(found.end_offset).contradicts(found.proof):
-        raise _wrong_log(where, f"at offset {found.end_offset} the log has another history")
+    if source.position(end).contradicts(proof):
+        raise _wrong_log(where, f"at offset {end} the log has another history")
     return found
 
 
-def check_confirmed(source: ConfirmedSource, at: int) -> None:
+def check_confirmed(source: ConfirmedSource, found: HistoryPosition | None, at: int) -> None:
     """Check that offset `at` is confirmed, so that the tables of a mirror can include it.
+
+    Args:
+        found: The position of the tables. They may include unconfirmed records.
+        at: The offset.
 
     Raises:
         RequestError: OFFSET_OUT_OF_RANGE, the tables do not include the record, because Kafka may
             still replace it.
     """
+    if found is not None and found.confirmed_end is not None and at < found.end_offset:
+        return
     if source.confirmed_end <= at < source.end_offset:
         raise RequestError(
             "OFFSET_OUT_OF_RANGE",

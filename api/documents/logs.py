@@ -88,10 +88,15 @@ class NothingArchived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a sync: offsets [from, to) and the rows that were added to the SQL tables."""
+    """Result of a sync: offsets [from, to) and the rows that were added to the SQL tables.
+
+    `unconfirmed_to`: end of the records after `to` that the next sync replaces; null if there are
+    none.
+    """
 
     from_: int = msgspec.field(name="from")
     to: int
+    unconfirmed_to: int | None
     changes: int
     rows: dict[str, int]
 

@@ -5,7 +5,18 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Table, bindparam, func, select, update
+from sqlalchemy import (
+    Connection,
+    Table,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    not_,
+    select,
+    true,
+    update,
+)
 
 from replay.image.metadata import MetadataImage
 from replay.sql_history.changes import ChangeRow, NewState, Run, state_key
@@ -21,9 +32,15 @@ class Pending:
         changes: The rows of the table `change`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, confirmed: bool = True) -> None:
+        """Create an empty buffer.
+
+        Args:
+            confirmed: False if Kafka may still replace the records.
+        """
         self.changes: list[ChangeRow] = []
-        self._states = [_States(each) for each in VERSION_TABLES.values()]
+        self._confirmed = confirmed
+        self._states = [_States(each, confirmed=confirmed) for each in VERSION_TABLES.values()]
         self._by_part = dict(zip(VERSION_TABLES, self._states, strict=True))
 
     @property
@@ -51,9 +68,22 @@ class Pending:
 
     def write(self, connection: Connection) -> None:
         """Write all buffered rows."""
-        insert_rows(connection, change, _CHANGE_COLUMNS, list(map(_change_row, self.changes)))
+        rows = list(map(_change_row, self.changes))
+        insert_rows(connection, change, *_marked(_CHANGE_COLUMNS, rows, confirmed=self._confirmed))
         for states in self._states:
             states.write(connection)
+
+
+def remove_unconfirmed(connection: Connection, from_offset: int) -> None:
+    """Take back what unconfirmed records from an offset on did to the tables."""
+    connection.execute(delete(change).where(not_(change.c.confirmed)))
+    for each in VERSION_TABLES.values():
+        table = each.table
+        unconfirmed = not_(table.c.confirmed)
+        begun = table.c.record_offset >= from_offset
+        connection.execute(delete(table).where(unconfirmed, begun))
+        reopened = {"valid_to_offset": None, "valid_to_ms": None, "confirmed": true()}
+        connection.execute(update(table).where(unconfirmed).values(reopened))
 
 
 class _State(msgspec.Struct, gc=False):
@@ -70,8 +100,9 @@ class _State(msgspec.Struct, gc=False):
 class _States:
     """New rows of one table, and new end offsets for rows that the table already has."""
 
-    def __init__(self, of: VersionTable) -> None:
+    def __init__(self, of: VersionTable, *, confirmed: bool) -> None:
         self.of = of
+        self._confirmed = confirmed
         self.states: list[_State] = []
         self._ends: list[Row] = []
         self._open: dict[Hashable, _State] = {}
@@ -115,24 +146,38 @@ class _States:
             *(f"{name}_2" for name in keys),
         ]
         if self._ends:
-            execute_rows(connection, _end_newest(table, keys), ends, self._ends)
+            ending = _end_newest(table, keys, confirmed=self._confirmed)
+            execute_rows(connection, ending, ends, self._ends)
         # In the order of the primary key, each page is written once.
         columns = [*(each.name for each in self.of.fields), *VALIDITY]
         in_order = itemgetter(*(columns.index(name) for name in (*keys, "record_offset")))
         if self.states:
             rows = sorted(map(self._encode, self.states), key=in_order)
-            insert_rows(connection, table, columns, rows)
+            insert_rows(connection, table, *_marked(columns, rows, confirmed=self._confirmed))
 
 
-def _end_newest(table: Table, keys: Sequence[str]) -> Any:
+def _marked(
+    columns: Sequence[str], rows: Sequence[Row], *, confirmed: bool
+) -> tuple[Sequence[str], Sequence[Row]]:
+    """Return columns and rows, with the mark of rows that are not confirmed.
+
+    Confirmed rows, which are nearly all, have it by the column's default.
+    """
+    if confirmed:
+        return columns, rows
+    return [*columns, "confirmed"], [(*row, False) for row in rows]
+
+
+def _end_newest(table: Table, keys: Sequence[str], *, confirmed: bool) -> Any:
     """Return the statement that sets the end of an object's newest state."""
     other = table.alias()
     newest = select(func.max(other.c.record_offset)).where(
         *(other.c[name] == bindparam(f"{name}_2") for name in keys)
     )
+    mark: dict[str, Any] = {} if confirmed else {"confirmed": literal_column("FALSE")}
     return (
         update(table)
-        .values(valid_to_offset=bindparam("to_offset"), valid_to_ms=bindparam("to_ms"))
+        .values(valid_to_offset=bindparam("to_offset"), valid_to_ms=bindparam("to_ms"), **mark)
         .where(
             *(table.c[name] == bindparam(f"{name}_1") for name in keys),
             table.c.record_offset == newest.scalar_subquery(),
@@ -140,7 +185,7 @@ def _end_newest(table: Table, keys: Sequence[str]) -> Any:
     )
 
 
-_CHANGE_COLUMNS = [column.name for column in change.columns]
+_CHANGE_COLUMNS = [column.name for column in change.columns if column.name != "confirmed"]
 _ORIGIN = attrgetter(*_CHANGE_COLUMNS[4:])
 _NO_ORIGIN = (None,) * len(_CHANGE_COLUMNS[4:])
 

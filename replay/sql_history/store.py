@@ -28,7 +28,10 @@ def default_url(directory: Path) -> URL:
 class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
     """The log that the tables belong to, and the offsets they cover: [start_offset, end_offset).
 
-    `end_ms` is the append time of the last record that they cover, in ms since 1970.
+    Attributes:
+        end_ms: Append time of the last record that they cover, in ms since 1970.
+        confirmed_end: Offset from which on Kafka may still replace what they cover; None if that is
+            nothing. `confirmed_leader_epoch` and `confirmed_last_crc32c` prove this position.
     """
 
     cluster_id: str
@@ -40,6 +43,22 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
     not_understood: int
     not_understood_from: int | None
     end_ms: int | None
+    confirmed_end: int | None = None
+    confirmed_leader_epoch: int | None = None
+    confirmed_last_crc32c: int | None = None
+
+    @property
+    def confirmed_proof(self) -> Position:
+        """The position up to which everything is confirmed, with its proof."""
+        if self.confirmed_end is None:
+            return self.proof
+        assert self.confirmed_leader_epoch is not None, "written with the end"
+        return Position(
+            cluster_id=self.cluster_id,
+            end_offset=self.confirmed_end,
+            leader_epoch=self.confirmed_leader_epoch,
+            last_crc32c=self.confirmed_last_crc32c,
+        )
 
     @property
     def proof(self) -> Position:

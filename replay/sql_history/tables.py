@@ -8,13 +8,36 @@ A row of a `_version` table is one state of one object. It is valid from `valid_
 from typing import Any
 
 import msgspec
-from sqlalchemy import BigInteger, Column, Integer, MetaData, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+    true,
+)
 
 from records.registry import schema
 from replay.image.parts import PARTS, Part
 from replay.sql_history.columns import BITS, SHA256_FORM, FieldColumn, field_columns
 
 metadata = MetaData(naming_convention={"pk": "pk_%(table_name)s"})
+
+
+def _confirmed(comment: str) -> Column[bool]:
+    return Column("confirmed", Boolean, nullable=False, server_default=true(), comment=comment)
+
+
+def _unconfirmed_index(table: str, offset: str) -> Index:
+    """Return the index by which a sync finds the few rows that it has to take back."""
+    where = text("NOT confirmed")
+    return Index(f"ix_{table}_unconfirmed", offset, postgresql_where=where, sqlite_where=where)
+
 
 position = Table(
     "history_position",
@@ -47,6 +70,15 @@ position = Table(
     Column(
         "end_ms", BigInteger, comment="Time of the last record before end_offset, ms since 1970."
     ),
+    Column(
+        "confirmed_end",
+        BigInteger,
+        comment="Kafka may still replace what is from this offset on; null: nothing.",
+    ),
+    Column(
+        "confirmed_leader_epoch", BigInteger, comment="Of the last record before confirmed_end."
+    ),
+    Column("confirmed_last_crc32c", BigInteger, comment="As last_crc32c, before confirmed_end."),
     comment="One row: which log the tables are of, and up to where.",
 )
 
@@ -68,6 +100,8 @@ change = Table(
     Column("reason", Text, comment="Why."),
     Column("request_id", Text, comment="Id of the request."),
     Column("trace_parent", Text, comment="W3C trace parent of the request."),
+    _confirmed("False: Kafka may still replace the record (the end of a mirror)."),
+    _unconfirmed_index("change", "offset"),
     comment="Each record that can change the cluster: when, who, why.",
     sqlite_with_rowid=False,
 )
@@ -116,7 +150,9 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
             for column, text in VALIDITY.items()
         ),
         *columns.values(),
+        _confirmed("False: Kafka may still replace the record that began or ended this state."),
         PrimaryKeyConstraint(*key, "record_offset"),
+        _unconfirmed_index(name, "record_offset"),
         comment=comment,
         sqlite_with_rowid=False,
     )

@@ -100,6 +100,18 @@ def test_what_kafka_may_still_replace_is_left_out_and_named(
     assert "sql sync" not in answer.err
 
 
+def test_what_kafka_may_still_replace_is_added_on_request(metalog: Metalog, tmp_path: Path) -> None:
+    log = tmp_path / "mirror"
+    metalog("import", "kraft", generate(tmp_path / "kraft", records=100), log)
+    synced = metalog("sql", "sync", log, "--include-unconfirmed")
+    assert "0 up to 0 (exclusive)" in synced.out
+    assert "up to 100 (exclusive), not confirmed: Kafka may still replace" in synced.out
+    found = metalog("sql", "sync", log, "--include-unconfirmed", "--json").json
+    assert (found["to"], found["unconfirmed_to"], found["changes"]) == (0, 100, 0)
+    digests = [metalog("digest", log, "--json", *by).json["digest"] for by in ([], ["--by", "sql"])]
+    assert digests[0] == digests[1]
+
+
 def test_the_document_shows_what_its_queries_print(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.app import app, need_command
 from api.cli.options.parameters import Option
 from api.cli.parser.typer_app import App
-from api.cli.source.arguments import Json, Log
+from api.cli.source.arguments import IncludeUnconfirmed, Json, Log
+from api.cli.source.image_view import print_bounds, print_unconfirmed
 from api.cli.source.opened_log import about, open_reader
 from api.cli.terminal.output import is_read, print_json, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
@@ -51,6 +52,7 @@ def sync(
     follow: Annotated[
         bool, Option("--follow", help="Continue as the log grows, until stopped.")
     ] = False,
+    include_unconfirmed: IncludeUnconfirmed = False,
     json: Json = False,
 ) -> None:
     """Update the tables with every state of every object, up to the end of the log."""
@@ -67,7 +69,9 @@ def sync(
         where = shown_url(store.engine.url) if database else str(log / HISTORY_NAME)
         with open_reader(log) as reader:
             with progress("syncing", reader.history_start, reader.confirmed_end) as advance:
-                found = _synced(reader, store, advance=advance)
+                found = _synced(
+                    reader, store, advance=advance, include_unconfirmed=include_unconfirmed
+                )
             if json:
                 (print_json_line if follow else print_json)(*_answer(reader, found))
             else:
@@ -75,11 +79,21 @@ def sync(
         if follow:
             import asyncio
 
-            asyncio.run(_follow(log, store, where, found.image, json=json))
+            asyncio.run(
+                _follow(
+                    log, store, where, found, json=json, include_unconfirmed=include_unconfirmed
+                )
+            )
 
 
 async def _follow(
-    log: Path, store: "HistoryStore", where: str, image: "MetadataImage", *, json: bool
+    log: Path,
+    store: "HistoryStore",
+    where: str,
+    found: "Synced",
+    *,
+    json: bool,
+    include_unconfirmed: bool,
 ) -> None:
     """Sync whenever the log has grown, until standard output is closed."""
     import asyncio
@@ -93,9 +107,14 @@ async def _follow(
             await wakeup.wait()
             try:
                 with open_reader(log) as reader:
-                    found = _synced(reader, store, image)
-                    image, said = found.image, ""
-                    if found.from_offset == found.to_offset:
+                    before, said = found, ""
+                    found = _synced(
+                        reader, store, found.image, include_unconfirmed=include_unconfirmed
+                    )
+                    if (found.to_offset, found.unconfirmed_to) == (
+                        before.to_offset,
+                        before.unconfirmed_to,
+                    ):
                         continue
                     if json:
                         print_json_line(*_answer(reader, found))
@@ -115,30 +134,43 @@ def _synced(
     image: "MetadataImage | None" = None,
     *,
     advance: Callable[[int], None] | None = None,
+    include_unconfirmed: bool,
 ) -> "Synced":
     from replay.sql_sync import sync as sync_store
     from replay.timeline import Timeline
 
-    return sync_store(Timeline.of(reader), reader, store, advance, image=image)
+    return sync_store(
+        Timeline.of(reader),
+        reader,
+        store,
+        advance,
+        image=image,
+        include_unconfirmed=include_unconfirmed,
+    )
 
 
 def _answer(reader: "LogReader", found: "Synced") -> "tuple[Place, HistorySynced]":
     from api.documents.logs import HistorySynced
 
     synced = HistorySynced(
-        from_=found.from_offset, to=found.to_offset, changes=found.changes, rows=found.rows
+        from_=found.from_offset,
+        to=found.to_offset,
+        unconfirmed_to=found.unconfirmed_to,
+        changes=found.changes,
+        rows=found.rows,
     )
     return about(reader, found.to_offset - 1), synced
 
 
 def _print(reader: "LogReader", found: "Synced", where: str) -> None:
-    from metadata_log.kraft.confirmation import unconfirmed_text
-
     print_line(
         f"{where}: {found.changes} changes from offset {found.from_offset} up to "
         f"{found.to_offset} (exclusive)"
     )
     for table, count in found.rows.items():
         print_line(f"  {table:<28}{count:>12}")
-    if found.to_offset <= reader.confirmed_end < reader.end_offset:
-        print_line(f"left out: {unconfirmed_text(reader.confirmed_end, reader.end_offset)}")
+    print_bounds(about(reader, found.to_offset - 1), found.from_offset)
+    included = found.unconfirmed_to
+    print_unconfirmed(
+        reader, None if included is None else f"up to {included} (exclusive), not confirmed"
+    )

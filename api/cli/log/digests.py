@@ -26,8 +26,7 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
         past = Past(reader, resolve=offset_of)
         offset = past.offset(at)
         with HistoryStore.open(database or default_url(reader.directory)) as store:
-            check_same_log(reader, store)
-            check_confirmed(reader, offset)
+            check_confirmed(reader, check_same_log(reader, store), offset)
             answer = Digest(digest=store.digest(offset), by="sql")
     return Computed(answer=answer, about=lambda: past.about(offset))
 

@@ -108,7 +108,9 @@ def test_the_sign_of_zero_is_a_state_of_its_own(store: HistoryStore) -> None:
 def test_a_second_sync_adds_nothing(store: HistoryStore) -> None:
     log = FakeLog(random_history(random.Random(1), 30))
     first = synced(log, store)
+    position = store.position()
     again = synced(log, store)
+    assert store.position() == position
     assert (again.from_offset, again.to_offset, again.changes, again.rows) == (
         first.to_offset,
         first.to_offset,
