@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from api.cli.main import run as metalog
+from metadata_log.reader.log_reader import LogReader
 from replay.audit.log_source import OPTIONS
 from replay.audit.record_rows import SCHEMA
 from tests.replay.audit.slow_starts import restarted
@@ -50,6 +52,15 @@ def test_program_prints_what_the_document_says(
     with contextlib.redirect_stdout(said):
         restarted(run)
     assert said.getvalue() == printed
+
+
+def test_the_bucket_of_the_cluster_page_is_made_as_written(demo_log: Path, s3_place: str) -> None:
+    text = (ROOT / "docs" / "spark_on_a_cluster.md").read_text()
+    (command,) = re.findall(r"^metalog (backup .*)$", text, re.MULTILINE)
+    places = {"/shared/log": str(demo_log), "s3://bucket/logs/first": s3_place}
+    assert metalog([places.get(word, word) for word in command.split()]) == 0
+    with LogReader.open(s3_place) as copy, LogReader.open(demo_log) as log:
+        assert (copy.start_offset, copy.end_offset) == (log.start_offset, log.end_offset)
 
 
 def test_columns_and_options_of_the_source_are_documented() -> None:
