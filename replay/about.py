@@ -10,14 +10,37 @@ from replay.image.provenance import NotUnderstood, Provenance
 from replay.loader import BatchSource
 
 
-class ConfirmedSource(BatchSource, Protocol):
-    """Interface of a log that knows which of its records are final."""
+class Bounded(Protocol):
+    """Interface of a log that knows its bounds, and which of its records are final."""
+
+    @property
+    def history_start(self) -> int:
+        """Return the offset of the first record of the kept history."""
+        ...
+
+    @property
+    def end_offset(self) -> int:
+        """Return the end of the log, exclusive."""
+        ...
 
     @property
     def confirmed_end(self) -> int:
         """Return the end, exclusive, of the final records; Kafka may replace later ones in a
         mirror.
         """
+        ...
+
+
+class ConfirmedSource(BatchSource, Bounded, Protocol):
+    """Interface of a log that can be read, and knows which of its records are final."""
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """The bounds of a log that is not read."""
+
+    history_start: int
+    end_offset: int
+    confirmed_end: int
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +102,7 @@ def about_image(source: ConfirmedSource, image: MetadataImage, at: int) -> About
     return about_provenance(source, image.provenance, at)
 
 
-def about_provenance(source: ConfirmedSource, found: Provenance, at: int) -> About:
+def about_provenance(source: Bounded, found: Provenance, at: int) -> About:
     """Return the position of an answer, given the provenance of the image as of offset `at`."""
     pending = found.pending_transaction
     is_confirmed = source.confirmed_end >= source.end_offset

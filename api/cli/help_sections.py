@@ -4,7 +4,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Make a log": ("init", "demo", "import", "fork"),
     "Look at a log": ("info", "image", "dump", "tail", "digest", "du"),
     "Look at the past": (
-        *("history", "blame", "diff", "timeline", "outages", "why", "report", "shell"),
+        *("summary", "history", "blame", "diff", "timeline", "outages", "why", "report", "view"),
+        "shell",
     ),
     "Real clusters": ("compare", "confirm", "advise", "upgrade-check", "export"),
     "Debug a history": ("bisect", "check", "shrink", "what-if"),

@@ -44,7 +44,7 @@ _MODULES = {
     "log.contents": ("dump", "image", "digest"),
     "log.usage": ("du",),
     "past.changes": ("history", "diff", "blame"),
-    "past.incidents": ("timeline", "outages", "why"),
+    "past.incidents": ("summary", "timeline", "outages", "why"),
     "past.report": ("report",),
     "shell.command": ("shell",),
     "past.what_if": ("what-if",),
@@ -58,6 +58,7 @@ _MODULES = {
     "service.serve": ("serve",),
     "service.broker": ("broker",),
     "service.nodes": ("nodes",),
+    "service.view": ("view",),
     "admin.elect_leaders": ("elect-leaders",),
     "admin.transaction": ("transaction",),
     "admin.nouns": (

@@ -59,13 +59,13 @@ _BASE64 = r"^[A-Za-z0-9_+/-]*=*$"
 
 
 @cache
-def openapi() -> bytes:
-    """Return the document as JSON."""
+def openapi(*, is_read_only: bool = False) -> bytes:
+    """Return the document as JSON; of a server that is read-only, without its commands."""
     schemas = _Schemas()
     paths: dict[str, Any] = {
         path: {"get": _asked(route, schemas)} for path, route in ROUTES.items()
     }
-    for name in (*COMMANDS, *LOGGED_NAMES):
+    for name in () if is_read_only else (*COMMANDS, *LOGGED_NAMES):
         operation = _append(schemas) if name == APPEND else _changed(name, schemas)
         operation["responses"]["307"] = _problem(307, schemas)
         paths.setdefault(path_of(name), {})["post"] = operation

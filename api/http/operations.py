@@ -28,9 +28,9 @@ td { padding: 0 1rem 0 0; vertical-align: top; }
 
 
 @cache
-def page() -> str:
-    """Return the page's HTML."""
-    paths = msgspec.json.decode(openapi())["paths"]
+def page(*, is_read_only: bool = False) -> str:
+    """Return the page's HTML; see `openapi`."""
+    paths = msgspec.json.decode(openapi(is_read_only=is_read_only))["paths"]
     operations = [
         _operation(path, method, of)
         for path, methods in sorted(paths.items())

@@ -1,6 +1,7 @@
 """Questions over HTTP: one handler for all, with the same answers as `metalog ... --json`."""
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from api.http.paging import (
 from api.http.parameters import Parameter, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.request import JSON, Asked, asked_of, flag, one_offset, shared_state
+from api.http.shared_state import SharedState
 from api.http.versions import etag_of
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
@@ -33,6 +35,7 @@ from api.questions.question import Question
 from api.questions.report import ReportPiece
 from api.questions.rows import FollowRows
 from api.questions.table import QUESTIONS, find_question
+from api.report.page import PageCommand, report_page
 from api.requests.commands import named
 from api.requests.json_requests import request_class
 from api.service.service import Service
@@ -161,8 +164,8 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
         asked.documents, asked.service, route.question, to_wire(argument), point, caller
     )
     if route.document is None:
-        server = shared_state(request.scope).kafka_url(asked.headers)
-        return await _report(answers, masked=wanted.mask_hosts, server=server)
+        command = _command(shared_state(request.scope), asked, masked=wanted.mask_hosts)
+        return await _report(answers, command)
     path = request.scope["path"]
     paging = paging_of(asked, caller, route.document, route.question, point, path)
     start, limit = paging.computed
@@ -313,14 +316,18 @@ async def report_pieces(answers: Answers) -> list[ReportPiece]:
         return pieces
 
 
-async def _report(answers: Answers, *, masked: bool, server: str) -> Response[str]:
-    from api.report.page import PageCommand, report_page
+def _command(shared: SharedState, asked: Asked, *, masked: bool) -> PageCommand:
+    """Return the command that makes the same page."""
+    if masked:
+        return PageCommand(name="report", where="LOG", masked=True)
+    if shared.log is not None:
+        return PageCommand(name=shared.log, where=shlex.quote(shared.log), masked=False)
+    server = shared.kafka_url(asked.headers)
+    return PageCommand(name=server, where=f"--server {server}", masked=False)
 
+
+async def _report(answers: Answers, command: PageCommand) -> Response[str]:
     packed = await packed_report(answers)
     async with answers.documents:
-        if masked:
-            command = PageCommand(name="report", where="LOG", masked=True)
-        else:
-            command = PageCommand(name=server, where=f"--server {server}", masked=False)
         page = await asyncio.to_thread(report_page, packed, command)
     return Response(page, media_type=HTML)

@@ -22,7 +22,7 @@ from api.service.service import Service
 from api.transport.connections import Place
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from records.errors import RequestError, UnavailableError
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive
@@ -135,12 +135,12 @@ def asked_of(scope: Mapping[str, Any]) -> Asked:
     """Return the parts of a request that do not depend on its path.
 
     Raises:
-        UnavailableError: the service is still loading the log.
+        UnavailableError: as `SharedState.unavailable`.
         RequestError: INVALID_REQUEST, the query cannot be read.
     """
     shared = shared_state(scope)
     if shared.service is None:
-        raise UnavailableError("the service is loading the log; ask again")
+        raise shared.unavailable()
     return Asked(
         documents=shared.documents,
         service=shared.service,

@@ -50,6 +50,10 @@ _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARG
 """Names of the errors that the routing finds."""
 
 
+_READ_ONLY = problem(
+    403, "READ_ONLY", "logs are only shown here; change this one where `metalog serve` runs for it"
+)
+
 _APPEND_PATH = questions.path_of(commands.APPEND)
 
 _OPEN = frozenset({"/health", "/ready", *web_page.FILES})
@@ -97,13 +101,17 @@ class Posts:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Process a request; see ASGI."""
-        post = self._posts.get(cast("HTTPScope", scope)["path"])
+        found = cast("HTTPScope", scope)
+        post = self._posts.get(found["path"])
         if post is None:
             await self._others(scope, receive, compressing(scope, send))
             return
-        reply = await _reply(post, cast("HTTPScope", scope), receive)
+        if shared_state(found).is_read_only:
+            await send_reply(reply_with(_READ_ONLY), found)
+            return
+        reply = await _reply(post, found, receive)
         if reply is not None:
-            await send_reply(reply, scope)
+            await send_reply(reply, found)
 
 
 @functools.cache
@@ -116,7 +124,7 @@ def make_app() -> Posts:
         [
             get(list(questions.ROUTES))(questions.ask),
             get(events.PATH)(events.follow),
-            get("/health")(_health),
+            get("/health")(health),
             get("/ready")(_ready),
             get(metrics.PATH)(_metrics),
             get(openapi.PATH)(_openapi),
@@ -127,27 +135,30 @@ def make_app() -> Posts:
         ],
         openapi_config=None,
         logging_config=None,
-        exception_handlers={
-            MetadataLogError: _refused,
-            HTTPException: _unrouted,
-            Exception: _mistake,
-        },
+        exception_handlers=errors_handled(),
     )
     posts = dict.fromkeys(commands.ROUTES, Post(commands.change, BODY_SIZE_BYTES_MAX))
     return Posts({**posts, _APPEND_PATH: Post(commands.append, RECORDS_SIZE_BYTES_MAX)}, others)
 
 
-async def _health(request: _Request) -> Response[bytes]:
+def errors_handled() -> "dict[int | type[Exception], Callable[[_Request, Any], Response[Any]]]":
+    """Return what answers a request that an error ends, for any application."""
+    return {MetadataLogError: _refused, HTTPException: _unrouted, Exception: _mistake}
+
+
+async def health(request: _Request) -> Response[bytes]:
     """Return 200, which shows that the process can answer."""
     return Response(msgspec.json.encode(Health(status="running")), media_type=JSON)
 
 
 async def _ready(request: _Request) -> Response[bytes]:
-    """Return 200 if requests can be decided: the log is loaded and this process is its writer."""
+    """Return 200 if requests can be decided, or are not taken: the log is loaded, and this process
+    is its writer unless it only shows it.
+    """
     shared = shared_state(request.scope)
     if shared.service is None:
         return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
-    if not shared.service.is_active:
+    if not shared.service.is_ready:
         return _problem_response(problem(503, "NOT_CONTROLLER", shared.service.why_inactive))
     return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
 
@@ -168,12 +179,14 @@ async def _metrics(request: _Request) -> Response[bytes]:
 
 async def _openapi(request: _Request) -> Response[bytes]:
     """Return the OpenAPI document."""
-    return Response(openapi.openapi(), media_type=JSON)
+    is_read_only = shared_state(request.scope).is_read_only
+    return Response(openapi.openapi(is_read_only=is_read_only), media_type=JSON)
 
 
 async def _operations(request: _Request) -> Response[str]:
     """Return the HTML page that lists all operations."""
-    return Response(operations.page(), media_type=HTML)
+    is_read_only = shared_state(request.scope).is_read_only
+    return Response(operations.page(is_read_only=is_read_only), media_type=HTML)
 
 
 def _problem_response(found: Problem) -> Response[bytes]:

@@ -7,8 +7,9 @@ the service has started.
 import asyncio
 import contextlib
 import ssl
+from collections.abc import Mapping
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 from uvicorn import Config
@@ -22,6 +23,7 @@ from api.http.options import HTTPS, HttpOptions
 from api.http.request import GUARDS
 from api.http.routes import PATHS, make_app
 from api.http.shared_state import Listener, SharedState
+from api.http.site import site_of
 from api.http.tokens import read_tokens
 from api.security.options import SecurityOptions
 from api.security.principals import PrincipalMapping
@@ -33,7 +35,13 @@ from api.transport.limits import IDLE_TIMEOUT_S, RECEIVE_BUFFER_BYTES
 from api.transport.renewal import Use
 from api.transport.unix_sockets import UNIX
 
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp
+
 _NO_SECURITY = SecurityOptions()
+
+SERVICE = "service"
+"""Where the states of a server have that of a service."""
 
 
 class HttpServer:
@@ -41,19 +49,19 @@ class HttpServer:
 
     Attributes:
         address: `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
-        shared: The state that its handlers share.
+        states: What its handlers share: of the service, or of each log by name.
     """
 
     def __init__(
         self,
-        shared: SharedState,
+        states: Mapping[str, SharedState],
         state: ServerState,
         acceptor: Acceptor,
         address: str,
         options: HttpOptions,
         security: SecurityOptions,
     ) -> None:
-        self.shared = shared
+        self.states = states
         self._options, self._security = options, security
         self._state = state
         self._acceptor = acceptor
@@ -65,20 +73,25 @@ class HttpServer:
         options: HttpOptions,
         connections: Connections,
         security: SecurityOptions = _NO_SECURITY,
+        logs: Mapping[str, str] | None = None,
     ) -> Self:
         """Start to listen; only health checks are answered until `serve` is called.
+
+        Args:
+            logs: Logs that are only shown, each as the command line names it, by a name; None for
+                the service of a log.
 
         Raises:
             UnavailableError: the server cannot listen on the address.
             RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
         listener = Listener(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
-        shared = SharedState(listener, PATHS.all)
+        app, states = _app(listener, logs)
         mapping = PrincipalMapping.parse(security.principal_rules)
         state = ServerState()
         state.default_headers = GUARDS
         config = Config(
-            Admission(make_app(), PATHS, shared),
+            app,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -97,23 +110,24 @@ class HttpServer:
         protocol = partial(Connection, config, state, connections, quota, mapping, buffer)
         if options.path is not None:
             acceptor = Acceptor.listen_at(protocol, options.path)
-            return cls(shared, state, acceptor, f"{UNIX}{options.path}", options, security)
+            return cls(states, state, acceptor, f"{UNIX}{options.path}", options, security)
         assert options.host is not None, "a host or a path is given"
         tls = _tls(options, security)
         acceptor = Acceptor.listen(protocol, await bind(options.host, options.port), tls)
         address = f"{_bracketed(options.host)}:{acceptor.port}"
         if options.has_tls:
             address = HTTPS + address
-        return cls(shared, state, acceptor, address, options, security)
+        return cls(states, state, acceptor, address, options, security)
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Answer all requests from now on.
 
         Args:
-            kafka: URL of the service's Kafka listener.
+            kafka: URL of the service's Kafka listener; empty if it has none.
             sources: State of the process from which metrics are computed.
         """
-        self.shared.serve(service, kafka, sources)
+        (state,) = self.states.values()
+        state.serve(service, kafka, sources)
 
     def read_again(self) -> Use:
         """Read certificates and tokens again; return a function that applies them.
@@ -126,7 +140,8 @@ class HttpServer:
         tls = _tls(self._options, self._security)
 
         def use() -> None:
-            self.shared.listener = replace(self.shared.listener, tokens=tokens)
+            for state in self.states.values():
+                state.listener = replace(state.listener, tokens=tokens)
             self._acceptor.tls = tls
 
         return use
@@ -137,7 +152,8 @@ class HttpServer:
         May be called again.
         """
         await self._acceptor.close()
-        self.shared.close()
+        for state in self.states.values():
+            state.close()
         for connection in list(self._state.connections):
             connection.shutdown()
         with contextlib.suppress(TimeoutError):
@@ -150,6 +166,17 @@ class HttpServer:
         for task in list(self._state.tasks):
             task.cancel()
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
+
+
+def _app(
+    listener: Listener, logs: Mapping[str, str] | None
+) -> "tuple[ASGIApp, dict[str, SharedState]]":
+    """Return the application, and what its handlers share."""
+    if logs is not None and len(logs) > 1:
+        return site_of(listener, logs)
+    name, log = (SERVICE, None) if logs is None else next(iter(logs.items()))
+    state = SharedState(listener, PATHS.all, log)
+    return Admission(make_app(), PATHS, state), {name: state}
 
 
 def _quota(options: HttpOptions, connections: Connections) -> Quota:

@@ -14,6 +14,8 @@ from api.service.feed import Feed
 from api.service.service import Service
 from records.errors import UnavailableError
 
+_LOADING = "the service is loading the log; ask again"
+
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the listener, and the authentication of its clients.
@@ -36,21 +38,30 @@ class SharedState:
         requests: The metrics of requests.
         listener: The address of the listener, and the authentication of its clients.
         service: None while the log is being loaded.
+        log: The log as the command line names it, for a service that only shows it; None: the
+            command line names the service.
     """
 
-    def __init__(self, listener: Listener, routes: frozenset[str]) -> None:
+    def __init__(self, listener: Listener, routes: frozenset[str], log: str | None = None) -> None:
         """Create the state without a service; `routes` are the paths that exist."""
         self.requests = RequestMetrics(routes)
         self.documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
         self.listener = listener
         self.service: Service | None = None
+        self.log = log
+        self._why_not = _LOADING
         self._kafka = ""
         self._feed: Feed | None = None
         self._metrics: Metrics | None = None
         self._heartbeats: Heartbeats | None = None
 
+    @property
+    def is_read_only(self) -> bool:
+        """True if the service takes no commands."""
+        return self.log is not None
+
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
-        """Set the service that answers requests from now on."""
+        """Set the service that answers requests from now on; streams of the one before end."""
         self._kafka = kafka
         self._feed = service.feed
         self._heartbeats = Heartbeats(self._feed)
@@ -69,30 +80,44 @@ class SharedState:
         """The feed of the newest records.
 
         Raises:
-            UnavailableError: the log is being loaded.
+            UnavailableError: as `unavailable`.
         """
         if self._feed is None:
-            raise _loading()
+            raise self.unavailable()
         return self._feed
 
     @property
     def heartbeats(self) -> Heartbeats:
         """The heartbeats of the feed's streams; raises the errors of `feed`."""
         if self._heartbeats is None:
-            raise _loading()
+            raise self.unavailable()
         return self._heartbeats
 
     @property
     def metrics(self) -> Metrics:
         """The service's metrics; raises the errors of `feed`."""
         if self._metrics is None:
-            raise _loading()
+            raise self.unavailable()
         return self._metrics
+
+    def unavailable(self) -> UnavailableError:
+        """Return the error of requests while there is no service."""
+        return UnavailableError(self._why_not)
 
     def close(self) -> None:
         """End the streams of events."""
         if self._feed is not None:
             self._feed.close()
+
+    def stop_serving(self, why_not: str) -> None:
+        """End the streams of events, and answer nothing until `serve` is called again.
+
+        Args:
+            why_not: What requests are told until then.
+        """
+        self.close()
+        self._why_not = why_not
+        self.service = self._feed = self._heartbeats = self._metrics = None
 
 
 def reachable_url(url: str, host: str) -> str:
@@ -107,7 +132,3 @@ def reachable_url(url: str, host: str) -> str:
     if not name:
         return url
     return url.replace(parts.netloc, f"{f'[{name}]' if ':' in name else name}:{parts.port}")
-
-
-def _loading() -> UnavailableError:
-    return UnavailableError("the service is loading the log; ask again")

@@ -8,6 +8,7 @@ scripts are run.
 import base64
 import hashlib
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from litestar import Request, Response
@@ -32,8 +33,13 @@ BYTES = "application/octet-stream"
 PARAMETERS = ROUTES[path_of(REPORT.name)].parameters
 
 _FOLDER = "/page/"
+_LIST = "/page/list.html"
+_MAIN_OF_LIST = "served/logs.js"
 _SERVER = "Metalog-Server"
 """Header with the service's address as the command line takes it."""
+
+_LOG = "Metalog-Log"
+"""Header with the log as the command line names it, percent-encoded, where a log is only shown."""
 
 _COLUMNS = "Metalog-Columns"
 """Header with the name of the columns, by which a client continues them."""
@@ -57,10 +63,19 @@ def _file(content: str, media_type: str, **headers: str) -> _File:
 def _files() -> dict[str, _File]:
     modules = {name: text for prefix in assets.FOLDERS for name, text in _modules(prefix)}
     imports = assets.json_text({"imports": {name: _FOLDER + name for name in modules}})
-    preloads = "\n".join([f'<link rel="modulepreload" href="{_FOLDER}{name}">' for name in modules])
-    page = assets.filled("served/page.html", {"imports": imports, "preloads": preloads})
+    preloads = "\n".join(
+        [
+            f'<link rel="modulepreload" href="{_FOLDER}{name}">'
+            for name in modules
+            if name != _MAIN_OF_LIST
+        ]
+    )
+    policy = {"Content-Security-Policy": _policy(imports)}
+    parts = {"imports": imports, "preloads": preloads, "main": "served/main.js"}
+    of_list = {"imports": imports, "preloads": "", "main": _MAIN_OF_LIST}
     return {
-        WEB_PAGE: _file(page, HTML, **{"Content-Security-Policy": _policy(imports)}),
+        WEB_PAGE: _file(assets.filled("served/page.html", parts), HTML, **policy),
+        _LIST: _file(assets.filled("served/page.html", of_list), HTML, **policy),
         f"{_FOLDER}report.css": _file(assets.text("report.css"), "text/css"),
         **{_FOLDER + name: _file(text, "text/javascript") for name, text in modules.items()},
     }
@@ -80,13 +95,23 @@ def _policy(imports: str) -> str:
     )
 
 
-FILES = _files()
-"""The files by path."""
+_FILES = _files()
+FILES = {path: file for path, file in _FILES.items() if path != _LIST}
+"""The files of the page by path."""
+
+LIST_FILES = {**FILES, WEB_PAGE: _FILES[_LIST]}
+"""Those of the list of logs, which has the pages of the logs below it."""
 
 
 async def serve_file(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return a file of the page."""
     found = FILES[request.scope["path"]]
+    return _unless_known(request, found.headers, found.content)
+
+
+async def serve_list_file(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return a file of the list."""
+    found = LIST_FILES[request.scope["path"]]
     return _unless_known(request, found.headers, found.content)
 
 
@@ -145,8 +170,10 @@ def _headers(asked: Asked, shared: SharedState, found: ShowReport) -> dict[str, 
         _COLUMNS: columns_name(asked, found),
         "Cache-Control": "private, no-cache",
     }
-    # The service's address is shown only to a reader who may describe the cluster.
-    if found.topics is None:
+    # Where the log is, is shown only to a reader who may describe the cluster.
+    if shared.log is not None:
+        headers[_LOG] = quote(shared.log if found.topics is None else "LOG")
+    elif found.topics is None:
         headers[_SERVER] = shared.kafka_url(asked.headers)
     return headers
 

@@ -22,7 +22,6 @@ from typing import Any
 import msgspec
 
 from api.nodes.fitness import Unfit, leader_content, settings_digests, unfit
-from api.nodes.followed_log import FollowedLog
 from api.nodes.lease import HeldLease, LeaseWatch
 from api.nodes.membership import MemberContent, Membership
 from api.nodes.node_service import NodeService
@@ -33,6 +32,7 @@ from api.nodes.options import (
     leader_of,
 )
 from api.nodes.standby import Standby
+from api.service.followed_log import FollowedLog
 from api.service.history import keep_images
 from api.transport.shutdown import first_of, unless_set
 from controller.asked.asked import asked_settings
@@ -194,7 +194,7 @@ class Node:
         keep_images()
         cluster_id = read_manifest(self._fs, self._directory).cluster_id
         settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
-        followed = FollowedLog(self._fs, self._directory)
+        followed = FollowedLog(self._directory, self._fs)
         service = NodeService(followed, image, settings, self._log.confirmed_end)
         await listening.enter_async_context(self._serve(service))
         self._service = service

@@ -1,30 +1,23 @@
 """A service whose node leads at some times and follows at others; its listeners stay open."""
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from api.nodes.confirmations import Confirmations
-from api.nodes.followed_log import FollowedLog
 from api.nodes.options import Leader
-from api.service.service import Service
+from api.service.followed_log import FollowedLog
+from api.service.following import FollowingService
 from api.service.standing import Standing
 from controller.controller import Controller
 from controller.decisions.context.context import Settings
 from controller.follower import Follower
-from controller.pipeline.latest import State
 from controller.results.decided import Decided
-from metadata_log.format.batch import Batch
 from metadata_log.shared.shared_log import Position
 from metadata_log.writer.log import MetadataLog
-from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
-_BATCHES_A_TURN = 50
-"""Batches that are followed before questions have their turn."""
 
-
-class NodeService(Service):
+class NodeService(FollowingService):
     """The service of a node: decides while it leads, and answers questions always.
 
     Attributes:
@@ -43,14 +36,10 @@ class NodeService(Service):
         Args:
             confirmed_end: That of the shared log.
         """
-        super().__init__(log, image, settings=settings)
-        self._followed = log
+        super().__init__(log, image, settings)
         self._confirmations = Confirmations(confirmed_end)
-        self._told_to = image.provenance.next_offset
         self.leader: Leader | None = None
         self.caught_up()
-        assert isinstance(self._controller, Controller)
-        self._controller = self._new_follower(self._controller.state)
 
     @property
     def leader_id(self) -> int:
@@ -96,15 +85,6 @@ class NodeService(Service):
         """Note that all records are here that the store showed just now."""
         self._caught_up_s = asyncio.get_running_loop().time()
 
-    async def follow(self, batches: Iterable[Batch]) -> None:
-        """Apply committed batches; those that were applied before are passed over."""
-        follower = self._controller
-        assert isinstance(follower, Follower), "a leader follows nobody"
-        for number, batch in enumerate(batches, 1):
-            follower.follow(batch)
-            if number % _BATCHES_A_TURN == 0:
-                await asyncio.sleep(0)
-
     async def lead(self, log: MetadataLog) -> None:
         """Decide from now on; the log ends where this service has followed it to.
 
@@ -129,31 +109,6 @@ class NodeService(Service):
             self._controller = self._new_follower(controller.state)
             self._log = self._followed
 
-    def _new_follower(self, state: State) -> Follower:
-        return Follower(
-            state,
-            clock=self._followed.clock,
-            rng=random.SystemRandom(),
-            settings=self.settings,
-            on_commit=self._applied,
-            refusal=self._refusal,
-        )
-
-    def _applied(self, batch: Batch) -> None:
-        types = frozenset([type(row.payload) for row in batch.rows])
-        self.history.committed(types, [row.payload for row in batch.rows], self.image)
-        self._tell(batch)
-
     def _committed(self, decided: Decided) -> None:
         super()._committed(decided)
         self._told_to = decided.end_offset
-
-    def _tell(self, batch: Batch) -> None:
-        """Tell all of a batch once: one of an open transaction is followed again by the next."""
-        if batch.end_offset > self._told_to:
-            self._told_to = batch.end_offset
-            for each in self.on_commit:
-                each(batch)
-
-    def _refusal(self) -> RequestError:
-        return RequestError("NOT_CONTROLLER", self.why_inactive)

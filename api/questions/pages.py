@@ -56,10 +56,18 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PagedLog:
-    """Answers questions about the log directory of a running service, page by page."""
+    """Answers questions about a log, page by page."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, place: Path | str, *, is_live: bool = True) -> None:
+        """Create the answers; the log is opened for each of them.
+
+        Args:
+            place: A directory, or the URL of an archive or a backup.
+            is_live: True if the log's end is now, because its writer serves it; False if it may be
+                a copy, which ends at its last record.
+        """
+        self._place = place
+        self._is_live = is_live
         self._kept: dict[bytes, _Reading] = {}
         self._kept_reports = KeptReports()
 
@@ -94,13 +102,13 @@ class PagedLog:
         reading = None if cursor is None else self._kept.pop(_key(key, cursor), None)
         if reading is None:
             request = from_wire(payload, question.request)
-            with LogReader.open(self._directory) as reader:
+            with LogReader.open(self._place) as reader:
                 points = None if cursor is None else dict(cursor.points)
                 past = Past(
                     reader,
                     points=points,
                     kept_reports=self._kept_reports,
-                    is_live=True,
+                    is_live=self._is_live,
                     sql_history=sql_history,
                     by_name=by_name,
                 )

@@ -125,6 +125,7 @@ QUESTIONS: dict[str, Row] = {
     "partitions states": Row("states:STATES", "DESCRIBE_PARTITIONS", "topics:STATES"),
     "du": Row("usage:USAGE", "DESCRIBE_CLUSTER", "usage:UsageRows"),
     "outages": Row("outages:OUTAGES", "DESCRIBE_CLUSTER", "pieces:OUTAGES"),
+    "summary": Row("summary:SUMMARY", "DESCRIBE_CLUSTER"),
     "why": Row("why:WHY", "object_rights:DESCRIBE_ALL"),
     "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "incidents:Timeline"),
     "notes list": Row("notes:NOTES", "DESCRIBE_CLUSTER", "notes:NoteList"),

@@ -10,16 +10,24 @@ import struct
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
 from api.questions.pages import Cursor, Page, PagedLog
-from records.errors import CorruptLogError, MetadataLogError, RequestError, UnavailableError
+from records.errors import (
+    ContradictionError,
+    CorruptLogError,
+    MetadataLogError,
+    RequestError,
+    UnavailableError,
+)
 
 LENGTH = struct.Struct("!I")
 """Length prefix of each message."""
+
+LIVE, COPY = "live", "copy"
+"""Whether a log's end is now, because its writer serves it, or as of its last record."""
 
 ALIVE_EVERY_S = 1.0
 """How often the process says that it lives."""
@@ -45,34 +53,37 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """An error in serialized form; `code` is set for a RequestError.
-
-    A ContradictionError cannot occur, because a service only asks about the log that it writes.
-    """
+    """An error in serialized form; `code` is set for a RequestError."""
 
     message: str
     code: str | None = None
-    is_damage: bool = False
+    kind: str = UnavailableError.__name__
 
     @classmethod
     def of(cls, error: MetadataLogError) -> "Failure":
         """Return the serialized form of an error."""
         code = error.code if isinstance(error, RequestError) else None
-        return cls(str(error), code, isinstance(error, CorruptLogError))
+        kinds = [kind for kind in _KINDS.values() if isinstance(error, kind)]
+        return cls(str(error), code, (kinds or [UnavailableError])[0].__name__)
 
     def error(self) -> MetadataLogError:
         """Return the original error."""
         if self.code is not None:
             return RequestError(self.code, self.message)
-        return CorruptLogError(self.message) if self.is_damage else UnavailableError(self.message)
+        return _KINDS[self.kind](self.message)
 
 
-def main(directory: str) -> None:
-    """Answer requests until the input ends."""
+_KINDS: dict[str, type[MetadataLogError]] = {
+    kind.__name__: kind for kind in (CorruptLogError, ContradictionError, UnavailableError)
+}
+
+
+def main(place: str, state: str = LIVE) -> None:
+    """Answer requests until the input ends; see `PagedLog` for the log's place and state."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends this process itself
     replies = _Replies(sys.stdout.buffer)
     threading.Thread(target=replies.say_alive, daemon=True).start()
-    log = PagedLog(Path(directory))
+    log = PagedLog(place, is_live=state == LIVE)
     while (asked := _read(sys.stdin.buffer)) is not None:
         replies.write(msgspec.msgpack.encode(_reply(log, asked)))
 
@@ -121,4 +132,4 @@ def _reply(log: PagedLog, asked: Asked) -> Reply:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

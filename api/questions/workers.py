@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from api.child import give_way, kill
 from api.questions.installation import fingerprint
 from api.questions.pages import Cursor, Page
-from api.questions.worker import ALIVE_EVERY_S, LENGTH, Asked, Reply
+from api.questions.worker import ALIVE_EVERY_S, COPY, LENGTH, LIVE, Asked, Reply
 from records.errors import UnavailableError
 
 WORKERS_MAX = 2
@@ -42,11 +42,13 @@ class Workers:
         sql_history: URL of the database with the SQL history; None: that in the directory.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, is_live: bool = True) -> None:
+        """Create the answers for a log; see `PagedLog`."""
         self.sql_history: str | None = None
         # Found when the service starts, so that a process is never of another release.
         files = fingerprint()
-        self._workers = [_Worker(directory, files) for _ in range(WORKERS_MAX)]
+        arguments = str(directory), LIVE if is_live else COPY
+        self._workers = [_Worker(arguments, files) for _ in range(WORKERS_MAX)]
         self._is_closed = False
         # Set, and replaced, when a worker becomes free.
         self._freed = asyncio.Event()
@@ -132,8 +134,8 @@ class _Worker:
         is_taken: True while the process is in use; set by `Workers`.
     """
 
-    def __init__(self, directory: Path, files: bytes) -> None:
-        self._directory = directory
+    def __init__(self, arguments: tuple[str, str], files: bytes) -> None:
+        self._arguments = arguments
         self._files = files
         self._child: asyncio.subprocess.Process | None = None
         # The names of the questions for which the process has imported what it needs.
@@ -204,7 +206,7 @@ class _Worker:
             await self._check_files()
             self._asked.add(asked.question)
         if not self.has_process:
-            self._child = await _started(self._directory)
+            self._child = await _started(self._arguments)
         child = self._child
         assert child is not None and child.stdin is not None and child.stdout is not None
         try:
@@ -236,10 +238,10 @@ async def _frame(reader: asyncio.StreamReader) -> bytes:
         return await reader.readexactly(size)
 
 
-async def _started(directory: Path) -> asyncio.subprocess.Process:
+async def _started(arguments: tuple[str, str]) -> asyncio.subprocess.Process:
     child = await asyncio.create_subprocess_exec(
         # -P: do not import packages from the current directory.
-        *(sys.executable, "-P", "-m", "api.questions.worker", str(directory)),
+        *(sys.executable, "-P", "-m", "api.questions.worker", *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         # Ctrl-C at a terminal must reach only the service, which ends the child itself.

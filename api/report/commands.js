@@ -39,7 +39,7 @@ const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 /** Quote a word for a shell, if necessary. A terminal may obey control characters that are pasted into
  * it, so they are escaped as bash and zsh read it: `$'a\u001b'`. @param {string} word */
-function quoted(word) {
+export function quoted(word) {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   if (!UNPRINTABLE.test(word)) return `'${word.replaceAll("'", `'"'"'`)}'`;
   const escaped = Array.from(word, (char) => {

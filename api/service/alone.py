@@ -9,7 +9,18 @@ from replay.image.metadata import MetadataImage
 
 
 class Alone(ABC):
-    """A service that no other process takes over from; that of a node says otherwise."""
+    """A service that no other process takes over from; those that follow a log say otherwise.
+
+    Attributes:
+        is_live: False if the log may be a copy, which ends at its last record.
+    """
+
+    is_live = True
+
+    @property
+    @abstractmethod
+    def is_active(self) -> bool:
+        """True if this process decides."""
 
     @property
     @abstractmethod
@@ -45,6 +56,15 @@ class Alone(ABC):
     def standing(self) -> Standing | None:
         """Where this process stands if it follows another one's log; None: it decides."""
         return None
+
+    @property
+    def is_ready(self) -> bool:
+        """True if this process does all that it is there for."""
+        return self.is_active
+
+    async def final_end(self, log_end: int) -> int:
+        """Return the end of the records that are final, exclusive, of a log that ends there."""
+        return log_end
 
     async def confirmed_end(self) -> int:
         """Return an end that no other process has gone beyond: this one is the only writer."""

@@ -34,7 +34,7 @@ from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire
 from records.base import Uuid
 from records.errors import UnavailableError
-from replay.about import About
+from replay.about import About, Bounds, about_provenance
 from replay.image.provenance import Provenance
 
 load_commands()
@@ -84,6 +84,8 @@ class Answers:
         *,
         standing: Callable[[], Standing | None],
         confirmed_end: Callable[[], Awaitable[int]],
+        final_end: Callable[[int], Awaitable[int]],
+        is_live: bool = True,
     ) -> None:
         """Create the answers for the log of a controller.
 
@@ -94,6 +96,8 @@ class Answers:
             feed: Returns the feed of the newest records.
             standing: Returns where this process stands if it follows another one's log.
             confirmed_end: Returns the end offset of the log, confirmed after the call.
+            final_end: Returns the end of the final records of a log with this end.
+            is_live: False for a log that may be a copy; see `PagedLog`.
         """
         for name in QUESTIONS:
             # Now: while it serves, an import would delay all other requests.
@@ -106,9 +110,10 @@ class Answers:
         self._feed = feed
         self._standing = standing
         self._confirmed_end = confirmed_end
+        self._final_end = final_end
         self._followers = Waiters("subscriptions are waiting for records")
         self._early = Waiters("questions are waiting for their min_offset")
-        self._workers = Workers(log.directory)
+        self._workers = Workers(log.directory, is_live=is_live)
         self._visible = VisiblePages()
         self._stopping = asyncio.Event()
         self._end: asyncio.Task[None] | None = None
@@ -304,13 +309,9 @@ class Answers:
         decide = partial(_with_provenance, question, caller)
         answer = await self._ask(BoundDecision(question.name, decide, request, question.response))
         response, found = answer.response
-        about = About(
-            as_of=answer.end_offset - 1,
-            history_start=self.history_start,
-            log_end=answer.end_offset,
-            not_understood=found.not_understood,
-            as_of_timestamp=found.timestamp,
-        )
+        end = answer.end_offset
+        log = Bounds(self.history_start, end, await self._final_end(end))
+        about = about_provenance(log, found, end - 1)
         return Page(payload=to_wire(response), about=about, points={END: about.as_of})
 
 

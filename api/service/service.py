@@ -191,12 +191,10 @@ class Service(Alone):
         from api.service.answers import Answers
 
         return Answers(
-            self._log,
-            self._asked,
-            self.history,
-            self.access,
-            lambda: self.feed,
+            *(self._log, self._asked, self.history, self.access, lambda: self.feed),
             standing=lambda: self.standing,
+            is_live=self.is_live,
+            final_end=self.final_end,
             confirmed_end=self.confirmed_end,
         )
 

@@ -1,9 +1,13 @@
-"""The options of `serve` and `broker` for their listeners."""
+"""The options of `serve`, `broker` and `view` for their listeners."""
 
+from pathlib import Path
 from typing import Annotated
 
-from api.cli.options.option_groups import LISTENERS
+from api.cli.options.option_groups import LISTENERS, SECURITY
 from api.cli.options.parameters import Option
+
+# That of `HttpOptions`, which is imported only when it is used.
+HTTP_CONNECTIONS = 1_200
 
 AllowRemote = Annotated[
     bool,
@@ -18,6 +22,25 @@ StrictModes = Annotated[
     Option(
         "--strict-modes",
         help="Show READ_ONLY partitions as leaderless to clients that do not know modes.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+HttpTokens = Annotated[
+    Path | None,
+    Option(
+        "--http-tokens",
+        metavar="FILE",
+        help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
+        rich_help_panel=SECURITY,
+    ),
+]
+HttpConnections = Annotated[
+    int,
+    Option(
+        "--http-connections",
+        metavar="N",
+        help="Maximum number of HTTP connections, including event streams.",
+        min=1,
         rich_help_panel=LISTENERS,
     ),
 ]

@@ -50,6 +50,40 @@ _NAMED_MAX = 3
 
 @command()
 @reads_only
+def summary(
+    log: LogOrServer,
+    from_: From = "start",
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            metavar="POINT",
+            help="Last, inclusive; by default the end, and with --server now.",
+        ),
+    ] = None,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show on one screen what happened: times without a leader, the end, who changed what."""
+    from api.questions.summary import SUMMARY, ShowSummary
+
+    until = to or ("end" if log.server is None else "now")
+    request = ShowSummary(first=log.point(from_), until=absolute_point(until))
+    told = log.ask(SUMMARY, request, at=until)
+    about = told.about()
+    if json:
+        print_json(place_of(about), told.answer)
+        return
+    found = told.answer
+    if found.from_time is not None:
+        print_line(f"{time_text(found.from_time)} to {time_text(found.to_time)}")
+    for clause in found.clauses:
+        print_hanging(f"{'!' if clause.is_bad else '-'} {clause.text}")
+    print_remark(about)
+
+
+@command()
+@reads_only
 def timeline(
     log: LogOrServer,
     from_: From = "start",

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.app import app
@@ -15,7 +14,13 @@ from api.cli.options.authorizer_options import (
     authorizer_of,
     server_configs,
 )
-from api.cli.options.listener_options import AllowRemote, StrictModes
+from api.cli.options.listener_options import (
+    HTTP_CONNECTIONS,
+    AllowRemote,
+    HttpConnections,
+    HttpTokens,
+    StrictModes,
+)
 from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.options.node_options import (
     Advertise,
@@ -25,7 +30,7 @@ from api.cli.options.node_options import (
     Shared,
     advertised,
 )
-from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
+from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.secret_input import read_secret
 from api.cli.options.security_options import (
@@ -56,8 +61,6 @@ _DEFAULT_KAFKA = ["127.0.0.1:9092"]
 # Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
 _SNAPSHOT_KEEP = 10
-# That of `HttpOptions`, which is imported only when it is used.
-_HTTP_CONNECTIONS = 1_200
 
 _Kafka = Annotated[
     list[str],
@@ -86,25 +89,6 @@ _Http = Annotated[
         "--http",
         metavar="ADDRESS",
         help="HTTP listener: HOST:PORT, https://HOST:PORT or unix:PATH; default: none.",
-        rich_help_panel=LISTENERS,
-    ),
-]
-_HttpTokens = Annotated[
-    Path | None,
-    Option(
-        "--http-tokens",
-        metavar="FILE",
-        help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
-        rich_help_panel=SECURITY,
-    ),
-]
-_HttpConnections = Annotated[
-    int,
-    Option(
-        "--http-connections",
-        metavar="N",
-        help="Maximum number of HTTP connections, including event streams.",
-        min=1,
         rich_help_panel=LISTENERS,
     ),
 ]
@@ -193,8 +177,8 @@ def serve(
     kafka: _Kafka = _DEFAULT_KAFKA,
     socket: _Socket = None,
     http: _Http = None,
-    http_tokens: _HttpTokens = None,
-    http_connections: _HttpConnections = _HTTP_CONNECTIONS,
+    http_tokens: HttpTokens = None,
+    http_connections: HttpConnections = HTTP_CONNECTIONS,
     allow_remote: AllowRemote = False,
     strict_modes: StrictModes = False,
     shared: Shared = None,

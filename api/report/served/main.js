@@ -8,6 +8,7 @@ import { Live } from "served/live.js";
 import { showOwn } from "served/own.js";
 import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
+import { Summary } from "served/summary.js";
 
 const RETRY_MS = 1000;
 
@@ -16,6 +17,7 @@ const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, m
 class Served {
   service = new Service();
   bar = new Bar();
+  summary = new Summary(this.service);
   seen = -1;
 
   constructor() {
@@ -31,9 +33,9 @@ class Served {
       Object.assign(window, { served: await showOwn(document, this.service, data, () => this._signOut()) });
       return;
     }
-    const { where } = this.service;
-    this.page = new Page(data, { name: where, where: `--server ${where}`, masked: false }, this.service);
-    document.title = `${where}: metalog`;
+    const { name, where } = this.service;
+    this.page = new Page(data, { name, where, masked: false }, this.service);
+    document.title = `${name}: metalog`;
     const { bar, page } = this;
     this.bar.now.addEventListener("click", () => page.selection.set({ from: page.selection.last, to: Infinity }));
     bar.news.addEventListener("click", () => page.selection.set({ from: Math.min(this.seen + 1, page.selection.last), to: Infinity }));
@@ -43,17 +45,22 @@ class Served {
     this.seen = data.last;
     page.selection.watch(({ follows, to }) => { if (follows) this._looked(to); });
     this._place();
-    page.show(document, bar.element);
+    this.summary.selection = page.selection;
+    page.show(document, bar.element, this.summary.element);
     page.selection.show();
     addEventListener("hashchange", () => this._follow_link());
     Object.assign(window, { served: this });
     performance.mark("report-shown");
+    if (!this.summary.isKnown) this.summary.ask();
     this._follow();
   }
 
   /** Load the first columns; sign in and retry as long as necessary. */
   async _firstColumns() {
     for (;;) {
+      // What is known is drawn first: the records of a long log take a while.
+      document.body.replaceChildren(make("header", {}, make("h1", {}, "metalog"), make("p", { class: "range", role: "status" }, "reading the records …"), this.summary.element));
+      this.summary.ask();
       try {
         const data = await this.service.columns(this.from, this.to);
         document.body.replaceChildren();
@@ -136,6 +143,7 @@ class Served {
     const { page } = this;
     if (!page) return;
     page.renew(data);
+    this.summary.ask();
     this._place();
     page.selection.show();
     if (page.selection.follows) this._looked(data.last);

@@ -40,8 +40,7 @@ class Own {
 
   /** @param {Service} service @param {import("report/data.js").Data} data @param {number} first First offset of the log. */
   constructor(service, data, first) {
-    // The service does not tell its address to this reader.
-    setPlace("--server $METALOG_SERVER");
+    setPlace(service.where);
     this.service = service;
     this.data = data;
     this.selection = new Selection(first, data.last, window);

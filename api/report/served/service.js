@@ -1,5 +1,6 @@
 // Requests to the service over HTTP, with the credentials of the page's reader.
 
+import { quoted } from "report/commands.js";
 import { openData } from "report/data.js";
 import { byText, changeLines, chainText } from "report/words.js";
 
@@ -20,7 +21,9 @@ export class Refused extends Error {
 
 export class Service {
   constructor() {
-    /** The service's address, as given on the command line. */
+    /** The service's address, or the path of a log that is only shown. */
+    this.name = "";
+    /** How the command line names it. */
     this.where = "";
     /** The service's name for the last columns received. @type {string|null} */
     this.columnsName = null;
@@ -45,7 +48,7 @@ export class Service {
     /** @type {Response} */
     let response;
     try {
-      response = await fetch(`/v1/${path}?${new URLSearchParams(given)}`, {
+      response = await fetch(`v1/${path}?${new URLSearchParams(given)}`, {
         headers: { ...headers, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) },
         cache: "no-store", signal,
       });
@@ -75,9 +78,18 @@ export class Service {
   }
 
   _remember(/** @type {Response} */ response) {
-    this.where = response.headers.get("Metalog-Server") ?? "";
+    const log = response.headers.get("Metalog-Log");
+    // The service does not tell its address to a reader who may not describe the cluster.
+    this.name = log === null ? response.headers.get("Metalog-Server") ?? "$METALOG_SERVER" : decodeURIComponent(log);
+    this.where = log === null ? `--server ${this.name}` : quoted(this.name);
     this.columnsName = response.headers.get("Metalog-Columns");
   }
+
+  /** What happened in the whole history, in words. @returns {Promise<{clauses: import("served/summary.js").Clause[]}>} */
+  summary() { return this._json("summary", {}); }
+
+  /** All logs that this server shows. @returns {Promise<{logs: any[]}>} */
+  logs() { return this._json("logs", {}); }
 
   /** The first offset of the kept history; needs no right on the cluster. @returns {Promise<number>} */
   async historyStart() {

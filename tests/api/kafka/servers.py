@@ -54,7 +54,8 @@ class Server:
     def http_state(self) -> SharedState:
         """The state shared by the HTTP handlers."""
         assert self._http is not None
-        return self._http.shared
+        (state,) = self._http.states.values()
+        return state
 
     def cut_connections(self, path: str) -> None:
         """Break the HTTP connections whose last request was for a path."""

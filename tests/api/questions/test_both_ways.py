@@ -81,6 +81,10 @@ VERBS: dict[str, list[list[object]]] = {
         ["timeline", "LOG", "--from", 100, "--to", "end-20", "--type", "brokers", "--stat"],
         ["timeline", "LOG", "--object", "partition:__con*/?", "--object", "broker:1"],
     ],
+    "summary": [
+        ["summary", "LOG", "--to", "end"],
+        ["summary", "LOG", "--from", 150, "--to", "end-20"],
+    ],
     "outages": [
         ["outages", "LOG", "--to", "end"],
         ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],

@@ -20,6 +20,7 @@ from api.questions.overview import ShowOverview
 from api.questions.report import ShowReport
 from api.questions.rows import FollowRows, ShowRows
 from api.questions.states import WalkStates
+from api.questions.summary import ShowSummary
 from api.questions.table import QUESTIONS, STEPS
 from api.questions.timeline import ShowTimeline
 from api.questions.upgrade import CheckUpgrade
@@ -60,6 +61,7 @@ REQUESTS: dict[str, Any] = {
     "notes list": ListNotes(),
     "topics lives": ShowLives(name="a"),
     "outages": ShowOutages(),
+    "summary": ShowSummary(),
     "why": AskWhy(object="topic:a"),
     "report": ShowReport(),
     "check": CheckHistory(),

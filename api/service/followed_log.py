@@ -1,10 +1,10 @@
-"""The log of a node that does not lead: read here, written by the leader."""
+"""The log of a process that only reads it: another one writes it, or none does any more."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from controller.results.refusals import not_active
-from metadata_log.files.fs import Fs
+from metadata_log.files.fs import ByteStore
 from metadata_log.format.batch import AppendResult, Batch, NewBatch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.clock import Clock, SystemClock
@@ -13,16 +13,18 @@ from records.envelope import Origin
 
 
 class FollowedLog:
-    """Implements `ServedLog` over a folder that follows a shared log.
+    """Implements `ServedLog` over a log that is read here.
 
     Attributes:
-        on_sync: Not called here, but by the log that this node writes when it leads.
+        directory: The log directory, or the path that represents a prefix of a bucket.
+        on_sync: Not called here, but by the log that this process writes when it leads.
     """
 
     leader_epoch = 0
     end_offset = 0
 
-    def __init__(self, fs: Fs, directory: Path) -> None:
+    def __init__(self, directory: Path, fs: ByteStore | None = None) -> None:
+        """Create the log; `fs` is its file system, None: as its path says."""
         self._fs = fs
         self.directory = directory
         self.clock: Clock = SystemClock()
@@ -36,12 +38,12 @@ class FollowedLog:
 
     def reader(self) -> LogReader:
         """Open the committed part of the log for reading; blocks."""
-        return LogReader.open(self.directory, fs=self._fs)
+        return LogReader.open(str(self.directory), fs=self._fs)
 
     async def find_request(
         self, origin: Origin, earlier_hash: EarlierHash | None = None
     ) -> Committed | None:
-        """Return None: the leader says what became of a request."""
+        """Return None: who writes the log says what became of a request."""
         return None
 
     def first_batch(self, committed: Committed) -> Batch:
@@ -49,4 +51,4 @@ class FollowedLog:
         raise not_active()
 
     async def close(self) -> None:
-        """Return: the folder is released by who follows."""
+        """Return: there is nothing to release."""

@@ -1,0 +1,133 @@
+"""The `view` command: shows a log in a browser."""
+
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.app import app
+from api.cli.options.authorizer_options import (
+    ALLOW_ALL_NAME,
+    AuthorizerName,
+    SuperUsers,
+    authorizer_of,
+    server_configs,
+)
+from api.cli.options.listener_options import HTTP_CONNECTIONS, HttpConnections, HttpTokens
+from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
+from api.cli.options.option_groups import LISTENERS
+from api.cli.options.parameters import Argument, Option
+from api.cli.options.security_options import (
+    CaFile,
+    CertificateFile,
+    ClientCertificate,
+    ClientCertificates,
+    KeyFile,
+    PrincipalRules,
+    security_options,
+    tls_files,
+)
+from api.cli.options.server_configs import SERVE
+from api.cli.source.arguments import Json
+from api.cli.source.source import log_place
+from api.cli.terminal.output import note, print_json_line, print_line
+from api.cli.terminal.progress_bar import progress
+
+if TYPE_CHECKING:
+    from api.viewer.viewer import Viewing
+
+_Http = Annotated[
+    str,
+    Option(
+        "--http",
+        metavar="ADDRESS",
+        help="Where to listen: HOST:PORT, https://HOST:PORT or unix:PATH; port 0 means any free "
+        "port.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_Logs = Annotated[
+    list[str],
+    Argument(
+        metavar="LOG...",
+        help="Log directories, or s3://bucket/prefix of archives and backups.",
+        show_default=False,
+        parser=log_place,
+    ),
+]
+_Browser = Annotated[bool, Option("--browser", help="Open the page in a browser.")]
+
+
+@app.command()
+def view(
+    logs: _Logs,
+    http: _Http = "127.0.0.1:0",
+    browser: _Browser = False,
+    http_tokens: HttpTokens = None,
+    http_connections: HttpConnections = HTTP_CONNECTIONS,
+    certificate_file: CertificateFile = None,
+    key_file: KeyFile = None,
+    ca_file: CaFile = None,
+    client_auth: ClientCertificates = ClientCertificate.NONE,
+    principal_rules: PrincipalRules = "",
+    log_format: LogFormatOption = LogFormat.TEXT,
+    authorizer: AuthorizerName = ALLOW_ALL_NAME,
+    super_user: SuperUsers = None,
+    json: Json = False,
+) -> None:
+    """Show logs of any kind in a browser, and answer questions over HTTP; writes nothing."""
+    import asyncio
+
+    from api.http.options import HttpOptions
+    from api.viewer.viewer import ViewOptions, view_until_stopped
+    from controller.decisions.context.context import Settings
+    from metadata_log.reader.log_reader import LogReader
+
+    use_log_format(log_format)
+    security = security_options(
+        tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, None
+    )
+    configs = server_configs(SERVE, None, authorizer, super_user)
+    options = ViewOptions(
+        logs=tuple(logs),
+        http=HttpOptions.parse(http, http_tokens, security, connections_max=http_connections),
+        security=security,
+        settings=Settings(static_configs=configs, authorizer=authorizer_of(authorizer, configs)),
+    )
+    loading = ExitStack()
+
+    def ready(viewing: "Viewing") -> None:
+        loading.close()
+        if json:
+            print_json_line(viewing)
+        else:
+            _print(viewing)
+        sys.stdout.flush()
+        if browser:
+            _open_browser(_url(viewing.http))
+
+    with loading:
+        loaded = None
+        if len(logs) == 1:
+            with LogReader.open(logs[0]) as reader:
+                bounds = reader.history_start, reader.end_offset
+            loaded = loading.enter_context(progress("loading", *bounds))
+        asyncio.run(view_until_stopped(options, ready, loaded))
+
+
+def _print(viewing: "Viewing") -> None:
+    if len(viewing.logs) > 1:
+        print_line(f"viewing {len(viewing.logs)} logs: {_url(viewing.http)}")
+    for each in viewing.logs:
+        state = f"log end {each.log_end}" if each.error is None else each.error
+        print_line(f"viewing {each.log}: {_url(viewing.http)}{each.path}, {state}")
+
+
+def _url(address: str) -> str:
+    return address if "://" in address or address.startswith("unix:") else f"http://{address}"
+
+
+def _open_browser(url: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(url):
+        note(f"no browser was found; open {url}")

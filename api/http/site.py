@@ -1,0 +1,199 @@
+"""Several logs below one address: each below `/logs/NAME`, and their list at the top."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+
+import msgspec
+from litestar import Litestar, Request, Response, get
+from msgspec.structs import replace
+
+from api.http import web_page
+from api.http.admission import Admission, Paths
+from api.http.problems import Problem, problem_of
+from api.http.questions import Answers
+from api.http.request import JSON, reply_with, send_reply, shared_state
+from api.http.routes import PATHS, Health, errors_handled, health, make_app
+from api.http.shared_state import Listener, SharedState
+from api.questions.summary import SUMMARY, ShowSummary, Summary
+from api.questions.table import guard_of
+from api.service.service import Service
+from controller.authorization.caller import Caller
+from controller.wire import to_wire
+from records.errors import MetadataLogError, UnavailableError
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+
+LOGS_PATH = "/v1/logs"
+
+LIST = ""
+"""The name of the list among the states of the logs."""
+
+_LOG = re.compile("/logs/([^/]+)(/.*)?")
+
+
+class LogShown(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several logs.
+
+    Attributes:
+        path: Where its page is.
+        log: As the command line names it; empty if the caller may not know.
+        cluster_id: None while the log cannot be read.
+        log_end: The end of its records, exclusive; None likewise.
+        summary: None if there is an `error` instead.
+        error: Why there is no summary.
+    """
+
+    name: str
+    path: str
+    log: str = ""
+    cluster_id: str | None = None
+    log_end: int | None = None
+    summary: Summary | None = None
+    error: Problem | None = None
+
+
+class LogList(msgspec.Struct, frozen=True, kw_only=True):
+    """All logs that are shown, in the order of the command line."""
+
+    logs: tuple[LogShown, ...]
+
+
+class SiteState(SharedState):
+    """The state of the list: that of each log, and the newest summaries.
+
+    Attributes:
+        logs: The states of the logs by name.
+    """
+
+    def __init__(self, listener: Listener, logs: Mapping[str, SharedState]) -> None:
+        super().__init__(listener, SITE_PATHS.all, log="LOG")
+        self.logs = logs
+        # By name, each with the end up to which it is.
+        self._summaries: dict[str, tuple[int, Summary]] = {}
+
+    async def shown(self, name: str, caller: Caller) -> LogShown:
+        """Return what the list says of a log."""
+        state = self.logs[name]
+        found = LogShown(name=name, path=path_of(name))
+        try:
+            if state.service is None:
+                raise state.unavailable()
+            guard_of(SUMMARY).check_caller(state.service.access(caller))
+            end = state.service.image.provenance.next_offset
+            found = replace(
+                found,
+                log=state.log or "",
+                cluster_id=state.service.settings.cluster_id,
+                log_end=end,
+            )
+            return replace(found, summary=await self._summary(name, state.service, caller, end))
+        except MetadataLogError as error:
+            return replace(found, error=problem_of(error))
+
+    async def _summary(self, name: str, service: Service, caller: Caller, end: int) -> Summary:
+        known = self._summaries.get(name)
+        if known is None or known[0] != end:
+            request = to_wire(ShowSummary())
+            answers = Answers(self.documents, service, SUMMARY, request, "end", caller)
+            known = self._summaries[name] = end, (await answers.whole())[0]
+        return known[1]
+
+
+def path_of(name: str) -> str:
+    """Return the path of a log's page."""
+    return f"/logs/{quote(name, safe='')}/"
+
+
+class Site:
+    """Passes requests for a log to its application, and all others to that of the list."""
+
+    def __init__(self, top: "ASGIApp", logs: Mapping[str, "ASGIApp"]) -> None:
+        self._top, self._logs = top, logs
+
+    async def __call__(self, given: "Scope", receive: "Receive", send: "Send") -> None:
+        """Process a request; see ASGI."""
+        scope = cast("HTTPScope", given)
+        found = _LOG.fullmatch(scope["path"])
+        if found is None or found[1] not in self._logs:
+            await self._top(scope, receive, send)
+        elif found[2] is None:
+            # The page finds all else relative to its own address.
+            reply = reply_with(_MOVED, {"Location": path_of(found[1])})
+            await send_reply(reply, scope)
+        else:
+            await self._logs[found[1]]({**scope, "path": found[2]}, receive, send)
+
+
+_MOVED = Problem(
+    title="Moved", status=308, detail="the page is at the path with a / at its end", code="MOVED"
+)
+
+
+def site_of(
+    listener: Listener, logs: Mapping[str, str]
+) -> tuple["ASGIApp", dict[str, SharedState]]:
+    """Return the application that shows several logs, and the states of the logs and of LIST.
+
+    Args:
+        logs: Each log as the command line names it, by the name of its path.
+    """
+    states = {name: SharedState(listener, PATHS.all, log) for name, log in logs.items()}
+    top = SiteState(listener, states)
+    apps: dict[str, ASGIApp] = {
+        name: Admission(make_app(), PATHS, state) for name, state in states.items()
+    }
+    return Site(Admission(_list_app(), SITE_PATHS, top), apps), {**states, LIST: top}
+
+
+@cache
+def _list_app() -> Litestar:
+    return Litestar(
+        [
+            get(LOGS_PATH)(_logs),
+            get(list(web_page.LIST_FILES))(web_page.serve_list_file),
+            get("/health")(health),
+            get("/ready")(_ready),
+        ],
+        openapi_config=None,
+        logging_config=None,
+        exception_handlers=errors_handled(),
+    )
+
+
+async def _logs(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the list of logs, each with its summary or the reason why there is none."""
+    state = shared_state(request.scope)
+    assert isinstance(state, SiteState)
+    caller = request.scope["state"]["caller"]
+    shown = await asyncio.gather(*[state.shown(name, caller) for name in state.logs])
+    return Response(msgspec.json.encode(LogList(logs=tuple(shown))), media_type=JSON)
+
+
+async def _ready(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return 200 if all logs can be read.
+
+    Raises:
+        UnavailableError: one cannot; says which, and why.
+    """
+    state = shared_state(request.scope)
+    assert isinstance(state, SiteState)
+    for name, log in state.logs.items():
+        if log.service is None:
+            raise UnavailableError(f"{name}: {log.unavailable()}")
+    return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
+
+
+_OPEN = frozenset({"/health", "/ready", *web_page.LIST_FILES})
+
+SITE_PATHS = Paths(
+    all=_OPEN | {LOGS_PATH},
+    open=_OPEN,
+    watched=frozenset({"/health", "/ready"}),
+    endless=frozenset(),
+    forms={},
+)

@@ -1,0 +1,247 @@
+"""Summary of a history in a few clauses: how long without a leader, how it ends, who changed it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from metadata_log.format.manifest import Kind
+from records.text import duration_text, time_text
+from replay.image.metadata import MetadataImage
+from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS, TimelineEvent
+from replay.incidents.health import Health, health_of
+from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
+
+_ACTORS_MAX = 3
+"""Who changed less is only counted."""
+
+
+class ShowSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the summary of a history from a point on; `until` as of `ShowOutages`."""
+
+    first: str = "start"
+    until: str = "end"
+
+
+class Clause(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement of a summary.
+
+    Attributes:
+        about: `leaderless`, `end`, `brokers`, `controllers`, `changes` or `tail`.
+        is_bad: True if it says that something is wrong.
+        from_offset, to_offset: The records that it is about; None for the whole range.
+    """
+
+    about: str
+    text: str
+    is_bad: bool = False
+    from_offset: int | None = None
+    to_offset: int | None = None
+
+
+class Actor(msgspec.Struct, frozen=True, kw_only=True):
+    """Who changed topics, configs, rights and the like, and how often.
+
+    Attributes:
+        principal: None if it is not known; these are changes of topics and configs only, because a
+            controller makes others by itself.
+    """
+
+    principal: str | None
+    changes: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """Summary of a history.
+
+    Attributes:
+        from_time, to_time: Append times of the first and the last record, ms since 1970; None if
+            there are no records.
+        leaderless: The times in which any partition had no leader, in order.
+        longest: The place in `leaderless` of the longest one; None if there is none.
+        partitions, leaderless_partitions, under_replicated: Numbers of partitions at the end.
+        brokers, fenced: Numbers of brokers at the end.
+        controllers: The node of each term as the active controller, in order.
+        actors: Most changes first.
+        clauses: The same in words.
+    """
+
+    from_time: int | None
+    to_time: int | None
+    leaderless: tuple[LeaderlessTime, ...]
+    longest: int | None
+    partitions: int
+    leaderless_partitions: int
+    under_replicated: int
+    brokers: int
+    fenced: int
+    controllers: tuple[int, ...]
+    actors: tuple[Actor, ...]
+    clauses: tuple[Clause, ...]
+
+
+def summary_shown(past: Past, at: int, request: ShowSummary) -> Computed:
+    """Return the summary of a range.
+
+    Raises:
+        RequestError, UnknownHistoryError: as `Past.first_offset`.
+    """
+    first = past.first_offset(request.first, at)
+    until_ms = past.counted_until(at, request.until)
+    with past.progress("replaying", at + 1) as advance:
+        outages = past.timeline.outages(first, at + 1, until_ms=until_ms, progress=advance)
+    with past.progress("reading", at + 1) as advance:
+        events = past.timeline.events(first, at + 1, advance, until_ms=until_ms)
+    image = past.image(at)
+    return Computed(
+        answer=_summary(past, first, at, image, leaderless_times(outages.intervals), events),
+        about=lambda: past.about_image(image, at),
+    )
+
+
+def _summary(
+    past: Past,
+    first: int,
+    at: int,
+    image: MetadataImage,
+    times: list[LeaderlessTime],
+    events: Sequence[TimelineEvent],
+) -> Summary:
+    health = health_of(image)
+    brokers = list(image.brokers())
+    fenced = sum(broker.fenced for broker in brokers)
+    controllers = tuple(_controllers(events))
+    actors = _actors(events)
+    longest = max(range(len(times)), key=lambda number: times[number].duration_ms, default=None)
+    return Summary(
+        from_time=_time_at(past, first) if at >= first else None,
+        to_time=image.provenance.timestamp if at >= first else None,
+        leaderless=tuple(times),
+        longest=longest,
+        partitions=health.partitions,
+        leaderless_partitions=health.leaderless,
+        under_replicated=health.under_replicated,
+        brokers=len(brokers),
+        fenced=fenced,
+        controllers=controllers,
+        actors=actors,
+        clauses=(
+            _of_leaderless(times, longest),
+            _of_end(health),
+            _of_brokers(len(brokers), fenced),
+            _of_controllers(controllers),
+            _of_changes(past, actors),
+            *_of_tail(past, at),
+        ),
+    )
+
+
+def _time_at(past: Past, offset: int) -> int | None:
+    for batch in past.reader.batches(offset, offset + 1):
+        return batch.times_at(offset)[0]
+    return None
+
+
+def _controllers(events: Iterable[TimelineEvent]) -> Iterator[int]:
+    for event in events:
+        if event.kind == CONTROLLERS and event.active_ms is not msgspec.UNSET:
+            yield int(event.objects[0].partition(":")[2])
+
+
+def _actors(events: Iterable[TimelineEvent]) -> tuple[Actor, ...]:
+    counts = Counter(
+        each.principal
+        for each in events
+        if each.kind == TOPICS or (each.kind == OTHERS and each.principal is not None)
+    )
+    # Who is not known comes last: there may be many of them.
+    ordered = sorted(counts, key=lambda who: (who is None, -counts[who], who or ""))
+    return tuple([Actor(principal=who, changes=counts[who]) for who in ordered])
+
+
+def _of_leaderless(times: Sequence[LeaderlessTime], longest: int | None) -> Clause:
+    if longest is None:
+        return Clause(about="leaderless", text="never without a leader")
+    found = times[longest]
+    since = "before the kept history"
+    if found.from_time is not None:
+        since = time_text(found.from_time)
+    lasted = f"{duration_text(found.duration_ms)} from {since} on"
+    if found.to_offset is None:
+        lasted += ", to the end"
+    if len(times) == 1:
+        text = f"once without a leader, for {lasted}"
+    else:
+        text = f"{len(times):,} times without a leader, longest {lasted}"
+    partitions = f"{found.partitions:,} partition{'' if found.partitions == 1 else 's'}"
+    because = "" if found.cause is None else f": {found.cause}"
+    return Clause(
+        about="leaderless",
+        text=f"{text} ({partitions}{because})",
+        is_bad=True,
+        from_offset=found.from_offset,
+        to_offset=found.to_offset,
+    )
+
+
+def _of_end(health: Health) -> Clause:
+    if not health.partitions:
+        return Clause(about="end", text="ends without partitions")
+    if health.leaderless:
+        down = f"{health.leaderless:,} of {health.partitions:,}"
+        text = f"ends with {down} partitions without a leader"
+    elif health.under_replicated:
+        text = (
+            f"ends with {health.under_replicated:,} of {health.partitions:,} partitions "
+            "under-replicated"
+        )
+    else:
+        text = f"ends with all {health.partitions:,} partitions healthy"
+    return Clause(about="end", text=text, is_bad=bool(health.leaderless + health.under_replicated))
+
+
+def _of_brokers(brokers: int, fenced: int) -> Clause:
+    if not brokers:
+        return Clause(about="brokers", text="no broker is registered")
+    text = f"{fenced:,} of {brokers:,} brokers fenced" if fenced else f"all {brokers:,} brokers up"
+    return Clause(about="brokers", text=text, is_bad=bool(fenced))
+
+
+def _of_controllers(nodes: Sequence[int]) -> Clause:
+    if not nodes:
+        return Clause(about="controllers", text="the controller did not change")
+    if len(nodes) == 1:
+        return Clause(about="controllers", text=f"node {nodes[0]} was the controller")
+    text = f"the controller changed {len(nodes) - 1:,} times, last to node {nodes[-1]}"
+    return Clause(about="controllers", text=text)
+
+
+def _of_changes(past: Past, actors: Sequence[Actor]) -> Clause:
+    known = [each for each in actors if each.principal is not None]
+    unknown = sum(each.changes for each in actors if each.principal is None)
+    if not actors:
+        return Clause(about="changes", text="nobody changed topics, configs or rights")
+    said = [f"{each.principal} ({each.changes:,})" for each in known[:_ACTORS_MAX]]
+    if len(known) > _ACTORS_MAX:
+        others = len(known) - _ACTORS_MAX
+        said.append(f"{others:,} other{'' if others == 1 else 's'}")
+    if unknown:
+        log = "Kafka's log" if past.reader.kind is Kind.MIRROR else "the log"
+        said.append(f"{unknown:,} of which {log} does not say by whom")
+    return Clause(about="changes", text=f"changes: {', '.join(said)}")
+
+
+def _of_tail(past: Past, at: int) -> Iterator[Clause]:
+    confirmed = past.reader.confirmed_end
+    if at >= confirmed:
+        yield Clause(
+            about="tail",
+            text=f"Kafka may still replace the records from offset {confirmed:,} on",
+            from_offset=confirmed,
+            to_offset=at,
+        )
+
+
+SUMMARY = Question(name="summary", request=ShowSummary, answer=Summary, tell=summary_shown)

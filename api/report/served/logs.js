@@ -1,0 +1,58 @@
+// The list of logs: each with what happened in it, and a link to its page.
+
+import { make } from "report/dom.js";
+import { plain, timeText } from "report/words.js";
+import { Refused, Service } from "served/service.js";
+import { askForToken } from "served/sign_in.js";
+import { clauseItems } from "served/summary.js";
+
+const AGAIN_MS = 10000;
+
+const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
+
+/** @typedef {{name: string, path: string, log: string, cluster_id: string|null, log_end: number|null, summary: any, error: {detail: string}|null}} Log */
+
+class Logs {
+  service = new Service();
+  list = make("ul", { class: "logs" });
+  state = make("span", { class: "state", role: "status" });
+
+  async run() {
+    document.title = "metalog: logs";
+    document.body.replaceChildren(make("header", {}, make("h1", {}, "Logs"), make("div", { class: "served" }, this.state)), make("main", {}, this.list));
+    for (;;) {
+      await this._show();
+      await pause(AGAIN_MS);
+    }
+  }
+
+  async _show() {
+    const { service } = this;
+    try {
+      const { logs } = await service.logs();
+      this.list.replaceChildren(...logs.map(item));
+      this.state.className = "state live";
+      this.state.textContent = "live";
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      if (error.status === 401) {
+        service.token = await askForToken(document, service.token !== null ? "This token is not known." : "This service asks who you are.");
+        location.reload();
+      }
+      this.state.className = "state away";
+      this.state.textContent = plain(`${error.message}; asking again`);
+    }
+  }
+}
+
+/** @param {Log} log */
+function item({ name, path, log, cluster_id, log_end, summary, error }) {
+  const about = cluster_id === null ? "" : ` cluster ${plain(cluster_id)} · ${log_end} records`;
+  const until = summary?.to_time ? ` · ${timeText(summary.from_time)} to ${timeText(summary.to_time)}` : "";
+  return make("li", { class: "panel" },
+    make("h2", {}, make("a", { href: path }, plain(name)), " ", make("small", {}, plain(log) + about + until)),
+    make("ul", { class: "summary" }, ...(summary === null
+      ? [make("li", { class: "bad" }, plain(error?.detail ?? ""))] : clauseItems(summary.clauses, null))));
+}
+
+new Logs().run();

@@ -1,0 +1,1 @@
+"""Shows logs over HTTP: questions, events, metrics and the page, and no command."""

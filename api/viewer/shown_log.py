@@ -1,0 +1,76 @@
+"""A log while it is shown: loaded, followed, and loaded again when its end went back."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from api.http.metrics import Sources
+from api.http.shared_state import SharedState
+from api.viewer.view_service import ViewService
+from controller.decisions.context.context import Settings
+from records.errors import MetadataLogError
+
+_LOG = logging.getLogger(__name__)
+
+_RETRY_S = 1.0
+"""Until a log that could not be read is tried again."""
+
+
+class ShownLog:
+    """Keeps a server's state of one log up to date.
+
+    Attributes:
+        name: The log's name among those that are shown.
+        place: A directory, or the URL of an archive or a backup.
+        service: Answers about the log; None while it cannot be read.
+    """
+
+    def __init__(
+        self, name: str, place: str, shared: SharedState, sources: Sources, settings: Settings
+    ) -> None:
+        self.name, self.place = name, place
+        self.service: ViewService | None = None
+        self._shared, self._sources, self._settings = shared, sources, settings
+
+    async def open(self, loaded: Callable[[int], None] | None = None) -> ViewService:
+        """Load the log, and answer requests from now on.
+
+        Args:
+            loaded: Called, in a thread, with the offset up to which the log was loaded.
+
+        Raises:
+            MetadataLogError: as `ViewService.load`.
+        """
+        service = await ViewService.load(self.place, self._settings, loaded)
+        self._shared.serve(service, "", self._sources)
+        self.service = service
+        return service
+
+    async def keep_up(self) -> None:
+        """Follow the log, without end; a log that cannot be read is tried again and again."""
+        while True:
+            try:
+                service = self.service or await self.open()
+                await service.keep_up()
+            except (MetadataLogError, OSError) as error:
+                if self.service is not None:
+                    _LOG.warning("%s: %s; it is read again", self.place, error)
+                await self._end_service()
+                self.failed(error)
+                await asyncio.sleep(_RETRY_S)
+
+    def failed(self, error: Exception) -> None:
+        """Tell those who ask why the log cannot be read."""
+        self._shared.stop_serving(f"{self.place} cannot be read: {error}")
+
+    async def close(self) -> None:
+        """Stop answering."""
+        await self._end_service()
+
+    async def _end_service(self) -> None:
+        service, self.service = self.service, None
+        if service is not None:
+            self._shared.close()
+            with contextlib.suppress(MetadataLogError):
+                await service.close()

@@ -1,0 +1,91 @@
+"""The service over a log that is only shown."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from msgspec.structs import replace
+
+from api.service.followed_log import FollowedLog
+from api.service.following import FollowingService
+from controller.decisions.context.context import Settings
+from metadata_log.files.fs import UrlPath
+from metadata_log.reader.follow import follow
+from metadata_log.reader.log_reader import LogReader
+from replay.image.metadata import MetadataImage
+from replay.timeline import Timeline
+
+
+class ViewService(FollowingService):
+    """Answers questions about any kind of log; it refuses all changes, and writes nothing."""
+
+    # It may be a copy, such as a mirror or a backup: what lasts is counted to its last record.
+    is_live = False
+
+    @classmethod
+    async def load(
+        cls, place: Path | str, settings: Settings, progress: Callable[[int], None] | None = None
+    ) -> Self:
+        """Load the state at the end of a log.
+
+        Args:
+            place: A directory, or the URL of an archive or a backup.
+            settings: The cluster id is taken from the log.
+            progress: Called, in a thread, with the end offset of each batch loaded.
+
+        Raises:
+            RequestError: there is no log.
+            ContradictionError: a record contradicts the state before it.
+            CorruptLogError: the log is damaged.
+        """
+
+        def read() -> tuple[LogReader, MetadataImage]:
+            with LogReader.open(place) as reader:
+                return reader, Timeline.of(reader).image(progress=progress)
+
+        reader, image = await asyncio.to_thread(read)
+        log = FollowedLog(reader.directory)
+        return cls(log, image, replace(settings, cluster_id=reader.cluster_id))
+
+    @property
+    def is_ready(self) -> bool:
+        """True: it is there to answer questions."""
+        return True
+
+    @property
+    def why_inactive(self) -> str:
+        """What to do instead of asking this process for a change."""
+        return "logs are only shown here; change this one where `metalog serve` runs for it"
+
+    async def confirmed_end(self) -> int:
+        """Return the log's end as its writer had committed it after this call."""
+
+        def read() -> int:
+            with self._followed.reader() as reader:
+                return reader.end_offset
+
+        return await asyncio.to_thread(read)
+
+    async def final_end(self, log_end: int) -> int:
+        """Return the offset from which on Kafka may replace records, or the log's end."""
+
+        def read() -> int:
+            with self._followed.reader() as reader:
+                is_final = reader.confirmed_end >= reader.end_offset
+                return log_end if is_final else reader.confirmed_end
+
+        return min(log_end, await asyncio.to_thread(read))
+
+    async def keep_up(self) -> None:
+        """Follow the log, without end; an archive or a backup does not grow.
+
+        Raises:
+            RequestError: OFFSET_OUT_OF_RANGE, the log's end went back: load it again.
+            UnavailableError: the log was removed.
+            ContradictionError, CorruptLogError: as for `load`.
+        """
+        if isinstance(self._followed.directory, UrlPath):
+            await asyncio.Event().wait()
+        async for batch in follow(self._followed.directory, self.image.provenance.next_offset):
+            await self.follow([batch])

@@ -1,0 +1,84 @@
+"""When any partition had no leader: the outages of partitions, joined where they overlap."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from replay.incidents.health import LEADERLESS
+from replay.incidents.outage import Outage
+
+
+class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
+    """A time in which at least one partition had no leader.
+
+    Attributes:
+        from_offset, from_time: The record that took the first leader, and its append time in ms
+            since 1970; None if that was before the kept history.
+        to_offset, to_time: The record after which all partitions had a leader again; None if that
+            is not in the range.
+        duration_ms: As of `Outage`.
+        partitions: How many different partitions were without a leader.
+        cause, cause_offset: What began it, in words, and the record; None if that is not known.
+    """
+
+    from_offset: int | None
+    from_time: int | None
+    to_offset: int | None
+    to_time: int | None
+    duration_ms: int
+    partitions: int
+    cause: str | None
+    cause_offset: int | None
+
+
+def leaderless_times(outages: Iterable[Outage]) -> list[LeaderlessTime]:
+    """Return the times in which any partition had no leader, in order."""
+    found: list[list[Outage]] = []
+    end: int | None = -1
+    for outage in sorted((each for each in outages if each.kind == LEADERLESS), key=_begin):
+        if found and (end is None or _begin(outage) <= end):
+            found[-1].append(outage)
+        else:
+            found.append([outage])
+            end = -1
+        if end is not None:
+            end = None if outage.to_offset is None else max(end, outage.to_offset)
+    return [_joined(outages) for outages in found]
+
+
+def _begin(outage: Outage) -> int:
+    return -1 if outage.from_offset is None else outage.from_offset
+
+
+def _joined(outages: list[Outage]) -> LeaderlessTime:
+    first, cause = outages[0], outages[0].cause
+    ends = [each.to_offset for each in outages]
+    times = [each.to_time for each in outages]
+    return LeaderlessTime(
+        from_offset=first.from_offset,
+        from_time=first.from_time,
+        to_offset=None if None in ends else max(end for end in ends if end is not None),
+        to_time=None if None in times else max(time for time in times if time is not None),
+        duration_ms=_duration_ms(outages),
+        partitions=len({(each.topic_id, each.object) for each in outages}),
+        cause=None if cause is None else cause.text,
+        cause_offset=None if cause is None else cause.offset,
+    )
+
+
+def _duration_ms(outages: list[Outage]) -> int:
+    """Return how long any of these outages, which overlap, lasted."""
+    throughout = [o.duration_ms for o in outages if o.from_time is None and o.to_time is None]
+    if throughout:
+        return max(throughout)
+    spans = [_span(each) for each in outages]
+    return max(0, max(end for _, end in spans) - min(begin for begin, _ in spans))
+
+
+def _span(outage: Outage) -> tuple[int, int]:
+    """Return the times of begin and end, of which one is known, and with it the other one."""
+    if outage.from_time is not None:
+        end_ms = outage.from_time + outage.duration_ms
+        return outage.from_time, end_ms if outage.to_time is None else outage.to_time
+    assert outage.to_time is not None, "it did not last throughout"
+    return outage.to_time - outage.duration_ms, outage.to_time

@@ -1,0 +1,74 @@
+"""`metalog summary`: what happened, in a few clauses."""
+
+from pathlib import Path
+
+from tests.api.conftest import Metalog
+from tests.metadata_log.kraft.node import Node
+from tests.replay.builders import broker, change, partition, topic
+
+
+def words(metalog: Metalog, *arguments: object) -> dict[str, str]:
+    """Return the clauses by what they are about, those of something bad with a !."""
+    clauses = metalog("summary", *arguments, "--json").json["clauses"]
+    return {each["about"]: f"{'!' * each['is_bad']}{each['text']}" for each in clauses}
+
+
+def test_an_empty_log_is_told_without_times(metalog: Metalog, tmp_path: Path) -> None:
+    metalog("init", tmp_path / "log")
+    assert words(metalog, tmp_path / "log") == {
+        "leaderless": "never without a leader",
+        "end": "ends without partitions",
+        "brokers": "no broker is registered",
+        "controllers": "the controller did not change",
+        "changes": "nobody changed topics, configs or rights",
+    }
+    shown = metalog("summary", tmp_path / "log").out
+    assert shown.splitlines()[0] == "- never without a leader"
+
+
+def test_a_mirror_says_what_was_down_and_what_is_not_final(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    node = Node(tmp_path / "node", voters=3)
+    node.append(broker(1, fenced=False), broker(2, fenced=False))
+    held = {"replicas": (1, 2), "isr": (1, 2)}
+    node.append(topic("t"), partition("t", 0, **held), partition("t", 1, **held))
+    down = node.end_offset
+    node.append(change("t", 0, leader=-1))
+    node.append(change("t", 0, leader=2))
+    node.append(change("t", 1, leader=-1))
+    metalog("import", "kraft", node.directory, tmp_path / "log")
+    answer = metalog("summary", tmp_path / "log", "--json").json
+    assert [each["from_offset"] for each in answer["leaderless"]] == [down, down + 2]
+    assert answer["leaderless"][1]["to_offset"] is None
+    found = words(metalog, tmp_path / "log")
+    assert found["leaderless"].startswith("!2 times without a leader, longest ")
+    assert found["end"] == "!ends with 1 of 2 partitions without a leader"
+    assert found["brokers"] == "all 2 brokers up"
+    assert found["changes"] == "changes: 1 of which Kafka's log does not say by whom"
+    assert found["tail"].startswith("Kafka may still replace the records from offset 0 on")
+    before = words(metalog, tmp_path / "log", "--to", down - 1)
+    assert before["leaderless"] == "never without a leader"
+    assert before["end"] == "ends with all 2 partitions healthy"
+    after = words(metalog, tmp_path / "log", "--from", down + 1, "--to", down + 1)
+    # It ended with the first record of the range.
+    assert after["leaderless"].startswith("!once without a leader, for ")
+
+
+def test_who_changed_most_comes_first(metalog: Metalog, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    metalog("init", log)
+    for who, count in (("ann", 1), ("bob", 3), ("eve", 2), ("joe", 1)):
+        for number in range(count):
+            made = ["namespaces", "create", f"{who}{number}", "--log", log, "--as", f"User:{who}"]
+            assert metalog(*made).code == 0
+    answer = metalog("summary", log, "--json").json
+    assert [(each["principal"], each["changes"]) for each in answer["actors"]] == [
+        ("User:bob", 3),
+        ("User:eve", 2),
+        ("User:ann", 1),
+        ("User:joe", 1),
+    ]
+    assert words(metalog, log)["changes"] == (
+        "changes: User:bob (3), User:eve (2), User:ann (1), 1 other"
+    )
