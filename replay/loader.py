@@ -23,7 +23,7 @@ from records.errors import (
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.transactions import Transactions, rows_within
+from replay.transactions import Transactions, effective_rows, rows_within
 
 Newest = Callable[[int], MetadataImage | None]
 """Returns the newest snapshot at or below an offset, if there is one."""
@@ -246,6 +246,14 @@ def images(
         replayer.replay(batch)
         if batch.end_offset > from_offset:
             yield batch, replayer.image()
+
+
+def rows_below(
+    source: BatchSource, end_offset: int, progress: Callable[[int], None] | None = None
+) -> Iterator[Envelope]:
+    """Yield the rows of the kept history below an offset that take effect; see `effective_rows`."""
+    start = source.history_start
+    return effective_rows(source.batches(start, end_offset), start, end_offset, progress)
 
 
 def check_point(source: BatchSource, at: int | None) -> int:

@@ -1,13 +1,12 @@
 """Records of a log that this release does not understand, found without building an image."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import Kind
 from metadata_log.format.needles import Needles
 from records.control import (
@@ -20,8 +19,7 @@ from records.envelope import Envelope, UnknownTag
 from replay.image.provenance import NotUnderstood, has_unknown_tags
 from replay.image.versions import UNKNOWN
 from replay.loader import BatchSource
-from replay.time_travel.skim import SkimmableSource
-from replay.transactions import effective_rows
+from replay.time_travel.skim import effective_batches
 
 if TYPE_CHECKING:
     from records.kafka.tables import Tables
@@ -182,20 +180,18 @@ def _rows(source: BatchSource, at: int, from_offset: int) -> Iterator[tuple[Enve
                 offset = UNKNOWN if row.kept is None else row.kept.version
                 yield row, None if offset == UNKNOWN else offset
     start, end = max(source.history_start, from_offset), at + 1
-    for row in effective_rows(_batches(source, start, end), start, end):
-        if _is_not_understood(row):
+    for _, rows in effective_batches(source, start, end, _needles(source)):
+        for row in filter(_is_not_understood, rows):
             yield row, row.offset
 
 
-def _batches(source: BatchSource, start: int, end: int) -> Iterable[Batch]:
-    if not isinstance(source, SkimmableSource):
-        return source.batches(start, end)
+def _needles(source: BatchSource) -> Needles:
     needles = Needles()
     for record_type in _TYPES:
         needles.add_type(record_type)
     if getattr(source, "kind", Kind.MIRROR) is Kind.MIRROR:
         needles.add_unknown_tags()
-    return source.skim(needles, end, from_offset=start)
+    return needles
 
 
 def _is_not_understood(row: Envelope) -> bool:

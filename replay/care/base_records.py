@@ -18,8 +18,7 @@ from records.registry import schema
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import has_unknown_tags
 from replay.image.records import image_records, kept_of
-from replay.loader import BatchSource
-from replay.transactions import effective_rows
+from replay.loader import BatchSource, rows_below
 
 
 def base_records(source: BatchSource, image: MetadataImage) -> Iterator[CheckpointRecord]:
@@ -38,8 +37,7 @@ def base_records(source: BatchSource, image: MetadataImage) -> Iterator[Checkpoi
 def _not_understood(source: BatchSource, end_offset: int) -> Iterator[CheckpointRecord]:
     for rows in () if source.base is None else source.base.rows():
         yield from (_raw(row, row.kept) for row in rows if _counts(row))
-    start = source.history_start
-    for row in effective_rows(source.batches(start, end_offset), start, end_offset):
+    for row in rows_below(source, end_offset):
         if _counts(row):
             yield _raw(row, Kept(version=row.offset))
 

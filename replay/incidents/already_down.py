@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from metadata_log.format.batch import Batch
 from metadata_log.format.needles import Needles
 from records.base import Record
 from records.configs import ConfigRecord
@@ -31,8 +30,7 @@ from records.topics import (
 from replay.incidents.causes import BROKER_RECORDS, PartitionKey
 from replay.incidents.live_state import MIN_ISR
 from replay.loader import BatchSource
-from replay.time_travel.skim import SkimmableSource
-from replay.transactions import Transactions, rows_within
+from replay.time_travel.skim import effective_batches
 
 _TOPICS_SKIMMED_MAX = 50
 """Searching each block for the ids of more topics takes as long as decoding it."""
@@ -63,16 +61,9 @@ class RowsOf:
         Raises:
             CorruptLogError: the log is damaged.
         """
-        start = source.history_start
-        needles = self._needles() if isinstance(source, SkimmableSource) else None
-        batches: Iterable[Batch] = source.batches(start, end_offset)
-        if isinstance(source, SkimmableSource) and needles is not None:
-            batches = source.skim(needles, end_offset, from_offset=start)
-        transactions = Transactions()
-        for batch in batches:
-            yield list(transactions.effective(rows_within(batch, start, end_offset)))
-            if needles is not None:
-                needles.everything = transactions.begin_offset is not None
+        start, needles = source.history_start, self._needles()
+        for _, rows in effective_batches(source, start, end_offset, needles):
+            yield list(rows)
 
     def chosen(self, rows: Iterable[Envelope]) -> Iterator[Envelope]:
         """Yield the selected rows."""

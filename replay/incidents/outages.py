@@ -11,7 +11,7 @@ from replay.incidents.watch import Watch
 from replay.loader import BatchSource, Newest, load_image, provenance_at
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
-from replay.transactions import Transactions, rows_within
+from replay.time_travel.skim import effective_batches
 
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
 _SNAPSHOTS_TRIED = 2
@@ -52,9 +52,8 @@ def find_outages(
     watch = _watch_before(source, newest, index, min(from_offset, end_offset), assumed_min_isr)
     provenance = watch.provenance
     start = max(source.history_start, provenance.next_offset)
-    transactions = Transactions()
-    for batch in source.batches(start, end_offset):
-        watch.replay(list(transactions.effective(rows_within(batch, start, end_offset))))
+    for batch, rows in effective_batches(source, start, end_offset):
+        watch.replay(list(rows))
         provenance = provenance_at(batch, min(batch.end_offset, end_offset))
         if progress is not None:
             progress(batch.end_offset)

@@ -16,11 +16,10 @@ from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS, broker_of
 from replay.incidents.live_state import LiveState
 from replay.incidents.live_topics import LiveDelta
-from replay.loader import BatchSource
+from replay.loader import BatchSource, rows_below
 from replay.time_travel.contradictions import explains
 from replay.time_travel.reach import ReplicasReach
 from replay.time_travel.skim import reached_rows
-from replay.transactions import effective_rows
 
 PartitionKey = tuple[Uuid, int]
 """The id of a partition's topic, and its number."""
@@ -79,8 +78,7 @@ def replicas_since(
 def _read(source: BatchSource, end: int) -> tuple[Iterable[Envelope], Iterable[Envelope]]:
     """Return the rows of the base checkpoint, and those of the log that take effect below `end`."""
     base = () if source.base is None else chain.from_iterable(source.base.rows())
-    start = source.history_start
-    return base, effective_rows(source.batches(start, end), start, end)
+    return base, rows_below(source, end)
 
 
 class _Follower:

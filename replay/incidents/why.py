@@ -29,13 +29,12 @@ from replay.incidents.causes import (
 from replay.incidents.fencings import had_lead
 from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, brokers_missing, partition_kinds
 from replay.incidents.live_state import LiveState
-from replay.loader import BatchSource, Newest, load_image
+from replay.loader import BatchSource, Newest
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
 from replay.time_travel.history import absence
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.skim import reaching_rows
-from replay.transactions import effective_rows
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -144,18 +143,10 @@ def _followed(
     index: ChangeIndex | None,
 ) -> "Follower":
     with_brokers = name.kind.name == "partition"
-    found = reaching_rows(source, name, at + 1, progress, index, with_brokers=with_brokers)
-    start = source.history_start
-    if found is None:
-        follower = Follower(load_image(source, start - 1))
-        follower.follow(effective_rows(source.batches(start, at + 1), start, at + 1))
-        return follower
-    base, rows = found
-    delta = MetadataDelta(MetadataImage.EMPTY)
-    for row in base:
-        delta.replay(row)
-    follower = Follower(delta.apply(Provenance()))
-    follower.is_partial = True
+    before, rows, is_partial = reaching_rows(
+        source, name, at + 1, progress, index, with_brokers=with_brokers
+    )
+    follower = Follower(before, is_partial=is_partial)
     follower.follow(rows)
     return follower
 
@@ -195,9 +186,9 @@ class Follower:
             and True if the link replaced the earlier links of that broker.
     """
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, *, is_partial: bool = False) -> None:
         self.state = LiveState(MetadataDelta(image))
-        self.is_partial = False
+        self.is_partial = is_partial
         self._causes = Causes(self.state)
         self.steps: dict[tuple[Uuid, int], list[Step]] = {}
         self.broker_links: dict[int, list[Link]] = {}

@@ -34,11 +34,10 @@ from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
-from replay.loader import BatchSource
+from replay.loader import BatchSource, rows_below
 from replay.time_travel.objects import parse_object
 from replay.time_travel.past_topics import PastTopics
 from replay.time_travel.skim import reached_rows, reaching_rows
-from replay.transactions import effective_rows
 
 _WIDE = 8
 """To read the log once takes less time than to search it for more topics than this."""
@@ -119,15 +118,14 @@ class AskedFor:
             return self._of_all
         if topic_id not in self._topics:
             if len(self._topics) == _WIDE:
-                self._of_all = found_in(_all_rows(self._source, self._until))
+                self._of_all = found_in(rows_below(self._source, self._until))
                 return self._of_all
             self._topics[topic_id] = found_in(self._rows_of(topic_id))
         return self._topics[topic_id]
 
     def _rows_of(self, topic_id: Uuid) -> Iterable[Envelope]:
         name = parse_object(f"deletion:@{uuid_text(topic_id)}/0/0")
-        rows = reaching_rows(self._source, name, self._until, past=self._past)
-        return _all_rows(self._source, self._until) if rows is None else rows[1]
+        return reaching_rows(self._source, name, self._until, past=self._past)[1]
 
 
 class AskedInRange:
@@ -165,7 +163,7 @@ def asked_before(
     topics = {topic_id for row in rows if (topic_id := _carries_out(row)) is not None}
     reached = reached_rows(source, _Topics(topics), until) if len(topics) <= _NEEDLES_MAX else None
     try:
-        found = found_in(_all_rows(source, until) if reached is None else reached[1])
+        found = found_in(rows_below(source, until) if reached is None else reached[1])
     except (ContradictionError, CorruptLogError):
         return {}
     return {offset: [asked.row for asked in of.values()] for offset, of in found.items()}
@@ -364,8 +362,3 @@ def _number(label: str, place: int) -> int:
 
 def _latest(found: Iterable[Asked]) -> Asked | None:
     return max(found, key=lambda asked: asked.row.offset, default=None)
-
-
-def _all_rows(source: BatchSource, end: int) -> Iterator[Envelope]:
-    start = source.history_start
-    return effective_rows(source.batches(start, end), start, end)

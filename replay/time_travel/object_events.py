@@ -9,10 +9,8 @@ from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError
-from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import Provenance
-from replay.loader import BatchSource, load_image
+from replay.loader import BatchSource
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.changes import EffectiveChange, changes_of_one
@@ -22,7 +20,6 @@ from replay.time_travel.kinds import Fields
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import PastTopics
 from replay.time_travel.skim import reaching_rows
-from replay.transactions import effective_rows
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -129,14 +126,8 @@ def events_below(
     past: PastTopics | None = None,
 ) -> tuple["ObjectReplay", Iterator[Event]]:
     """Return an object's replay, at the start of the history, and its events below `end`."""
-    found = reaching_rows(source, name, end, progress, index, past)
-    if found is None:
-        replay = ObjectReplay(load_image(source, source.history_start - 1), name)
-        start = source.history_start
-        batches = source.batches(start, end)
-        return replay, replay.events(effective_rows(batches, start, end, progress))
-    before, rows = found
-    replay = ObjectReplay(_image_of(before), name)
+    before, rows, _ = reaching_rows(source, name, end, progress, index, past)
+    replay = ObjectReplay(before, name)
     return replay, replay.events(rows)
 
 
@@ -145,10 +136,3 @@ def last_event(source: BatchSource, name: ObjectName, end: int) -> Event | None:
     _, events = events_below(source, name, end)
     last = deque(events, 1)
     return last[0] if last else None
-
-
-def _image_of(rows: Iterable[Envelope]) -> MetadataImage:
-    delta = MetadataDelta(MetadataImage.EMPTY)
-    for row in rows:
-        delta.replay(row)
-    return delta.apply(Provenance())

@@ -20,8 +20,7 @@ from replay.loader import BatchSource
 from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.labels import escaped
 from replay.time_travel.objects import ObjectName, names_by_id
-from replay.time_travel.skim import SkimmableSource
-from replay.transactions import Transactions, rows_within
+from replay.time_travel.skim import SkimmableSource, effective_batches
 
 Shown = Callable[[str, str], str]
 """Returns the name of an object as it is matched and shown, from its kind and label."""
@@ -87,12 +86,8 @@ class _Search:
 
     def rows(self, source: SkimmableSource, from_offset: int, to_offset: int) -> Iterator[Envelope]:
         """Yield the rows, in the order in which they take effect."""
-        transactions = Transactions()
-        for batch in source.skim(self._needles, to_offset, from_offset=from_offset):
-            for row in transactions.effective(rows_within(batch, from_offset, to_offset)):
-                if self._takes(row):
-                    yield row
-            self._needles.everything = transactions.begin_offset is not None
+        for _, rows in effective_batches(source, from_offset, to_offset, self._needles):
+            yield from filter(self._takes, rows)
 
     def _takes(self, row: Envelope) -> bool:
         record = row.payload

@@ -10,6 +10,7 @@ snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
 from metadata_log.format.batch import Batch
@@ -17,8 +18,11 @@ from metadata_log.format.needles import Needles
 from records.control import NoteRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError
+from replay.image.delta import MetadataDelta
 from replay.image.fields import copied
-from replay.loader import BatchSource, check_point, load_image
+from replay.image.metadata import MetadataImage
+from replay.image.provenance import Provenance
+from replay.loader import BatchSource, check_point, load_image, rows_below
 from replay.time_travel.change_index import ChangeIndex, FoundChanges
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.past_topics import PastTopics, untouched_until
@@ -44,6 +48,33 @@ def can_skim(source: BatchSource, name: ObjectName) -> bool:
         return False
 
 
+def effective_batches(
+    source: BatchSource,
+    from_offset: int,
+    to_offset: int,
+    needles: Needles | None = None,
+    transactions: Transactions | None = None,
+) -> Iterator[tuple[Batch, Iterable[Envelope]]]:
+    """Yield each batch of a range, and the rows that take effect when it is read.
+
+    Read the rows to their end before the next batch.
+
+    Args:
+        needles: With BeginTransactionRecord; batches without any are left out if the log can be
+            skimmed, except those inside a transaction.
+    """
+    transactions = transactions or Transactions()
+    batches: Iterable[Batch]
+    if needles is not None and isinstance(source, SkimmableSource):
+        batches = source.skim(needles, to_offset, from_offset=from_offset)
+    else:
+        batches = source.batches(from_offset, to_offset)
+    for batch in batches:
+        yield batch, transactions.effective(rows_within(batch, from_offset, to_offset))
+        if needles is not None:
+            needles.everything = transactions.begin_offset is not None
+
+
 def reaching_rows(
     source: BatchSource,
     name: ObjectName,
@@ -53,8 +84,8 @@ def reaching_rows(
     past: PastTopics | None = None,
     *,
     with_brokers: bool = False,
-) -> tuple[list[Envelope], list[Envelope]] | None:
-    """Return the rows below `end` that can affect an object, in the order they take effect.
+) -> tuple[MetadataImage, Iterable[Envelope], bool]:
+    """Return the rows below `end` that can affect an object; all if the log cannot be skimmed.
 
     Args:
         progress: Called with the end offset of each batch read.
@@ -63,9 +94,30 @@ def reaching_rows(
         with_brokers: For a partition: also return the rows about brokers.
 
     Returns:
-        Rows of the base checkpoint, and rows of the log that take effect; None if the log cannot be
-        skimmed for such an object, and must be read completely.
+        The image before the rows, the rows in the order they take effect, and True if both lack
+        most of what does not affect the object.
     """
+    found = _skimmed(source, name, end, progress, index, past, with_brokers)
+    if found is None:
+        start = load_image(source, source.history_start - 1)
+        return start, rows_below(source, end, progress), False
+    base, rows = found
+    delta = MetadataDelta(MetadataImage.EMPTY)
+    for row in base:
+        delta.replay(row)
+    return delta.apply(Provenance()), rows, True
+
+
+def _skimmed(
+    source: BatchSource,
+    name: ObjectName,
+    end: int,
+    progress: Callable[[int], None] | None,
+    index: ChangeIndex | None,
+    past: PastTopics | None,
+    with_brokers: bool,
+) -> tuple[list[Envelope], list[Envelope]] | None:
+    """Return rows of the base checkpoint and of the log; None if the log cannot be skimmed."""
     if not isinstance(source, SkimmableSource):
         return None
     try:
@@ -114,7 +166,7 @@ def reached_rows(
         progress: Called with the end offset of each batch read.
 
     Returns:
-        As `reaching_rows`.
+        Rows of the base checkpoint, and rows of the log; None if the log cannot be skimmed.
     """
     if not isinstance(source, SkimmableSource):
         return None
@@ -166,18 +218,16 @@ def _rows_of(
         read again, None if the rows are complete. Rows below that offset are not returned; some of
         them are missing, because an object was discovered only after its records.
     """
-    base = [] if source.base is None else _flat(source.base.rows())
-    before = [row for row in base if reach.takes(row)]
+    base = () if source.base is None else chain.from_iterable(source.base.rows())
+    before = list(filter(reach.takes, base))
     after = [] if known is None else [r for r in _rows_at(source, known.offsets) if reach.takes(r)]
     if reach.add_missed():
         return before, [], end
     first = source.history_start if known is None else known.end_offset
     transactions, again = Transactions(), None
     for start, stop in _stretches(first, end, reach, past, transactions):
-        for batch in source.skim(reach.needles, stop, from_offset=start):
-            rows = rows_within(batch, start, stop)
-            after += [row for row in transactions.effective(rows) if reach.takes(row)]
-            reach.needles.everything = transactions.begin_offset is not None
+        for batch, rows in effective_batches(source, start, stop, reach.needles, transactions):
+            after += [row for row in rows if reach.takes(row)]
             if transactions.begin_offset is None and reach.add_missed():
                 if reach.restarts:
                     return before, [], end
@@ -216,7 +266,3 @@ def _rows_at(source: BatchSource, offsets: list[int]) -> Iterator[Envelope]:
             batch = next(iter(source.batches(offset, offset + 1)))
             rows, batch_end = iter(batch.rows), batch.end_offset
         yield next(row for row in rows if row.offset == offset)
-
-
-def _flat(batches: Iterable[tuple[Envelope, ...]]) -> list[Envelope]:
-    return [row for rows in batches for row in rows]
