@@ -24,6 +24,7 @@ from api.kafka.messages.records_io import (
     SnapshotId,
 )
 from api.kafka.messages.snapshots import FetchSnapshotResponse, SnapshotChunk
+from api.quorum.requests import METADATA_TOPIC, METADATA_TOPIC_ID
 from records.errors import RequestError
 
 _LEADER_ERRORS = frozenset(
@@ -41,6 +42,7 @@ _REMEDIES = {
     "name one of controller.listener.names",
 }
 _REMEDIES["UNKNOWN_TOPIC_OR_PARTITION"] = _REMEDIES["UNKNOWN_TOPIC_ID"]
+_COUNT = "{} partitions of the metadata log in its answer, instead of one"
 _FATAL = frozenset(CODES[name] for name in _REMEDIES)
 
 
@@ -105,9 +107,14 @@ def fetch_answer(response: FetchResponse, node: str) -> tuple[Answer, Leader]:
         RequestError: asking again would not help; names the node, and what to do.
     """
     _check(response.error_code, node)
-    partitions = [each for topic in response.responses for each in topic.partitions]
+    partitions = [
+        each
+        for topic in response.responses
+        if topic.topic_id == METADATA_TOPIC_ID
+        for each in topic.partitions
+    ]
     if len(partitions) != 1:
-        raise _refused(node, "INVALID_REQUEST", f"{len(partitions)} partitions in its answer")
+        raise _refused(node, "INVALID_REQUEST", _COUNT.format(len(partitions)))
     (partition,) = partitions
     leader = _leader(
         partition.current_leader,
@@ -122,9 +129,14 @@ def fetch_answer(response: FetchResponse, node: str) -> tuple[Answer, Leader]:
 def snapshot_answer(response: FetchSnapshotResponse, node: str) -> tuple[Answer, Leader]:
     """Return what a FetchSnapshot response says; as `fetch_answer`."""
     _check(response.error_code, node)
-    chunks = [each for topic in response.topics for each in topic.partitions]
+    chunks = [
+        each
+        for topic in response.topics
+        if topic.name == METADATA_TOPIC
+        for each in topic.partitions
+    ]
     if len(chunks) != 1:
-        raise _refused(node, "INVALID_REQUEST", f"{len(chunks)} partitions in its answer")
+        raise _refused(node, "INVALID_REQUEST", _COUNT.format(len(chunks)))
     (chunk,) = chunks
     leader = _leader(
         chunk.current_leader,

@@ -63,16 +63,25 @@ async def download(
 ) -> bool:
     """Read a snapshot into a file; return False if the leader no longer has it.
 
+    Each node makes its own snapshots, with the same records in an order of its own. A snapshot that
+    was begun with one leader is therefore read again from the next one.
+
     Raises:
         UnavailableError: the leader sends other bytes than were asked for; or as `Observer.fetch`.
     """
     with path.open("wb") as file:
+        leader_epoch = observer.leaders.epoch
         while True:
             byte = file.tell()
             chunk = await observer.fetch_chunk(snapshot, byte)
             if isinstance(chunk, SnapshotGone):
                 return False
-            if chunk.position != byte or not chunk.data:
+            if byte and observer.leaders.epoch != leader_epoch:
+                file.seek(0)
+                file.truncate()
+                continue
+            leader_epoch = observer.leaders.epoch
+            if chunk.position != byte or not 0 < len(chunk.data) <= chunk.size - byte:
                 raise UnavailableError(
                     f"{observer.node} was asked for byte {byte} of a snapshot and sent "
                     f"{len(chunk.data)} bytes from {chunk.position} on; try again"
@@ -136,8 +145,14 @@ class Reading:
         mirror = self._mirror
         if self.goal is None and answer.high_watermark >= 0:
             self.goal = answer.high_watermark
+        offset, node = mirror.fetch_offset, self._observer.node
         try:
-            mirror.take(answer.records, answer.high_watermark, self._observer.node)
+            mirror.take(answer.records, answer.high_watermark, node)
+            if answer.records and mirror.fetch_offset == offset:
+                raise CorruptLogError(
+                    f"{node} sent {len(answer.records)} bytes for offset {offset}, and no whole "
+                    "batch from there on"
+                )
         except CorruptLogError:
             self._damaged += 1
             if self._damaged >= _DAMAGED_MAX:

@@ -67,9 +67,12 @@ class Following:
 
 
 @contextmanager
-def following(quorum: Quorum, log: Path, *options: str) -> Iterator[Following]:
+def following(
+    quorum: Quorum, log: Path, *options: str, url: str | None = None
+) -> Iterator[Following]:
     """Follow a quorum in the body of a `with` statement."""
-    command = [*METALOG, "import", f"kafka://{quorum.bootstrap}", str(log), "--follow", "--json"]
+    source = url or f"kafka://{quorum.bootstrap}"
+    command = [*METALOG, "import", source, str(log), "--follow", "--json"]
     process = subprocess.Popen(
         [*command, "--cluster-id", quorum.cluster_id, *options],
         stdout=subprocess.PIPE,
