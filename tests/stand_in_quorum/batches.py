@@ -9,7 +9,8 @@ from tests.stand_in_quorum.log import Batch, split
 from tests.stand_in_quorum.wire import Writer, varint
 
 CONTROL = 0x20
-LEADER_CHANGE = b"\0\0\0\2"  # the key of the record: version 0, type 2
+# Keys of control records: version 0, and the type.
+LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = b"\0\0\0\2", b"\0\0\0\3", b"\0\0\0\4"
 NO_OP = varint(1) + varint(20) + varint(0) + varint(0)  # frame, key, version, no tags
 
 
@@ -63,3 +64,16 @@ def leader_change(
 def no_ops(base_offset: int, epoch: int, count: int = 1) -> Batch:
     """Return a batch of `count` NoOp records."""
     return batch(base_offset, epoch, [(None, NO_OP)] * count)
+
+
+def snapshot(
+    epoch: int, values: Sequence[bytes] = (), *, time_ms: int = 1_700_000_000_000
+) -> bytes:
+    """Return a snapshot of metadata records; without any it is that of a log of NoOps."""
+    header = Writer(is_flexible=True).int16(0).int64(time_ms).tags().done()
+    footer = Writer(is_flexible=True).int16(0).tags().done()
+    batches = [batch(0, epoch, [(SNAPSHOT_HEADER, header)], attributes=CONTROL)]
+    if values:
+        batches.append(batch(1, epoch, [(None, value) for value in values]))
+    last = batch(batches[-1].end_offset, epoch, [(SNAPSHOT_FOOTER, footer)], attributes=CONTROL)
+    return b"".join(each.data for each in [*batches, last])

@@ -1,0 +1,174 @@
+"""Runs a schedule: the quorum lives, the reader asks, and the mirror is compared with the quorum.
+
+An exact mirror exports the bytes of its batches, and those must be what the quorum committed. No
+step waits for a clock, so a seed gives the same schedule again.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from api.clients.client import server_addresses
+from api.quorum.backoff import BackOff
+from api.quorum.observer import Observer
+from api.quorum.reading import Reading, begin
+from api.security.client import ConnectionSecurity
+from metadata_log.files.names import MANIFEST
+from metadata_log.kraft.observed_mirror import ObservedMirror
+from metadata_log.kraft.segment_export import export_segments
+from metadata_log.reader.log_reader import LogReader
+from records.errors import RequestError, UnavailableError
+from tests.quorum_schedules.living_quorum import LivingQuorum
+from tests.quorum_schedules.operations import Operation
+
+_TIMEOUT_S = 0.1
+"""Of an answer; a frame that claims to be longer than it is must not take seconds."""
+
+_LAST = Operation("append", 1, 60)
+
+
+class Violation(Exception):
+    """The mirror is not what it must be."""
+
+
+class _AtOnce(BackOff):
+    def next_s(self) -> float:
+        super().next_s()
+        return 0.001
+
+
+def run_schedule(seed: int, operations: Sequence[Operation]) -> int:
+    """Run a schedule; return how often the reader fell behind the start of the quorum's log.
+
+    Raises:
+        Violation: the reader went wrong.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="schedule-"))
+    try:
+        schedule = _Schedule(LivingQuorum(seed, folder), folder)
+        asyncio.run(schedule.run(operations))
+        return schedule.gaps
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Schedule:
+    """Attributes: `gaps` counts the mirrors whose next record the quorum had no more."""
+
+    def __init__(self, living: LivingQuorum, folder: Path) -> None:
+        self.gaps = 0
+        self._living = living
+        self._log, self._exported = folder / "mirror", folder / "exported"
+
+    async def run(self, operations: Sequence[Operation]) -> None:
+        quorum = self._living.quorum
+        try:
+            left = list(operations)
+            while left:
+                left = await self._life(left)
+                self._check()
+            self._living.recover()
+            left = [_LAST]
+            while left:
+                left = await self._life(left)
+            self._check_end()
+        finally:
+            quorum.close()
+        if quorum.breaches:
+            raise Violation(f"requests of no guest: {quorum.breaches}")
+
+    async def _life(self, operations: list[Operation]) -> list[Operation]:
+        """Let the reader live until it is restarted; return the operations that are left."""
+        async with self._observer() as observer:
+            index = 0
+            while not await self._has_begun(observer):
+                if index == len(operations):
+                    return []
+                self._living.apply(operations[index])
+                index += 1
+            with ObservedMirror(self._log, collapse_noops=False) as mirror:
+                reading = Reading(observer, mirror)
+                for number, operation in enumerate(operations[index:], start=index + 1):
+                    self._living.apply(operation)
+                    if operation.kind == "restart_reader":
+                        return operations[number:]
+                    for _ in range(operation.steps):
+                        if not await _step(reading):
+                            break
+                    else:
+                        continue
+                    break
+                else:
+                    return []
+        self.gaps += 1
+        self._check()
+        shutil.rmtree(self._log)
+        return operations[number:] or [_LAST]
+
+    def _observer(self) -> Observer:
+        urls = f"kafka://{self._living.quorum.bootstrap}"
+        observer = Observer(
+            [(each.host, each.port) for each in server_addresses(urls)],
+            cluster_id=self._living.quorum.cluster_id,
+            security=ConnectionSecurity,
+            give_up_s=0.02,
+            back_off=_AtOnce(),
+        )
+        observer._timeout_s = _TIMEOUT_S
+        return observer
+
+    async def _has_begun(self, observer: Observer) -> bool:
+        with contextlib.suppress(UnavailableError):
+            cluster_id = self._living.quorum.cluster_id
+            await begin(observer, self._log, cluster_id, lambda done, size: None)
+            return True
+        return False
+
+    def _check(self) -> None:
+        """Compare what is confirmed."""
+        if not (self._log / MANIFEST).exists():
+            return
+        with LogReader.open(self._log) as reader:
+            confirmed = reader.confirmed_end
+            if confirmed > self._living.committed_end:
+                raise Violation(f"{confirmed} is confirmed, {self._living.committed_end} committed")
+            self._compare(reader, confirmed)
+
+    def _check_end(self) -> None:
+        """Compare the whole log, after all failures ended."""
+        with LogReader.open(self._log) as reader:
+            expected = self._living.committed_end
+            if (reader.end_offset, reader.confirmed_end) != (expected, expected):
+                raise Violation(
+                    f"the mirror ends at {reader.end_offset}, is confirmed below "
+                    f"{reader.confirmed_end}; the quorum committed all below {expected}"
+                )
+            self._compare(reader, expected)
+
+    def _compare(self, reader: LogReader, end_offset: int) -> None:
+        shutil.rmtree(self._exported, ignore_errors=True)
+        start = reader.start_offset
+        found = b""
+        if end_offset > start:
+            export_segments(reader, self._exported, end_offset, progress=lambda offset: None)
+            found = b"".join(path.read_bytes() for path in sorted(self._exported.rglob("*.log")))
+        batches = self._living.committed
+        expected = b"".join(each.data for each in batches if start <= each.base_offset < end_offset)
+        if found != expected:
+            raise Violation(f"from {start} to {end_offset} are other bytes than in the quorum")
+
+
+async def _step(reading: Reading) -> bool:
+    """Ask once; return False if the quorum no longer has the next record."""
+    try:
+        await reading.step(max_wait_ms=0)
+    except UnavailableError:
+        return True
+    except RequestError as error:
+        if error.code != "OFFSET_OUT_OF_RANGE":
+            raise
+        return False
+    return True

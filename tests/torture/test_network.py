@@ -1,0 +1,53 @@
+"""A part of the campaign `network`, and readers that go wrong, which it must notice."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api.kafka.messages.records_io import FetchRequest
+from api.quorum import observer
+from api.quorum.requests import fetch_request
+from metadata_log.kraft.observed_mirror import ObservedMirror
+from tests.torture.campaign import Place
+from tests.torture.campaigns import network
+
+
+def failures(number: int) -> list[str]:
+    return [each.message for each in network.reproduce(Place(seed=0, point=number)).failures]
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_mirror_is_what_the_quorum_committed(number: int) -> None:
+    assert failures(number) == []
+
+
+def _confirms_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    def take(self: ObservedMirror, records: bytes, high_watermark: int, source: str) -> None:
+        _take(self, records, 2**40, source)
+
+    _take = ObservedMirror.take
+    monkeypatch.setattr(ObservedMirror, "take", take)
+
+
+def _keeps_what_was_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ObservedMirror, "diverge", lambda *_: None)
+
+
+def _names_itself_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
+    def request(*args: Any, **fields: Any) -> FetchRequest:
+        # Up to version 14; later versions say it in another field.
+        return replace(fetch_request(*args, **fields), replica_id=2)
+
+    monkeypatch.setattr(observer, "fetch_request", request)
+
+
+@pytest.mark.parametrize(
+    "plant", [_confirms_the_tail, _keeps_what_was_withdrawn, _names_itself_a_replica]
+)
+def test_reader_that_goes_wrong_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    plant(monkeypatch)
+    assert any(failures(number) for number in range(12))
