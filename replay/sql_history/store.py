@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-from sqlalchemy import URL, Connection, Engine, or_, select
+from sqlalchemy import URL, Connection, Engine, delete, insert, or_, select
 
 from metadata_log.reader.position import Position
 from records.errors import RequestError, UnknownHistoryError
+from records.secrets import PUBLIC_CONFIGS
 from replay.image.digest import digest_of_parts, digest_of_rows, row_text
-from replay.snapshot.database import open_database, reading, shown_url
+from replay.snapshot.database import open_database, reading, shown_url, writing
 from replay.snapshot.revision import VERSION_TABLE
 from replay.snapshot.schema import HISTORY, check, revision_of, upgrade
 from replay.sql_history.columns import row_decoder
 from replay.sql_history.made_under import check_rules
-from replay.sql_history.tables import VERSION_TABLES, VersionTable, position
+from replay.sql_history.tables import VERSION_TABLES, VersionTable, position, public_config
 from replay.time_travel.change_index import HISTORY_NAME
 
 
@@ -101,6 +102,7 @@ class HistoryStore:
             _check_rules(engine)
             if create:
                 upgrade(engine, HISTORY)
+                _keep_public_configs(engine)
             else:
                 check(engine, HISTORY)
             yield cls(engine)
@@ -153,6 +155,17 @@ def _check_rules(engine: Engine) -> None:
         check_rules(rules)
     except RequestError as error:
         raise RequestError(error.code, f"{shown_url(engine.url)}: {error}") from None
+
+
+def _keep_public_configs(engine: Engine) -> None:
+    """Store which values this release takes for public; views show only those."""
+    with reading(engine) as connection:
+        found = set(connection.scalars(select(public_config.c.name)))
+    if found != PUBLIC_CONFIGS:
+        with writing(engine) as connection:
+            connection.execute(delete(public_config))
+            names = [{"name": name} for name in sorted(PUBLIC_CONFIGS)]
+            connection.execute(insert(public_config), names)
 
 
 def read_position(connection: Connection) -> HistoryPosition | None:

@@ -5,6 +5,7 @@ A row of a `_version` table is one state of one object. It is valid from `valid_
 <= N AND (valid_to_offset IS NULL OR valid_to_offset > N)`.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -38,6 +39,24 @@ def _unconfirmed_index(table: str, offset: str) -> Index:
     where = text("NOT confirmed")
     return Index(f"ix_{table}_unconfirmed", offset, postgresql_where=where, sqlite_where=where)
 
+
+def _blocks(table: str, *columns: str) -> Index:
+    """Return an index of the range of each block; rows are written in the order of the columns."""
+    index = Index(f"ix_{table}_blocks", *columns, postgresql_using="brin")
+    return index.ddl_if(dialect="postgresql")
+
+
+def _indexes(table: str, key: Sequence[str]) -> Iterator[Index]:
+    """Yield the indexes of a table of states: of current states, and of ranges of offsets."""
+    if table in _CURRENT:
+        where = text("valid_to_offset IS NULL")
+        yield Index(f"ix_{table}_current", *key, postgresql_where=where, sqlite_where=where)
+    if table in _LARGE:
+        yield _blocks(table, "record_offset", "valid_from_offset", "valid_from_ms")
+
+
+_LARGE = ("partition_version", "config_version")
+_CURRENT = ("topic_version", "broker_version", "acl_version", *_LARGE)
 
 position = Table(
     "history_position",
@@ -82,6 +101,14 @@ position = Table(
     comment="One row: which log the tables are of, and up to where.",
 )
 
+public_config = Table(
+    "public_config",
+    metadata,
+    Column("name", Text, primary_key=True, comment="The config's name."),
+    comment="Names of configs whose values are no secrets.",
+    sqlite_with_rowid=False,
+)
+
 change = Table(
     "change",
     metadata,
@@ -102,6 +129,8 @@ change = Table(
     Column("trace_parent", Text, comment="W3C trace parent of the request."),
     _confirmed("False: Kafka may still replace the record (the end of a mirror)."),
     _unconfirmed_index("change", "offset"),
+    Index("ix_change_principal", "principal"),
+    _blocks("change", "offset", "time_ms"),
     comment="Each record that can change the cluster: when, who, why.",
     sqlite_with_rowid=False,
 )
@@ -153,6 +182,7 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
         _confirmed("False: Kafka may still replace the record that began or ended this state."),
         PrimaryKeyConstraint(*key, "record_offset"),
         _unconfirmed_index(name, "record_offset"),
+        *_indexes(name, key),
         comment=comment,
         sqlite_with_rowid=False,
     )
