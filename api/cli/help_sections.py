@@ -7,7 +7,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("summary", "history", "blame", "diff", "timeline", "outages", "why", "report", "view"),
         "shell",
     ),
-    "Real clusters": ("compare", "confirm", "advise", "upgrade-check", "export"),
+    "Real clusters": ("compare", "confirm", "advise", "upgrade-check", "doctor", "export"),
     "Debug a history": ("bisect", "check", "shrink", "what-if"),
     "Snapshots, SQL and Spark": ("snapshot", "sql", "audit"),
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),

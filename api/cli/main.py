@@ -40,6 +40,7 @@ _MODULES = {
     "log.exports": ("export",),
     "kafka.upgrade": ("upgrade-check",),
     "kafka.confirmation": ("confirm",),
+    "kafka.doctor": ("doctor",),
     "log.stream": ("tail", "append"),
     "log.contents": ("dump", "image", "digest"),
     "log.usage": ("du",),

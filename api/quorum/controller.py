@@ -75,6 +75,11 @@ class Controller:
         """True if requests can still be sent."""
         return self._connection.is_open
 
+    @property
+    def newest_fetch(self) -> int:
+        """The newest version of Fetch that the controller takes."""
+        return self._versions[FETCH.key]
+
     def version_of(self, body: type[Request]) -> int:
         """Return the version of a request to use: the newest that both sides know."""
         api = BY_REQUEST[body]

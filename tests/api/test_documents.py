@@ -132,6 +132,7 @@ STREAMS: dict[str, list[str]] = {
 OTHERS = {
     "advise": "reads Kafka directories: tests/api/advise",
     "retain": "makes the log of this test",
+    "doctor": "is about no log: tests/api/quorum/test_doctor.py",
     "confirm": "needs a mirror with an unconfirmed end: tests/api/test_confirm.py",
     "audit": "test_audit_says_where_in_the_log_it_stands, and `audit list` is about no log",
     "shrink": "stands at the flip: tests/api/test_shrink.py",

@@ -15,7 +15,7 @@ from api.quorum.cluster_id import cluster_id_of
 from api.quorum.logged_addresses import addresses_in, logged_addresses
 from api.quorum.observer import Observer
 from api.quorum.reading import Reading, begin
-from api.security.client import ClientSecurity
+from api.security.client import ClientSecurity, ConnectionSecurity
 from metadata_log.files.fs import OsFs
 from metadata_log.files.names import MANIFEST
 from metadata_log.format.manifest import read_manifest
@@ -52,14 +52,14 @@ def import_quorum(
         MetadataLogError: as `Reading.step`.
     """
     addresses = server_addresses(source)
-    by_id = dict(_mapped(text) for text in mapped)
+    by_id = mapped_addresses(mapped)
 
     async def run() -> ImportResult | None:
         known = await _cluster_id(log, cluster_id, brokers)
         observer = Observer(
             [(each.host, each.port) for each in addresses],
             cluster_id=known,
-            security=lambda: ClientSecurity.of_environment().used_with(addresses[0].protocol),
+            security=security_of(addresses[0]),
             mapped=by_id,
             give_up_s=_GIVE_UP_S,
         )
@@ -85,6 +85,16 @@ def import_quorum(
                 return mirror.result()
 
     return asyncio.run(run())
+
+
+def mapped_addresses(texts: Sequence[str]) -> dict[int, tuple[str, int]]:
+    """Parse what --map gives; raises typer.BadParameter."""
+    return dict(_mapped(text) for text in texts)
+
+
+def security_of(address: ServerAddress) -> Callable[[], ConnectionSecurity]:
+    """Return a function that reads the client's settings anew, for each connection."""
+    return lambda: ClientSecurity.of_environment().used_with(address.protocol)
 
 
 async def _catch_up(
