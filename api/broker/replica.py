@@ -8,8 +8,9 @@ Source: KIP-101 and KIP-279 (leader epochs), KIP-497 (the ISR is changed by the 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -358,9 +359,13 @@ class Replica:
             self._advance()
             self.wake()
 
-    async def moved(self) -> None:
-        """Wait until records, the high watermark, a log's start or the leader have changed."""
-        await self._moved.wait()
+    def moved(self) -> Coroutine[Any, Any, bool]:
+        """Return a wait for the next change of records, high watermark, log start or leader.
+
+        It ends with the first change after this call, even if it is awaited only later: a reader
+        calls this, looks at the replica, and then awaits.
+        """
+        return self._moved.wait()
 
     def _lags(self, broker_id: int, now_ms: int, lag_ms_max: int) -> bool:
         progress = self._followers.get(broker_id)

@@ -122,8 +122,8 @@ class Broker:
         )
         request = FetchRequest(
             replica_id=fields.get("replica_id", -1),
-            max_wait_ms=0,
-            min_bytes=0,
+            max_wait_ms=fields.get("max_wait_ms", 0),
+            min_bytes=fields.get("min_bytes", 0),
             topics=(FetchTopic(topic=name, topic_id=topic_id, partitions=(wanted,)),),
         )
         response = await self.ask(apis.FETCH, request)

@@ -1,5 +1,6 @@
 """Reads and writes that a broker accepts or refuses, by mode, topic id, leader and offset."""
 
+import asyncio
 from pathlib import Path
 
 import pytest_asyncio
@@ -109,6 +110,19 @@ async def test_clients_read_up_to_the_high_watermark_and_followers_to_the_end(
     assert await broker.fetch(replica_id=OTHER) == ("NONE", [b"one", b"two"])
     assert await broker.fetch(2, replica_id=OTHER) == ("NONE", [])
     assert await broker.fetch() == ("NONE", [b"one", b"two"])
+
+
+async def test_waiting_read_is_answered_by_a_change_right_after_it_looked(broker: Broker) -> None:
+    replica = broker.replicas.get("a", 0)
+    assert replica is not None
+    replica.pending_isr = (ME, OTHER)
+    await broker.produce(b"one")
+    async with asyncio.timeout(30):
+        # The follower's turn is the client's next, before anything that the client begins.
+        answer, _ = await asyncio.gather(
+            broker.fetch(max_wait_ms=60_000, min_bytes=1), broker.fetch(1, replica_id=OTHER)
+        )
+    assert answer == ("NONE", [b"one"])
 
 
 async def test_bad_writes_are_refused(broker: Broker) -> None:
