@@ -15,6 +15,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.clients.suites.kafka_python_mend import mend
+
 
 class ExternalService:
     """A broker that runs already: nothing is to be started or stopped."""
@@ -42,6 +44,7 @@ def _module(name: str, **members: object) -> None:
     sys.modules[name] = module
 
 
+mend()
 _module("test", __path__=[str(Path(os.environ["SUITE"]) / "test")])
 _module("test.service", ExternalService=ExternalService, SpawnedService=SpawnedService)
 

@@ -52,6 +52,28 @@ async def test_all_pass_but_those_of_the_list(broker: str, tmp_path: Path) -> No
     assert {name: text for name, text in outcomes.items() if text} == {}
 
 
+@pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
+async def test_mend_requests_a_topic_that_was_added_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kafka.cluster import ClusterMetadata
+    from kafka.protocol.metadata import MetadataResponse
+
+    from tests.clients.suites.kafka_python_mend import mend, update_as_released
+
+    def requests_it() -> bool:
+        metadata = ClusterMetadata()
+        metadata.set_topics(["orders"])
+        broker = MetadataResponse.MetadataResponseBroker(0, "localhost", 9092, None, version=12)
+        metadata.update_metadata(MetadataResponse(version=12, brokers=[broker], topics=[]))
+        return bool(metadata.need_update)
+
+    monkeypatch.setattr(ClusterMetadata, "update_metadata", update_as_released)
+    assert not requests_it(), "this release needs no mend"
+    mend()
+    assert requests_it()
+
+
 @pytest.mark.heavy
 async def test_each_of_the_list_would_not_pass(broker: str, tmp_path: Path) -> None:
     outcomes = await _run(broker, tmp_path / "outcomes.xml", "--timeout=10", listed=True)
@@ -67,10 +89,11 @@ async def _run(broker: str, report: Path, *more: str, listed: bool = False) -> d
         "KAFKA_VERSION": "4.2",
         "KAFKA_URI": f"kafka://{broker}",
         "KAFKA_ROOT": str(SUITE),
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": str(ROOT),
     }
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "pytest", "-p", "kafka_python_plugin", "test/integration"),
+        *(sys.executable, "-m", "pytest", "-p", "tests.clients.suites.kafka_python_plugin"),
+        "test/integration",
         *("--import-mode=importlib", "--override-ini=addopts=", "--timeout=60"),
         *(f"--junitxml={report}", "--override-ini=junit_family=xunit1", *more),
         stdout=asyncio.subprocess.PIPE,
