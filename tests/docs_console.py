@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -37,11 +37,21 @@ OWN_WORDS = re.compile(rf"metalog ({_PLAIN}*?)(?: (\|(?!\|)|>)(.*))?")
 """The words of a command without anything for the shell, and what it does with the output."""
 
 IN_SPARK = re.compile(r"metalog (audit (?!list)|digest .*--by spark)")
-# Made from the machine's clock, or drawn at random.
-_CHANGING = (
+
+
+def _dots(number: re.Match[str]) -> str:
+    """Return dots in the place of a number, as wide as it where a column follows."""
+    return "... KiB" + " " * (len(number[1]) - 3) * bool(number[2]) + number[2]
+
+
+# Made from the machine's clock, drawn at random, or other with each field of a schema, which the
+# header of a segment contains.
+_CHANGING: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\bid [\w-]{22}$", re.MULTILINE), "id ..."),
     (re.compile(r"goes at \S+Z;"), "goes at ...;"),
     (re.compile(r"\bacl:[\w-]{22}"), "acl:..."),
+    (re.compile(r"(\d+\.\d) KiB((?:  )?)"), _dots),
+    (re.compile(r"header has CRC b'\w+', says b'\w+'"), "header has CRC ..., says ..."),
     (re.compile(r"(since offset \d+), \S+Z(, for [\d.]+ s$)?", re.MULTILINE), r"\1, ..."),
 )
 

@@ -6,11 +6,15 @@
 import asyncio
 import random
 import sys
+import tempfile
 from pathlib import Path
 
 import msgspec
 
-from metadata_log.format.batch import NewBatch
+from api.cli.log.demo_run import write_demo
+from controller.demo.options import DemoOptions
+from metadata_log.format.batch import Batch, NewBatch
+from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from records.envelope import Origin
@@ -33,6 +37,24 @@ async def write_history(
     if create:
         create_log(directory, "test-cluster")
     history = random_history(random.Random(seed), batches, times_go_back=False, noop_runs=False)
+    await _append(directory, history, seed, batches_an_epoch)
+    return directory
+
+
+async def write_demo_in_epochs(directory: Path, *, batches_an_epoch: int = 14) -> None:
+    """Write the history of a small demo, in several epochs.
+
+    Documents print its digests: no type or field that the random histories get changes them.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        await write_demo(Path(folder) / "log", DemoOptions(topics=6, changes=40))
+        with LogReader.open(Path(folder) / "log") as reader:
+            history = [*reader.batches()]
+    create_log(directory, "test-cluster")
+    await _append(directory, history, 0, batches_an_epoch)
+
+
+async def _append(directory: Path, history: list[Batch], seed: int, batches_an_epoch: int) -> None:
     for first in range(0, len(history), batches_an_epoch):
         log = await MetadataLog.open(directory, clock=SteadyClock())
         for batch in history[first : first + batches_an_epoch]:
@@ -45,7 +67,6 @@ async def write_history(
                 )
             )
         await log.close()
-    return directory
 
 
 def _of_seed(origin: Origin | None, seed: int) -> Origin | None:
@@ -61,4 +82,4 @@ def content(directory: Path) -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    asyncio.run(write_history(Path(sys.argv[1]), seed=5, batches=40))
+    asyncio.run(write_demo_in_epochs(Path(sys.argv[1])))
