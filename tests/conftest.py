@@ -53,6 +53,7 @@ LONG_FIRST = (
     PAGES,
     *_SHARING,
     "tests/torture/test_planted_bugs.py",
+    "tests/test_wheel.py",
 )
 """The longest groups, in the order in which they begin."""
 

@@ -17,6 +17,11 @@ from tests.test_public_names import ROOMS
 
 ROOT = Path(__file__).parents[1]
 
+_UNREAD = (
+    *("anyio", "lark", "litestar", "markdown_it", "prometheus_client", "pydantic", "rich"),
+    "uvicorn",
+)
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -80,7 +85,12 @@ def test_alembic_itself_reads_the_folders(schema: Schema, tmp_path: Path) -> Non
 def test_programs_of_the_library_document_are_typed_strictly(python: Path, tmp_path: Path) -> None:
     for number, (_, code, _) in enumerate(EXAMPLES):
         (tmp_path / f"program_{number}.py").write_text(code)
-    options = ["--strict", "--config-file=", "--cache-dir=cache", f"--python-executable={python}"]
+    # Reading libraries that no public signature names would take half as long again.
+    (tmp_path / "mypy.ini").write_text(
+        "[mypy]\nstrict = true\ncache_dir = cache\n"
+        f"[mypy-{','.join(f'{name}.*' for name in _UNREAD)}]\nfollow_imports = skip\n"
+    )
+    options = ["--config-file=mypy.ini", f"--python-executable={python}"]
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", *options, *sorted(map(str, tmp_path.glob("*.py")))],
         cwd=tmp_path,

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.docs_console import ROOT
 from tests.golden.steps import copy_with_steps, documented_steps, run_module
 
@@ -12,10 +14,13 @@ _TESTS = (
     "tests/golden/test_compatibility.py",
     "tests/golden/test_older_schema.py",
     "tests/records",
+    # Kafka's records have schemas of their own.
+    "--ignore=tests/records/kafka",
     "tests/replay/image",
-    "tests/replay/sql_history/test_file.py",
+    "tests/replay/sql_history/test_file.py::test_answers_are_those_of_a_replay",
     "tests/replay/audit/fold",
     "tests/test_histories.py",
+    "tests/test_docs.py::test_commands_print_what_the_document_says[docs/care.md]",
 )
 
 
@@ -24,6 +29,8 @@ def test_document_has_all_its_steps() -> None:
     assert len(documented_steps(text)) == text.count("\n```\n") == 12
 
 
+# They take a minute of CPU: minutes on a busy machine.
+@pytest.mark.timeout(1_200)
 def test_tests_of_the_next_release_find_nothing_missing(tmp_path: Path) -> None:
     root = tmp_path / "release"
     copy_with_steps(root, documented_steps((ROOT / "docs" / _DOCUMENT).read_text()))

@@ -59,6 +59,8 @@ def test_next_release_goes_on_with_logs_of_the_old_ones(
     assert found["digest_before"] == json.loads(expected.read_text())["image"]
 
 
+# They take a minute of CPU: minutes on a busy machine.
+@pytest.mark.timeout(1_200)
 def test_tests_of_the_next_release_find_nothing_missing(next_release: Path) -> None:
     done = run_module(next_release, "pytest", "-q", "-p", "no:cacheprovider", *_TESTS)
     assert done.returncode == 0, done.stdout
