@@ -83,6 +83,7 @@ async def test_a_certificate_is_asked_for(viewed: Viewed, log: Path, tmp_path: P
     view = await viewed(log, *options)
     assert view.url.startswith("https://")
     client = ours.issue("client", "ann")
+    assert client.certificate is not None
     context = ssl.create_default_context(cafile=ours.path)
     async with httpx.AsyncClient(verify=context) as stranger:
         with pytest.raises(httpx.TransportError):
