@@ -32,7 +32,7 @@ from api.transport.unix_sockets import UNIX
 from api.upkeep.history_keeper import HistoryKeeper
 from api.upkeep.jobs import JobRuns
 from api.upkeep.snapshot_maker import SnapshotMaker
-from api.upkeep.upkeep import Upkeep, UpkeepOptions
+from api.upkeep.upkeep import ARCHIVE, Upkeep, UpkeepOptions
 from controller.decisions.context.context import Settings
 from controller.decisions.security.tokens import SECRET_KEY
 from metadata_log.reader.log_reader import LogReader
@@ -98,6 +98,7 @@ class Serving:
 
     Attributes:
         authenticators: Authenticators of the listeners with SASL; they count logins.
+        jobs: Statistics of the background jobs.
     """
 
     service: Service
@@ -105,6 +106,7 @@ class Serving:
     socket: SocketServer | None
     authenticators: tuple[Authenticator, ...] = ()
     http: "HttpServer | None" = None
+    jobs: tuple[JobRuns, ...] = ()
 
     @property
     def kafka(self) -> Listener:
@@ -170,6 +172,7 @@ async def serve_node_until_stopped(
     """
     from api.nodes.node import Node
     from api.nodes.stores import open_store
+    from api.nodes.trimming import Trimming
 
     assert options.shared is not None
     now: list[Serving] = []
@@ -193,10 +196,18 @@ async def serve_node_until_stopped(
                 serve=serve,
                 leads=lambda _: ready(_ready(options, now[0])),
                 stands_by=lambda _: stands_by(_ready(options, now[0])),
+                trimming=Trimming(
+                    shared, lambda: _archived_end(now[0]), every_s=options.upkeep.every_s
+                ),
             )
             await node.run(stop)
         finally:
             await shared.close()
+
+
+def _archived_end(running: Serving) -> int | None:
+    """Return up to where this process has archived the log; None if it has not."""
+    return next((job.end_offset for job in running.jobs if job.name == ARCHIVE), None)
 
 
 @contextlib.asynccontextmanager
@@ -273,7 +284,7 @@ async def serving(
         # Listeners wait for the answers that are due.
         closing.callback(service.answers.stop)
         authenticators = tuple(securities.authenticators)
-        yield Serving(service, tuple(listeners), socket, authenticators, http)
+        yield Serving(service, tuple(listeners), socket, authenticators, http, jobs)
 
 
 def _securities(options: ServeOptions, service: Service) -> ListenerSecurities:

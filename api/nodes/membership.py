@@ -32,6 +32,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
         role: `leader`, `standby` or `stopped`.
         version: The release of its program.
         log_end: Offset of the next record that it knows.
+        durable_end: Offset up to which its folder is on stable storage.
         clock_off_ms: How far its clock is ahead of the store's; negative: behind.
         addresses: Where clients reach it, by listener.
         unfit: Why it would not lead.
@@ -41,6 +42,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     log_end: int
     clock_off_ms: int
+    durable_end: int = 0
     addresses: dict[str, str] = {}
     unfit: Unfit = Unfit()
 

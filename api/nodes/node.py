@@ -32,6 +32,7 @@ from api.nodes.options import (
     leader_of,
 )
 from api.nodes.standby import Standby
+from api.nodes.trimming import Trimming
 from api.service.followed_log import FollowedLog
 from api.service.history import keep_images
 from api.transport.shutdown import first_of, unless_set
@@ -43,6 +44,7 @@ from metadata_log.format.manifest import read_manifest
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import NONCE_SIZE, Lease, Position, SharedLog, claim_of
 from metadata_log.writer.clock import MachineClocks, SystemClocks
+from metadata_log.writer.folder_copy import FolderCopy
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.shared_commit import SharedCommit
@@ -90,6 +92,7 @@ class Node:
         leads: Shown = lambda service: None,
         clocks: MachineClocks | None = None,
         fs: Fs | None = None,
+        trimming: Trimming | None = None,
     ) -> None:
         """Prepare to run.
 
@@ -97,6 +100,7 @@ class Node:
             serve: Runs the listeners of this node's service, from the first state to the end.
             stands_by: Called whenever this node begins to stand by.
             leads: Called whenever it begins to lead.
+            trimming: Trims the shared log while this node leads; None: nothing is trimmed.
         """
         self._fs = fs or OsFs()
         self._directory = directory
@@ -106,12 +110,14 @@ class Node:
         self._serve = serve
         self._stands_by = stands_by
         self._leads = leads
+        self._trimming = trimming
         self._clocks = clocks or SystemClocks()
         self._process = secrets.token_bytes(NONCE_SIZE)
         self._watch = LeaseWatch(self._clocks)
         self._service: NodeService | None = None
         self._digests = settings_digests(settings)
         self._unfit = Unfit()
+        self._copy: FolderCopy | None = None
         self._membership = Membership(log, options.node_id, self._clocks, self._content)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -173,6 +179,7 @@ class Node:
     @contextlib.asynccontextmanager
     async def _standby(self) -> AsyncIterator[Standby]:
         standby = await Standby.open(self._directory, self._log, self._options.node_id, self._fs)
+        self._copy = standby.copy
         try:
             yield standby
         except (OSError, UnavailableError):
@@ -286,6 +293,7 @@ class Node:
             version=version("metadata-log"),
             log_end=self._service.image.provenance.next_offset,
             clock_off_ms=clock_off_ms,
+            durable_end=0 if self._copy is None else self._copy.durable_end,
             addresses=self._options.addresses,
             unfit=self._unfit,
         )
@@ -315,11 +323,14 @@ class Node:
         self._leads(service)
         self._membership.changed()
         outranked = asyncio.create_task(self._membership.outranked(), name="outranked")
+        trimming = None if self._trimming is None else asyncio.create_task(self._trimming.run())
         try:
             await first_of(stop.wait(), service.lost(), _ended(keeping), _ended(outranked))
             next_leader = outranked.result() if outranked.done() else None
         finally:
             outranked.cancel()
+            if trimming is not None:
+                trimming.cancel()
         if not stop.is_set():
             if next_leader is not None:
                 why = f"its clock is off, and node {next_leader} can lead"

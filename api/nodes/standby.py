@@ -12,9 +12,9 @@ from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.shared.identity import Identity, join
 from metadata_log.shared.shared_log import SharedLog
 from metadata_log.writer.creation import create_log
-from metadata_log.writer.folder_copy import FolderCopy, place_of
+from metadata_log.writer.folder_copy import FolderCopy, place_of, too_old
 from metadata_log.writer.owned_log import take_over
-from records.errors import RequestError
+from records.errors import RequestError, UnknownHistoryError
 
 _READ_BYTES = 4 * 1024 * 1024
 """Of the groups that are read, checked and written at once."""
@@ -33,8 +33,9 @@ class Standby:
         copy: The folder.
     """
 
-    def __init__(self, log: SharedLog, copy: FolderCopy) -> None:
+    def __init__(self, log: SharedLog, copy: FolderCopy, directory: Path) -> None:
         self._log = log
+        self._directory = directory
         self.copy = copy
         self._synced = asyncio.get_running_loop().time()
 
@@ -60,7 +61,7 @@ class Standby:
             place = await place_of(log, owned.writer.tail, directory)
             if owned.writer.tail.position:
                 await asyncio.to_thread(owned.writer.continue_segment)
-            return cls(log, FolderCopy(directory, owned, place))
+            return cls(log, FolderCopy(directory, owned, place), directory)
         except BaseException:
             owned.writer.abandon()
             owned.lock.release()
@@ -90,7 +91,10 @@ class Standby:
         """
         end = await self._log.confirmed_end()
         while self.copy.position.number < end.number:
-            found = await self._log.read(self.copy.position.number, _READ_BYTES)
+            try:
+                found = await self._log.read(self.copy.position.number, _READ_BYTES)
+            except UnknownHistoryError as error:
+                raise too_old(self._directory, self.copy.tail) from error
             proven = [group for group in found if group.number < end.number]
             await applied(await _finished(partial(self.copy.apply, proven)))
 

@@ -19,6 +19,9 @@ from api.upkeep.jobs import JobRuns
 
 log = logging.getLogger(__name__)
 
+ARCHIVE = "archive"
+"""Name of the job that archives."""
+
 
 class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the background jobs.
@@ -58,7 +61,7 @@ class Upkeep:
         self._directory = directory
         self._options = options
         self._cut = cut
-        self.archiving = None if options.archive is None else JobRuns(name="archive")
+        self.archiving = None if options.archive is None else JobRuns(name=ARCHIVE)
         self.retaining = None if options.retain is None else JobRuns(name="retention")
 
     @property

@@ -51,6 +51,11 @@ class FolderCopy:
         self._header: SegmentHeader | None = None
 
     @property
+    def durable_end(self) -> int:
+        """Offset up to which the folder is on stable storage, as far as this process knows."""
+        return self._writer.durable_end
+
+    @property
     def tail(self) -> Tail:
         """The end of the folder."""
         return self._writer.tail
@@ -194,7 +199,7 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
     """
     if tail.end_offset == 0:
         if await log.start() > 0:
-            raise _too_old(directory, tail)
+            raise too_old(directory, tail)
         return EMPTY
     end = await log.confirmed_end()
     if end.end_offset < tail.end_offset:
@@ -206,7 +211,7 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
     low, high = await log.start(), end.number - 1
     first = await _group_at(log, low)
     if low > 0 and first.end_offset > tail.end_offset:
-        raise _too_old(directory, tail)
+        raise too_old(directory, tail)
     while low < high:
         middle = (low + high) // 2
         if (await _group_at(log, middle)).end_offset >= tail.end_offset:
@@ -235,10 +240,12 @@ async def _group_at(log: SharedLog, number: int) -> Group:
     return group
 
 
-def _too_old(directory: Path, tail: Tail) -> UnknownHistoryError:
+def too_old(directory: Path, tail: Tail) -> UnknownHistoryError:
+    """Return the error for a folder that needs what the shared log does not have any more."""
     return UnknownHistoryError(
-        f"{directory} ends at offset {tail.end_offset}, and the shared log is trimmed beyond it; "
-        "restore the archive, or a backup of another node, first"
+        f"{directory} ends at offset {tail.end_offset}, and the shared log is trimmed beyond it: "
+        f"remove {directory}, fill it by `metalog restore` from the archive or from a backup of "
+        "another node, and start this node again"
     )
 
 

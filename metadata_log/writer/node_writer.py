@@ -22,7 +22,12 @@ class NodeWriter(LogWriter):
 
     Invariant: a byte that the shared log has not committed never reaches a file. Recovery keeps
     whole blocks behind the mark, so such a block would become a record.
+
+    Attributes:
+        durable_end: End offset of what this process has put on stable storage.
     """
+
+    durable_end = 0
 
     @property
     def unwritten(self) -> Sequence[bytes]:
@@ -62,9 +67,11 @@ class NodeWriter(LogWriter):
 
     def sync_mark(self) -> None:
         """Fsync what was written, then the commit mark."""
+        end_offset = self.synced.end_offset
         if self._file is not None:
             self._file.sync()
         super().sync_mark()
+        self.durable_end = end_offset
 
     def close(self) -> None:
         """Sync what is committed, and close the files."""

@@ -245,7 +245,7 @@ async def test_a_folder_that_is_too_old_says_what_to_do(tmp_path: Path, store: M
     await node.log.trim(5)
     new = _node(tmp_path, store, 3)
     for each in (late, new):
-        with pytest.raises(UnknownHistoryError, match="restore the archive, or a backup"):
+        with pytest.raises(UnknownHistoryError, match="by `metalog restore` from the archive"):
             await each.start()
     await node.stop()
 

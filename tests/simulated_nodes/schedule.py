@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from api.nodes.node import Node
 from api.nodes.options import NodeOptions
+from api.nodes.trimming import Trimming
 from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.context.context import Settings
@@ -33,6 +34,7 @@ DIRECTORY = Path("/disk/log")
 NODES = 3
 OPERATIONS = 40
 LEASE_MS = 1_000
+TRIM_EVERY_S = 3.0
 _HEAL_S = 60.0
 
 
@@ -86,6 +88,8 @@ class SimulatedNode:
             leads=self._leads,
             clocks=self.clocks,
             fs=self.disk,
+            # Everything is archived, so that only the other nodes hold a leader back.
+            trimming=Trimming(self.log, lambda: 2**62, every_s=TRIM_EVERY_S, kept_offsets=0),
         )
         self._task = self._schedule.loop.create_task(node.run(self._stop))
 
@@ -258,6 +262,8 @@ class Schedule:
             for epoch, number in self.led
             if epochs[epoch] != number
         ]
+        if not self.store.start:
+            problems.append("nothing was trimmed")
         committed = _content_of(self.store)
         problems += [
             f"the folder of node {node.number} is no copy of the store"

@@ -18,7 +18,7 @@ from metadata_log.shared.shared_log import (
     Position,
     check_follows,
 )
-from records.errors import FencedError, Outcome, UnavailableError
+from records.errors import FencedError, Outcome, UnavailableError, UnknownHistoryError
 
 STATEMENT_TIMEOUT_S = 2.0
 
@@ -30,6 +30,7 @@ class SimulatedStore:
     """What the nodes share.
 
     Attributes:
+        start: Number of the first group that can be read; those before are kept for comparison.
         confirmed: Number of groups that the standbys have, too: they can never vanish.
         is_alone: True while the standbys are away.
         fail_overs: How often a standby took over; connections from before are lost.
@@ -38,6 +39,7 @@ class SimulatedStore:
     def __init__(self) -> None:
         self.identity = Identity(cluster_id="simulated", log_id="1")
         self.groups: list[Group] = []
+        self.start = 0
         self.confirmed = 0
         self.is_alone = False
         self.fail_overs = 0
@@ -155,6 +157,8 @@ class SimulatedSharedLog:
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
         await self._reach()
+        if number < self._store.start:
+            raise UnknownHistoryError(f"the shared log begins with group {self._store.start}")
         count = 1 if size_bytes_max == 0 else self._random.randrange(1, 6)
         found = self._store.groups[number : number + count]
         await self._come_back()
@@ -171,10 +175,12 @@ class SimulatedSharedLog:
 
     async def start(self) -> int:
         await self._reach()
-        return 0
+        return self._store.start
 
     async def trim(self, number: int) -> None:
-        raise AssertionError("nobody trims")
+        await self._reach()
+        self._store.start = max(self._store.start, min(number, len(self._store.groups) - 1))
+        await self._come_back()
 
     async def lease(self) -> Lease | None:
         await self._reach()

@@ -8,6 +8,7 @@ from pathlib import Path
 from api.nodes.node import Node
 from api.nodes.node_service import NodeService
 from api.nodes.options import NodeOptions
+from api.nodes.trimming import Trimming
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
@@ -17,6 +18,8 @@ from metadata_log.writer.clock import SystemClocks
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
 
 LEASE_MS = 600
+TRIM_EVERY_S = 0.05
+KEPT_OFFSETS = 10
 WAIT_S = 20.0
 
 
@@ -41,6 +44,7 @@ class Member:
         self.clocks = WrongClocks()
         self.settings = Settings()
         self.own_settings = False
+        self.archived_end: int | None = None
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -55,6 +59,9 @@ class Member:
             leads=lambda service: self.roles.append("leader"),
             stands_by=lambda service: self.roles.append("standby"),
             clocks=self.clocks,
+            trimming=Trimming(
+                self.log, lambda: self.archived_end, every_s=TRIM_EVERY_S, kept_offsets=KEPT_OFFSETS
+            ),
         )
         self._task = asyncio.create_task(node.run(self._stop))
 
@@ -68,6 +75,12 @@ class Member:
             while self.service is None:
                 await asyncio.sleep(0.01)
         return self.service
+
+    async def ended(self) -> None:
+        """Wait until this node ends by itself; raise its error."""
+        task, self._task = self._task, None
+        assert task is not None
+        await asyncio.wait_for(task, WAIT_S)
 
     async def stop(self) -> None:
         """Stop as by SIGTERM."""

@@ -1,0 +1,89 @@
+"""Trimming: the leader removes from the shared log what every copy that needs it has.
+
+A group may go when its records are
+
+- in the archive, from which a new node begins; without an archive nothing is trimmed,
+- on the disk of each registered node, as it says itself, also of one that is stopped or gone until
+  `nodes remove`,
+- older than the request window: a claim has to find what was written shortly before.
+
+A folder that ends at the bound goes on behind the first group that ends there, since a segment may
+begin in the next one; and it needs the group before that, if it has only a part of the first.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from api.nodes.membership import content_of
+from metadata_log.limits import REQUEST_WINDOW_OFFSETS
+from metadata_log.shared.shared_log import SharedLog
+from records.errors import UnavailableError
+
+_LOG = logging.getLogger(__name__)
+
+
+class Trimming:
+    """Trims a shared log again and again, while this node leads."""
+
+    def __init__(
+        self,
+        log: SharedLog,
+        archived_end: Callable[[], int | None],
+        *,
+        every_s: float,
+        kept_offsets: int = REQUEST_WINDOW_OFFSETS,
+    ) -> None:
+        """Prepare to trim.
+
+        Args:
+            archived_end: Returns the end offset of the archive; None if there is none.
+            every_s: Pause between two attempts, in seconds.
+            kept_offsets: Number of the newest records that stay.
+        """
+        self._log = log
+        self._archived_end = archived_end
+        self._every_s = every_s
+        self._kept_offsets = kept_offsets
+
+    async def run(self) -> None:
+        """Trim until cancelled; a store that does not answer is asked again after the pause."""
+        while True:
+            await asyncio.sleep(self._every_s)
+            try:
+                await self.trim()
+            except UnavailableError as error:
+                _LOG.warning("the shared log was not trimmed: %s", error)
+
+    async def trim(self) -> None:
+        """Trim once.
+
+        Raises:
+            UnavailableError: the store does not answer.
+        """
+        archived_end = self._archived_end()
+        if archived_end is None:
+            return
+        members = [content_of(member) for member in await self._log.members()]
+        end = await self._log.confirmed_end()
+        bound = min(
+            archived_end,
+            end.end_offset - self._kept_offsets,
+            *(member.durable_end for member in members),
+        )
+        start = await self._log.start()
+        number = await self._first_to(bound, start, end.number - 1) - 1
+        if number > start:
+            await self._log.trim(number)
+            _LOG.info("the shared log begins with group %d now; all before is archived", number)
+
+    async def _first_to(self, offset: int, low: int, high: int) -> int:
+        """Return the number of the first group that ends at or behind an offset; at most `high`."""
+        while low < high:
+            middle = (low + high) // 2
+            (group, *_) = await self._log.read(middle, 0)
+            if group.end_offset >= offset:
+                high = middle
+            else:
+                low = middle + 1
+        return low
