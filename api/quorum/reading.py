@@ -14,6 +14,8 @@ from api.quorum.requests import MAX_WAIT_MS, Position
 from metadata_log.files.names import MANIFEST
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.observed_mirror import ObservedMirror, begin_mirror
+from metadata_log.kraft.reconcile import is_same_batch
+from metadata_log.kraft_format.batch import HEADER_SIZE, parse_header
 from metadata_log.kraft_format.names import checkpoint_name
 from records.errors import CorruptLogError, RequestError, UnavailableError
 
@@ -121,6 +123,8 @@ class Reading:
             FencedError: another process took the mirror over.
         """
         mirror = self._mirror
+        if not self._has_answer:
+            await self._check_same()
         known = mirror.high_watermark if self._has_answer else None
         position = Position(mirror.fetch_offset, mirror.leader_epoch, known)
         answer = await self._observer.fetch(position, max_wait_ms=max_wait_ms)
@@ -140,6 +144,21 @@ class Reading:
                 raise _gap(mirror, answer, self._observer.node)
         if mirror.is_due:
             mirror.write()
+
+    async def _check_same(self) -> None:
+        """Compare the mirror's last batch with the leader's.
+
+        Leaders compare epochs alone, and a cluster that was set up again with the same id repeats
+        those.
+        """
+        batch = self._mirror.last_batch()
+        if batch is None:
+            return
+        position = Position(batch.end_offset - 1, batch.leader_epoch)
+        answer = await self._observer.fetch(position, max_wait_ms=0)
+        # Where the leader does not have it, the next answer says what became of it.
+        if isinstance(answer, Fetched) and len(answer.records) >= HEADER_SIZE:
+            is_same_batch(self._observer.node, parse_header(answer.records), batch)
 
     def _take(self, answer: Fetched) -> None:
         mirror = self._mirror

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from metadata_log.files.fs import Fs
+from metadata_log.format.batch import Batch
 from metadata_log.format.checkpoint import CheckpointRecord
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.contested_keys import ContestedKeys
@@ -168,6 +169,17 @@ class ObservedMirror:
     def records(self) -> int:
         """Number of the quorum's records that were written to the mirror."""
         return self._by_type.total()
+
+    def last_batch(self) -> Batch | None:
+        """Return the mirror's last batch; None if the leader cannot be asked for it.
+
+        A batch at the start of the history may have lost records below a snapshot's end.
+        """
+        with self._reader() as reader:
+            if reader.end_offset <= reader.history_start:
+                return None
+            batch = next(reader.batches(reader.end_offset - 1))
+            return batch if batch.base_offset > reader.history_start else None
 
     def take(self, records: bytes, high_watermark: int, source: str) -> None:
         """Take an answer for `fetch_offset`; it is written by a later `write`.

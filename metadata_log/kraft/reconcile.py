@@ -12,6 +12,7 @@ Source: KIP-595 (diverging epochs).
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -65,7 +66,7 @@ def reconcile(
     last = _last_below(source, end)
     if last is not None and last.header.end_offset == end:
         batch = _batch_at(mirror, end - 1)
-        if batch is None or _is_same(source, last.header, batch):
+        if batch is None or is_same_batch(source.path, last.header, batch):
             return Continuation(end_offset=end, position=last.position)
     return _parting(source, mirror, may_replace_all=may_replace_all)
 
@@ -105,7 +106,7 @@ def _parting(source: KraftDirectory, mirror: LogReader, *, may_replace_all: bool
         last_offset = min(header.end_offset, mirror.end_offset) - 1
         while batch is None or batch.end_offset <= last_offset:
             batch = next(batches)
-        if not _is_same(source, header, batch):
+        if not is_same_batch(source.path, header, batch):
             found = _cut(source, mirror, before, placed, batch)
             if before is None and not may_replace_all:
                 raise _nothing_in_common(source, mirror, placed.header, batch)
@@ -128,7 +129,7 @@ def _check_is_behind(source: KraftDirectory, mirror: LogReader, last: BatchHeade
         RequestError: the source is another log.
     """
     batch = _batch_at(mirror, last.end_offset - 1)
-    if batch is not None and not _is_same(source, last, batch):
+    if batch is not None and not is_same_batch(source.path, last, batch):
         raise _another_log(source, mirror, last, batch)
 
 
@@ -178,8 +179,11 @@ def _another_log(
     )
 
 
-def _is_same(source: KraftDirectory, header: BatchHeader, batch: Batch) -> bool:
+def is_same_batch(source: Path | str, header: BatchHeader, batch: Batch) -> bool:
     """True if a batch of the source is the mirror's batch, or is part of the mirror's NoOp run.
+
+    Args:
+        source: The source's directory or address, for errors.
 
     Raises:
         RequestError: the batches differ although their epochs are the same.
@@ -203,7 +207,7 @@ def _is_same(source: KraftDirectory, header: BatchHeader, batch: Batch) -> bool:
     if not is_same:
         raise RequestError(
             "INCONSISTENT_CLUSTER_ID",
-            f"{source.path} is not the log that was imported: in leader epoch "
+            f"{source} is not the log that was imported: in leader epoch "
             f"{header.leader_epoch} it has a batch of offsets {header.base_offset} to "
             f"{header.end_offset - 1} of {time_text(header.base_timestamp)}, the mirror {found}: "
             "the cluster was set up anew with the same id; import it into a new LOG",
