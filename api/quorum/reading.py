@@ -128,11 +128,19 @@ class Reading:
         known = mirror.high_watermark if self._has_answer else None
         position = Position(mirror.fetch_offset, mirror.leader_epoch, known)
         answer = await self._observer.fetch(position, max_wait_ms=max_wait_ms)
-        if isinstance(answer, SnapshotNeeded) and position.offset > answer.log_start_offset:
-            # The leader has the record, but its oldest snapshot is of a later epoch than the one
-            # before it. What a snapshot covers is committed, so no epoch has to be compared.
-            later = msgspec.structs.replace(position, last_epoch=self._observer.leaders.epoch)
-            answer = await self._observer.fetch(later, max_wait_ms=max_wait_ms)
+        if isinstance(answer, SnapshotNeeded):
+            mirror.write()
+            start, confirmed_end = answer.log_start_offset, mirror.confirmed_end
+            if start <= confirmed_end < mirror.end_offset:
+                # The leader no longer knows the tail's epoch, so it cannot tell whether the tail
+                # was withdrawn: it is read again.
+                mirror.diverge(mirror.leader_epoch, confirmed_end, self._observer.node)
+                return
+            if start < confirmed_end:
+                # The leader has the record, but its oldest snapshot is of a later epoch than the
+                # one before it. What is confirmed is committed, so no epoch has to be compared.
+                later = msgspec.structs.replace(position, last_epoch=self._observer.leaders.epoch)
+                answer = await self._observer.fetch(later, max_wait_ms=max_wait_ms)
         self._has_answer = True
         match answer:
             case Fetched():
