@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -9,13 +10,14 @@ from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError
+from records.partitions import PartitionRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.changes import EffectiveChange, changes_of_one
 from replay.time_travel.config_setters import ConfigSetters
-from replay.time_travel.effects import OF_A_PARTITION, Effects, Touched
+from replay.time_travel.effects import OF_A_PARTITION, Effects
 from replay.time_travel.kinds import Fields
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import PastTopics
@@ -56,6 +58,8 @@ class ObjectReplay:
         self._name = name
         self._reaching = types_reaching(name.kind.name)
         self._effects = Effects(image)
+        # An image, and the object's key in it.
+        self._known: tuple[MetadataImage, Any] | None = None
         self._setters = ConfigSetters() if name.kind.name == "config" else None
 
     @property
@@ -94,18 +98,25 @@ class ObjectReplay:
             if type(row.payload) not in self._reaching:
                 self._effects.apply(row)
                 return False
-            touched = self._effects.of(row).touched
+            if type(row.payload) in OF_A_PARTITION and not self._is_about(row.payload):
+                # They are most of a log.
+                self._effects.of_partition(row)
+                return False
+            self._effects.of(row)
         except ContradictionError:
             if self._concerns(row.payload):
                 raise
             return False
-        # Skip the records of other partitions: they are most of a log.
-        return type(row.payload) not in OF_A_PARTITION or self._is_among(touched)
+        return True
 
-    def _is_among(self, touched: list[Touched]) -> bool:
-        kind, key = self._name.kind.name, self._name.key(self.image)
-        # One that does not exist yet has no key.
-        return key is None or any(each.key == key and each.kind.name == kind for each in touched)
+    def _is_about(self, record: Any) -> bool:
+        """True if a record of a partition may be about the object."""
+        if self._known is None or self._known[0] is not self.image:
+            self._known = self.image, self._name.key(self.image)
+        key = self._known[1]
+        if key is None:
+            return isinstance(record, PartitionRecord)  # it may create the object
+        return key in (record.topic_id, (record.topic_id, record.partition_id))
 
     def _concerns(self, record: Record) -> bool:
         """True if a record may be about the object."""
