@@ -15,6 +15,7 @@ from benchmarks import (
     cli_start,
     codec,
     controller,
+    fail_over,
     following,
     http_append,
     image_versions,
@@ -79,6 +80,7 @@ BENCHES: dict[str, Bench] = {
     "report": report_page.run,
     "snapshot-beside": snapshot_beside.run,
     "snapshot-layers": snapshot_layers.run,
+    "fail-over": fail_over.run,
     "spark": spark_scan.run,
 }
 

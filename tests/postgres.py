@@ -29,10 +29,9 @@ _USER = "metalog"
 _PASSWORD = "not:to@be/seen"  # what a URL must escape
 
 # The data are thrown away: nothing is to survive a crash of the machine.
+_HOLLOW = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 _SETTINGS = (
-    "fsync=off",
-    "full_page_writes=off",
-    "synchronous_commit=off",
+    *_HOLLOW,
     "autovacuum=off",
     "shared_buffers=32MB",
     f"listen_addresses={_HOST}",
@@ -41,17 +40,25 @@ _SETTINGS = (
 
 
 @contextlib.contextmanager
-def postgres_server() -> Iterator[URL]:
+def postgres_server(*, durable: bool = False) -> Iterator[URL]:
     """Run a server; yield the URL of its administrative database, and stop it afterwards.
 
     The server requires a password, like real ones do.
+
+    Args:
+        durable: Whether commits survive a crash of the machine, as a shared log requires.
     """
     with tempfile.TemporaryDirectory(prefix="postgres-") as name:
         directory = Path(name)
         programs, account = _programs(directory), _account(directory)
         _make_cluster(programs, directory, account)
         url = URL.create("postgresql", _USER, _PASSWORD, _HOST, _free_port(), "postgres")
-        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        settings = [
+            part
+            for setting in _SETTINGS
+            if not durable or setting not in _HOLLOW
+            for part in ("-c", setting)
+        ]
         command = [str(programs / "postgres"), "-D", str(directory / "data"), "-p", str(url.port)]
         with (directory / "log").open("wb") as log:
             server = subprocess.Popen(
