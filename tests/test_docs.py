@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from _pytest.mark import ParameterSet
 
-from api.cli.admin.nouns import NOUNS, verbs
-from api.cli.app import complete_app
+from api.cli.app import complete_app, verbs
 from api.cli.main import load_commands
 from metadata_log.format.block import BlockEncoder
 from metadata_log.format.commit_mark import CommitMark
@@ -164,8 +163,7 @@ def command_names() -> Iterator[str]:
     for group in app.registered_groups:
         assert group.typer_instance is not None
         noun = str(group.typer_instance.info.name)
-        with_verbs = verbs(noun) if noun in NOUNS else group.typer_instance
-        for command in with_verbs.registered_commands:
+        for command in verbs(noun).registered_commands:
             assert command.callback is not None
             yield f"{noun} {command.name or command.callback.__name__.rstrip('_')}"
 

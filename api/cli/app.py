@@ -1,16 +1,18 @@
 """The commands as a typer app, for command lines that `quick` cannot parse, help and errors."""
 
 import functools
+import importlib
 import os
 import sys
 from typing import Annotated, Any
 
 import typer
 from typer import exceptions
-from typer.main import get_command
+from typer.main import get_command, get_group
 
-from api.cli.parser.quick import COMMANDS
-from api.cli.parser.typer_app import App
+from api.cli.commands import COMMANDS, Noun, modules_of
+from api.cli.parser.quick import DECLARED
+from api.cli.parser.typer_app import App, Group
 from api.cli.terminal.errors import DONE, USAGE, Interrupted, configure_logging, fail
 from api.cli.terminal.output import print_line
 
@@ -23,7 +25,7 @@ app = App(
 )
 
 
-def need_command(context: typer.Context) -> None:
+def _need_command(context: typer.Context) -> None:
     """If a command group is called without a command, print its help and raise a usage error."""
     if context.invoked_subcommand is None:
         sys.stderr.write(context.get_help() + "\n")
@@ -51,14 +53,49 @@ def _options(
 ) -> None:
     if debug:
         os.environ["METALOG_DEBUG"] = "1"
-    need_command(context)
+    _need_command(context)
     configure_logging(debug)
+
+
+class _Noun(Group):
+    """A command group that imports its verbs on first use."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self._load()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        self._load()
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self) -> None:
+        if not self.commands:
+            self.commands.update(get_group(verbs(str(self.name))).commands)
+
+
+def verbs(noun: str) -> typer.Typer:
+    """Import a noun's modules, and return its typer app with all verbs."""
+    first, *_ = map(importlib.import_module, modules_of(noun))
+    found: typer.Typer = first.app
+    return found
+
+
+for _name, _row in COMMANDS.items():
+    if isinstance(_row, Noun):
+        _group = App(
+            name=_name,
+            help=_row.help,
+            cls=_Noun,
+            invoke_without_command=True,
+            callback=_need_command,
+        )
+        app.add_typer(_group)
 
 
 def complete_app() -> App:
     """Return the app with the commands of all modules that were imported."""
     added = {command.name for command in app.registered_commands}
-    for name, command in COMMANDS.items():
+    for name, command in DECLARED.items():
         if name not in added:
             app.command(name, **command.settings)(command.function)
     return app

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from api.cli.commands import COMMANDS, modules_of
 from api.cli.parser.quick import quick_call
 from api.cli.terminal.errors import (
     DONE,
@@ -30,44 +31,6 @@ from api.cli.terminal.errors import (
     wants_json,
 )
 
-# Each module of commands and what it adds: only the one that is run is imported.
-_MODULES = {
-    "log.logs": ("init", "info", "demo"),
-    "log.imports": ("import",),
-    "log.fork": ("fork",),
-    "kafka.comparison": ("compare",),
-    "kafka.advice": ("advise",),
-    "log.exports": ("export",),
-    "kafka.upgrade": ("upgrade-check",),
-    "kafka.confirmation": ("confirm",),
-    "kafka.doctor": ("doctor",),
-    "log.stream": ("tail", "append"),
-    "log.contents": ("dump", "image", "digest"),
-    "log.usage": ("du",),
-    "past.changes": ("history", "diff", "blame"),
-    "past.incidents": ("summary", "timeline", "outages", "why"),
-    "past.report": ("report",),
-    "shell.command": ("shell",),
-    "past.what_if": ("what-if",),
-    "past.proofs": ("bisect", "check"),
-    "past.shrink": ("shrink",),
-    "database.snapshots": ("snapshot",),
-    "database.sql": ("sql",),
-    "log.repair": ("verify", "repair"),
-    "log.copies": ("backup", "restore", "archive", "retain"),
-    "audit.audit": ("audit",),
-    "service.serve": ("serve",),
-    "service.broker": ("broker",),
-    "service.nodes": ("nodes",),
-    "service.view": ("view",),
-    "admin.elect_leaders": ("elect-leaders",),
-    "admin.transaction": ("transaction",),
-    "admin.nouns": (
-        *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
-        "reassignments",
-        *("features", "acls", "users", "quotas", "tokens", "notes"),
-    ),
-}
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api")
 
 
@@ -134,17 +97,19 @@ def _at_once(call: partial[Any], arguments: list[str]) -> Any:
 
 
 def load_commands(arguments: Sequence[str] = ()) -> None:
-    """Register the command to run, by importing its module.
+    """Register the command to run, by importing its modules.
 
-    If the command's name is unknown, registers all commands.
+    If the command's name is unknown, registers all commands but those of nouns.
     """
     options = _global_options(arguments)
     command = arguments[len(options)] if len(options) < len(arguments) else None
-    named = [module for module, commands in _MODULES.items() if command in commands]
-    if named:
+    if command in COMMANDS:
         _import_msgspec()
-    for module in named or _MODULES:
-        importlib.import_module(f"api.cli.{module}")
+        modules = modules_of(command)
+    else:
+        modules = tuple(f"api.cli.{row}" for row in COMMANDS.values() if isinstance(row, str))
+    for module in modules:
+        importlib.import_module(module)
 
 
 def _import_msgspec() -> None:

@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from api.cli.app import complete_app
-from api.cli.help_sections import SECTIONS
+from api.cli.commands import SECTIONS
 from api.cli.main import load_commands
 from api.cli.terminal.output import print_line
 

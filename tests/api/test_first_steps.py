@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.help_sections import SECTIONS
+from api.cli.commands import SECTIONS
 from benchmarks.generate_kraft import generate
 from tests.api.conftest import Answer, Metalog
 from tests.api.terminal import on_terminal

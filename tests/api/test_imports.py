@@ -10,8 +10,8 @@ from typer import core
 from typer.main import get_command
 
 from api.cli.app import complete_app
-from api.cli.help_sections import SECTIONS
-from api.cli.main import _MODULES, load_commands, run
+from api.cli.commands import COMMANDS, modules_of
+from api.cli.main import load_commands, run
 from api.questions.table import QUESTIONS
 from tests.api.conftest import Metalog
 from tests.api.services import serving
@@ -131,7 +131,8 @@ def test_service_has_imported_all_questions_when_it_starts(tmp_path: Path) -> No
 
 def test_only_the_module_of_the_command_is_imported(demo_log: Path) -> None:
     modules = _modules("--debug", "info", demo_log)
-    assert {f"api.cli.{module}" for module in _MODULES} & modules == {"api.cli.log.logs"}
+    declaring = {module for command in COMMANDS for module in modules_of(command)}
+    assert declaring & modules == {"api.cli.log.logs"}
 
 
 @pytest.mark.parametrize(
@@ -158,6 +159,14 @@ def test_parsed_at_once_or_by_typer_the_answer_is_the_same(
     assert metalog("image", demo_log, *arguments) == at_once
 
 
+def test_an_argument_that_is_repeated_is_a_list_also_once(
+    metalog: Metalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = metalog("advise", tmp_path)
+    monkeypatch.setattr("api.cli.main.quick_call", lambda _: None)
+    assert metalog("advise", tmp_path) == at_once
+
+
 def test_wrong_number_is_refused_in_the_words_of_typer(metalog: Metalog, demo_log: Path) -> None:
     for text, said in {
         "x": "Input should be a valid integer, unable to parse string as an integer",
@@ -168,11 +177,15 @@ def test_wrong_number_is_refused_in_the_words_of_typer(metalog: Metalog, demo_lo
         assert said in answer.error["message"]
 
 
-def test_each_command_stands_with_its_module() -> None:
+def test_each_command_is_in_the_table() -> None:
     load_commands()
     root = get_command(complete_app())
     assert isinstance(root, core.TyperGroup)
-    registered = list(root.commands)
-    listed = [command for commands in _MODULES.values() for command in commands]
-    assert sorted(listed) == sorted(registered)
-    assert sorted(listed) == sorted(command for of in SECTIONS.values() for command in of)
+    assert sorted(root.commands) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_declared_by_the_module_of_its_row(command: str) -> None:
+    run = [sys.executable, "-c", _MAIN, command, "--help"]
+    done = subprocess.run(run, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith(f"Usage: metalog {command} ")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from api.cli.app import app
+from api.cli.app import complete_app
 from api.cli.main import load_commands
 from api.cli.options.authorizer_options import ALLOW_ALL_NAME, server_configs
 from api.cli.options.server_configs import SERVE
@@ -29,7 +29,7 @@ TEXTS = {"client-auth": "required", "log-format": "json", "lease-ms": 700}
 
 def _command(name: str) -> Any:
     load_commands([name])
-    return get_command(app).commands[name]  # type: ignore[attr-defined]
+    return get_command(complete_app()).commands[name]  # type: ignore[attr-defined]
 
 
 def _parsed(command: Any, arguments: list[str]) -> dict[str, Any]:

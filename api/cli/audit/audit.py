@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of, write_rows
 from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.quick import command
 from api.cli.source.arguments import IncludeUnconfirmed, Json, ShowSecrets
 from api.cli.source.image_view import print_bounds
 from api.cli.source.opened_log import about, offset_of, open_reader
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ROWS_MAX = 1_000
 
 
-@app.command()
+@command()
 @reads_only
 def audit(
     arguments: Annotated[

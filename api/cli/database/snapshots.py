@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import OFFSET_MAX, At, Json, Log
@@ -26,13 +25,7 @@ if TYPE_CHECKING:
     from metadata_log.reader.log_reader import LogReader
     from replay.snapshot.store import SnapshotStore
 
-snapshots = App(
-    name="snapshot",
-    help="Store images in SQL.",
-    invoke_without_command=True,
-    callback=need_command,
-)
-app.add_typer(snapshots)
+app = App()
 
 Database = Annotated[
     str | None,
@@ -79,7 +72,7 @@ def _opened_or_none(
         yield opened
 
 
-@snapshots.command()
+@app.command()
 def create(
     log: Log,
     at: At = "end",
@@ -122,7 +115,7 @@ def create(
         print_remark(end)
 
 
-@snapshots.command("list")
+@app.command("list")
 @reads_only
 def list_(log: Log, database: Database = None, json: Json = False) -> None:
     """List the snapshots of a log, oldest first."""
@@ -152,7 +145,7 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
     print_remark(end)
 
 
-@snapshots.command()
+@app.command()
 @reads_only
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
     """Load one snapshot, check its digest, and show its position and contents."""
@@ -170,7 +163,7 @@ def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json 
     print_remark(place)
 
 
-@snapshots.command()
+@app.command()
 def prune(
     log: Log,
     keep: Annotated[

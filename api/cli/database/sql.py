@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app, need_command
 from api.cli.options.parameters import Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import IncludeUnconfirmed, Json, Log
@@ -27,13 +26,7 @@ if TYPE_CHECKING:
 # A busy log is followed in steps, each a transaction.
 _STEP_S = 1.0
 
-sql = App(
-    name="sql",
-    help="Keep the history in SQL tables.",
-    invoke_without_command=True,
-    callback=need_command,
-)
-app.add_typer(sql)
+app = App()
 
 Database = Annotated[
     str | None,
@@ -45,7 +38,7 @@ Database = Annotated[
 ]
 
 
-@sql.command()
+@app.command()
 def sync(
     log: Log,
     database: Database = None,

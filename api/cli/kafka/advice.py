@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.source.source import kafka_path
 from api.cli.terminal.errors import FOUND
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CHANGES_SHOWN_MAX = 10
 
 
-@app.command()
+@command()
 def advise(
     directories: Annotated[
         list[Path],

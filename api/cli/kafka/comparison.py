@@ -3,8 +3,8 @@
 import itertools
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.options.parameters import Argument, bad_parameter
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.terminal.errors import FOUND
 from api.cli.terminal.output import count_text, print_json, print_line, print_table
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from api.questions.compared_nodes import NodesCompared
 
 
-@app.command()
+@command()
 def compare(
     logs: Annotated[
         list[str],

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from api.cli.app import app
 from api.cli.options.parameters import Option
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log
 from api.cli.source.opened_log import log_about
 from api.cli.terminal.output import print_json, print_line
 
 
-@app.command()
+@command()
 def confirm(
     log: Log,
     reason: Annotated[

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.log.repair import bytes_progress, digest_text
 from api.cli.options.parameters import Argument, Option
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log
 from api.cli.source.opened_log import about, log_about, offset_of, open_reader
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
@@ -25,7 +25,7 @@ Dest = Annotated[
 ]
 
 
-@app.command()
+@command()
 def backup(log: Log, dest: Dest, json: Json = False) -> None:
     """Copy a log, even while it is being written; another run copies only what is new.
 
@@ -42,7 +42,7 @@ def backup(log: Log, dest: Dest, json: Json = False) -> None:
         _print_copy("backup", dest, reader, result, json=json)
 
 
-@app.command()
+@command()
 def archive(log: Log, dest: Dest, json: Json = False) -> None:
     """Copy the sealed segments to an archive and check each copy; another run copies what is new.
 
@@ -83,7 +83,7 @@ def _print_copy(
     )
 
 
-@app.command()
+@command()
 def restore(
     backup: Annotated[
         str,
@@ -179,7 +179,7 @@ def _print_restore(log: Path, offset: int, result: "RestoreResult", proof: "Proo
         print_line(f"  its next writer claims epoch {result.writer_epoch}; stop the old log first")
 
 
-@app.command()
+@command()
 def retain(
     log: Log,
     before: Annotated[

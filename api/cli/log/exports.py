@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import At, Json, LogPlace, ShowSecrets
@@ -15,18 +14,12 @@ if TYPE_CHECKING:
     from metadata_log.reader.log_reader import LogReader
     from replay.image.metadata import MetadataImage
 
-exporting = App(
-    name="export",
-    help="Export a log to Kafka: as segments, a checkpoint, or a script.",
-    invoke_without_command=True,
-    callback=need_command,
-)
-app.add_typer(exporting)
+app = App()
 
 _FORMS = ("segments", "checkpoint", "commands")
 
 
-@exporting.command()
+@app.command()
 def kraft(
     log: LogPlace,
     dest: Annotated[

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Annotated
 
-from api.cli.app import app
 from api.cli.options.parameters import Argument
+from api.cli.parser.quick import command
 from api.cli.source.arguments import At, Json, LogPlace
 from api.cli.source.opened_log import log_about, offset_of
 from api.cli.terminal.output import print_json, print_line
 from api.cli.terminal.progress_bar import progress
 
 
-@app.command()
+@command()
 def fork(
     source: LogPlace,
     log: Annotated[

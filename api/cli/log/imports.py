@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
@@ -17,16 +16,10 @@ from metadata_log.files.names import MANIFEST
 if TYPE_CHECKING:
     from metadata_log.kraft.importer import ImportResult
 
-importing = App(
-    name="import",
-    help="Import a log that Kafka wrote.",
-    invoke_without_command=True,
-    callback=need_command,
-)
-app.add_typer(importing)
+app = App()
 
 
-@importing.command()
+@app.command()
 def kraft(
     source: Annotated[
         Path,

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.options.parameters import Argument, Option
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log, LogPlace
 from api.cli.source.source import print_remark
 from api.cli.terminal.errors import DONE, FOUND, print_contradiction, reads_only
@@ -48,7 +48,7 @@ def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None
         yield add
 
 
-@app.command()
+@command()
 @reads_only
 def verify(
     log: LogPlace,
@@ -201,7 +201,7 @@ def _finding_text(finding: "Finding") -> str:
     return f"{place}{finding.what}{end}{offset}; {finding.remedy}"
 
 
-@app.command()
+@command()
 def repair(
     log: Log,
     copy: Annotated[

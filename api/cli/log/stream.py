@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.admin.options import LogOption, TraceParent
-from api.cli.app import app
 from api.cli.options.identity import checked_trace_parent, process_user
 from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source, print_end, server_url
@@ -85,7 +85,7 @@ _RequestId = Annotated[
 ]
 
 
-@app.command()
+@command()
 def append(
     file: _File,
     log: LogOption = None,
@@ -228,7 +228,7 @@ def _about(source: Source, appended: "Appended") -> "Place | Known":
         return Known.of_gone_service(appended.done_to)
 
 
-@app.command()
+@command()
 @reads_only
 def tail(
     log: LogOrServer,

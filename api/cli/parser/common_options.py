@@ -1,7 +1,7 @@
 """Options that commands take beside the declared ones: --time-zone, --database, --keep-going and
 --consistent.
 
-Each stores its value in a context variable, which the command line resets before it parses.
+Each stores its value in a context variable, which is reset before a command line is parsed.
 """
 
 import inspect
@@ -13,16 +13,7 @@ from typer.main import get_command
 from api.cli.options.consistent import CONSISTENT
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.snapshot_database import DATABASE
-from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
-
-
-def reset() -> None:
-    """Set the variables to the defaults of the options."""
-    ZONE.set("UTC")
-    ASSUMED_ZONE.set(None)
-    DATABASE.set(None)
-    KEEP_GOING.set(False)
-    CONSISTENT.set(False)
+from api.cli.options.time_zone import ZONE, zone_of
 
 
 def time_zone_option() -> Any:

@@ -8,7 +8,7 @@ help, environment variables and error messages.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from api.cli.options.consistent import CONSISTENT
 from api.cli.options.keep_going import KEEP_GOING
@@ -22,14 +22,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 _TYPER_VARIABLES = ("METALOG_LOG", "METALOG_SERVER", "_METALOG_COMPLETE")
 
 
-class QuickCommand(NamedTuple):
-    """A command whose arguments can be parsed without typer; `settings` are for typer."""
+class Declared(NamedTuple):
+    """A command, as declared; `settings` are for typer."""
 
     function: Callable[..., Any]
     settings: dict[str, Any]
 
 
-COMMANDS: dict[str, QuickCommand] = {}
+DECLARED: dict[str, Declared] = {}
 """By name; those of the modules that were imported."""
 
 
@@ -37,7 +37,7 @@ class _NotPlain(Exception):
     """Raised when typer must parse the command line."""
 
 
-class _Declared(NamedTuple):
+class _Parameter(NamedTuple):
     name: str
     type: Any
     parameter: Parameter
@@ -47,7 +47,7 @@ def command(**settings: Any) -> Callable[[F], F]:
     """Register a function as a command; the command's name is the function's, with dashes."""
 
     def register(function: F) -> F:
-        COMMANDS[function.__name__.replace("_", "-")] = QuickCommand(function, settings)
+        DECLARED[function.__name__.replace("_", "-")] = Declared(function, settings)
         return function
 
     return register
@@ -58,18 +58,23 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
 
     The module of the command must have been imported.
     """
-    found = COMMANDS.get(arguments[0]) if arguments else None
+    found = DECLARED.get(arguments[0]) if arguments else None
     if found is None or any(name in os.environ for name in _TYPER_VARIABLES):
         return None
+    reset_common_options()
+    try:
+        return partial(found.function, **_values(found.function, arguments[1:]))
+    except _NotPlain:
+        return None
+
+
+def reset_common_options() -> None:
+    """Set the variables of the options in `common_options` to their defaults."""
     ZONE.set("UTC")
     ASSUMED_ZONE.set(None)
     DATABASE.set(None)
     KEEP_GOING.set(False)
     CONSISTENT.set(False)
-    try:
-        return partial(found.function, **_values(found.function, arguments[1:]))
-    except _NotPlain:
-        return None
 
 
 def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
@@ -103,17 +108,17 @@ def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any
     return values
 
 
-def _declared(function: Callable[..., Any]) -> Iterator[_Declared]:
+def _declared(function: Callable[..., Any]) -> Iterator[_Parameter]:
     """Yield the parameters of a command.
 
     Does not use `inspect`, because importing it takes as long as parsing.
     """
     for name in function.__code__.co_varnames[: function.__code__.co_argcount]:
         type_, parameter = get_args(function.__annotations__[name])
-        yield _Declared(name, type_, parameter)
+        yield _Parameter(name, type_, parameter)
 
 
-def _option_names(declared: _Declared) -> Sequence[str]:
+def _option_names(declared: _Parameter) -> Sequence[str]:
     if isinstance(declared.parameter, Argument):
         return ()
     # typer gives a nameless flag two names; none has been needed yet.
@@ -121,9 +126,10 @@ def _option_names(declared: _Declared) -> Sequence[str]:
     return declared.parameter.names or nameless
 
 
-def _converted(declared: _Declared, text: str) -> Any:
+def _converted(declared: _Parameter, text: str) -> Any:
     settings = declared.parameter.settings
-    if text.startswith("-"):
+    is_list = any(get_origin(each) is list for each in (declared.type, *get_args(declared.type)))
+    if is_list or text.startswith("-"):
         raise _NotPlain
     try:
         if "parser" in settings:

@@ -22,12 +22,13 @@ from typer import core
 from typer.exceptions import TyperException
 from typer.models import CommandFunctionType
 
-from api.cli.help_sections import SECTIONS
+from api.cli.commands import SECTIONS
 from api.cli.options.authorizer_options import FILE_METAVAR, is_options_file
 from api.cli.options.keep_going import VERBS
 from api.cli.options.parameters import Argument, Parameter
 from api.cli.parser import common_options
 from api.cli.parser.coercion import without_pydantic
+from api.cli.parser.quick import reset_common_options
 from api.cli.source.source import SERVER_MARK
 from api.cli.source.two_logs import with_other
 from api.cli.terminal.errors import Interrupted, NothingDone, interruptible, is_reads_only
@@ -58,7 +59,7 @@ class Command(core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments, after adding those that the environment or an options file gives."""
-        common_options.reset()
+        reset_common_options()
         if self.name == "diff":
             args = with_other(args, SERVER_MARK)
         self._refuse_log_option(ctx, args)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.options.parameters import Argument, Option
+from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogPlace, To
 from api.cli.source.opened_log import offset_of, place_of
 from api.cli.source.source import print_remark
@@ -25,7 +25,7 @@ _SHOWN_MAX = 20
 _RECORDS_MIN = 10_000
 
 
-@app.command()
+@command()
 def shrink(
     log: LogPlace,
     expression: Annotated[

@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from api.cli.app import app
 from api.cli.options.authorizer_options import (
     ALLOW_ALL_NAME,
     AuthorizerName,
@@ -34,6 +33,7 @@ from api.cli.options.security_options import (
     with_session_limit,
 )
 from api.cli.options.server_configs import BROKER
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.source.source import server_url
 from api.cli.terminal.output import print_json_line, print_line
@@ -148,7 +148,7 @@ _PasswordFile = Annotated[
 ]
 
 
-@app.command()
+@command()
 def broker(
     server: _Server,
     broker_id: _BrokerId,

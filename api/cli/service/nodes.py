@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app, need_command
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
@@ -13,13 +12,7 @@ from api.cli.terminal.progress_bar import progress
 if TYPE_CHECKING:
     from api.documents.nodes import SharedLogState
 
-nodes = App(
-    name="nodes",
-    help="Share a log between several nodes, of which one leads.",
-    invoke_without_command=True,
-    callback=need_command,
-)
-app.add_typer(nodes)
+app = App()
 
 _Store = Annotated[
     str,
@@ -33,7 +26,7 @@ _Store = Annotated[
 _Node = Annotated[int, Argument(metavar="ID", help="The node, as of `serve --node`.", min=0)]
 
 
-@nodes.command()
+@app.command()
 def create(
     store: _Store,
     source: Annotated[
@@ -66,7 +59,7 @@ def create(
     print_line(f"  metalog serve {source} --shared {created.shared} --node 1")
 
 
-@nodes.command("list")
+@app.command("list")
 def list_(store: _Store, json: Json = False) -> None:
     """List the nodes of a shared log: who leads, who stands by, and how far each is."""
     import asyncio
@@ -76,7 +69,7 @@ def list_(store: _Store, json: Json = False) -> None:
     _print(asyncio.run(look(store)), json)
 
 
-@nodes.command()
+@app.command()
 def lead(store: _Store, node: _Node, json: Json = False) -> None:
     """Let the leader hand over to another node, and wait until that node leads."""
     import asyncio
@@ -86,7 +79,7 @@ def lead(store: _Store, node: _Node, json: Json = False) -> None:
     _print(asyncio.run(change_leader(store, node)), json)
 
 
-@nodes.command()
+@app.command()
 def remove(store: _Store, node: _Node, json: Json = False) -> None:
     """Forget a node that has stopped for good; its folder stays."""
     import asyncio

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.options.authorizer_options import (
     ALLOW_ALL_NAME,
     AuthorizerName,
@@ -48,6 +47,7 @@ from api.cli.options.security_options import (
     with_session_limit,
 )
 from api.cli.options.server_configs import CONFIG_POLICY, SERVE, TOPIC_POLICY
+from api.cli.parser.quick import command
 from api.cli.service.policies import policy_of
 from api.cli.source.arguments import Json, Log
 from api.cli.terminal.output import print_json_line, print_line
@@ -171,7 +171,7 @@ _UpkeepEveryS = Annotated[
 ]
 
 
-@app.command()
+@command()
 def serve(
     log: Log,
     kafka: _Kafka = _DEFAULT_KAFKA,

@@ -4,7 +4,6 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.app import app
 from api.cli.options.authorizer_options import (
     ALLOW_ALL_NAME,
     AuthorizerName,
@@ -27,6 +26,7 @@ from api.cli.options.security_options import (
     tls_files,
 )
 from api.cli.options.server_configs import SERVE
+from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.source.source import log_place
 from api.cli.terminal.output import note, print_json_line, print_line
@@ -57,7 +57,7 @@ _Logs = Annotated[
 _Browser = Annotated[bool, Option("--browser", help="Open the page in a browser.")]
 
 
-@app.command()
+@command()
 def view(
     logs: _Logs,
     http: _Http = "127.0.0.1:0",
