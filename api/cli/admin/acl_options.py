@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from api.cli.admin.verb_options import set_parameters
 from api.cli.options.parameters import Option, bad_parameter
+from controller.authorization.authorizer import CLUSTER, Operation, Resource, ResourceType
+from replay.acl_words import resource_text
 
 if TYPE_CHECKING:
     from api.documents.acls import Acl
-    from controller.authorization.authorizer import Operation, Resource
     from controller.decisions.security.acls import AclFilter
 
 E = TypeVar("E", bound=Enum)
@@ -73,7 +74,6 @@ class Selected:
 
     def resources(self) -> "list[Resource]":
         """Return the resources, in the order of the options."""
-        from controller.authorization.authorizer import CLUSTER, Resource, ResourceType
 
         by_type = {
             ResourceType.TOPIC: self._full_topics(),
@@ -167,7 +167,6 @@ def filters(
 
 def parse_operation(text: str) -> "Operation":
     """Parse an operation, written `read`, `describe-configs` or `DescribeConfigs`."""
-    from controller.authorization.authorizer import Operation
 
     return parse_word(text, Operation, "OPERATION")
 
@@ -185,7 +184,6 @@ def parse_word(text: str, enum: type[E], hint: str) -> E:
 
 def parse_resource(text: str) -> "Resource":
     """Parse a resource, such as `topic:orders`, `namespace:org:apache` or `cluster`."""
-    from controller.authorization.authorizer import CLUSTER, Resource, ResourceType
 
     kind, _, name = text.partition(":")
     if kind == "cluster":
@@ -198,7 +196,6 @@ def parse_resource(text: str) -> "Resource":
 
 def resource_of(acl: "Acl") -> str:
     """Return an ACL's resource as text, such as `topic:orders` or `cluster`."""
-    from replay.acl_words import resource_text
 
     return resource_text(acl.resource_type, acl.pattern_type, acl.resource_name)
 

@@ -10,9 +10,13 @@ from api.cli.admin.look import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
+from api.cli.source.origins import origin_text
 from api.cli.terminal.output import print_json, print_line, print_table, time_text
+from records.text import uuid_text
+from replay.acl_words import acl_text
 
 if TYPE_CHECKING:
+    from api.documents.acls import AclList
     from controller.decisions.security.acls import AclBinding, AclFound
     from controller.descriptions.acls import AccessExplained
 
@@ -156,21 +160,19 @@ def list_(
 ) -> None:
     """List the entries that match the options, or all."""
     from api.documents.acls import Acl, AclList
-    from api.questions.table import find_question
     from controller.descriptions.acls import ListAcls
 
     filters = options.filters(selected, pattern_type, principal, host, operation, permission)
     found: dict[object, AclFound] = {}
     for wanted in filters:
-        answer, about = look.answer(find_question("acls list"), ListAcls(filter=wanted))
+        answer, about = look.answer("acls list", ListAcls(filter=wanted))
         found.update({acl.acl_id: acl for acl in answer})
-    acls = tuple(map(Acl.of, found.values()))
-    if look.json:
-        print_json(about, AclList(acls=acls))
-    else:
-        print_table(
-            ("says", "principal", "host", "operation", "on", "acl"), [*options.acl_rows(acls)]
-        )
+    look.print(AclList(acls=tuple(map(Acl.of, found.values()))), about, _print_acls)
+
+
+def _print_acls(found: "AclList") -> None:
+    rows = [*options.acl_rows(found.acls)]
+    print_table(("says", "principal", "host", "operation", "on", "acl"), rows)
 
 
 @reading(app)
@@ -206,10 +208,7 @@ def explain(
     ] = False,
 ) -> None:
     """Show whether an operation is allowed, the entry that decides, and who added it when."""
-    from api.cli.source.rows import origin_text
     from api.documents.access import access_explained, blame_of_access
-    from api.questions.changes import BLAME
-    from api.questions.table import find_question
     from controller.descriptions.acls import ExplainAccess
 
     if ":" not in principal:
@@ -224,9 +223,9 @@ def explain(
         super_users=tuple(super_user or ()),
         allow_everyone=allow_everyone,
     )
-    answer, about = look.answer(find_question("acls explain"), request)
+    answer, about = look.answer("acls explain", request)
     blame = blame_of_access(answer)
-    shown = access_explained(answer, None if blame is None else look.answer(BLAME, blame)[0])
+    shown = access_explained(answer, None if blame is None else look.answer("blame", blame)[0])
     created = shown.created
     if look.json:
         print_json(about, shown)
@@ -260,12 +259,8 @@ def _verb(created: bool, validate_only: bool) -> str:
 
 
 def _named(acl_id: object, acl: "AclBinding") -> str:
-    from replay.acl_words import acl_text
-
     return f"acl:{_id(acl_id)}: {acl_text(acl)}"
 
 
 def _id(acl_id: object) -> str | None:
-    from records.text import uuid_text
-
     return uuid_text(acl_id) if isinstance(acl_id, bytes) else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.cli.source.opened_log import image_at
 from api.cli.source.source import Source
+from api.cli.terminal import event_loop
 from api.cli.terminal.errors import REFUSED, print_error
 from api.cli.terminal.output import fields_of, print_json, print_line
 from records.errors import MetadataLogError, Outcome, RequestError
@@ -131,11 +132,9 @@ class AdminClient:
             UnavailableError: another process writes the log, or no service answers.
             FencedError: another process took over the log.
         """
-        import asyncio
-
         request_id = None if self.request_id is None else self.request_id + part
         try:
-            return asyncio.run(self._run(command, request, request_id))
+            return event_loop.run(self._run(command, request, request_id))
         except MetadataLogError as error:
             if error.outcome in (Outcome.NOTHING, Outcome.DONE):
                 raise
@@ -153,9 +152,7 @@ class AdminClient:
         Raises:
             UnavailableError: no service answers.
         """
-        import asyncio
-
-        return asyncio.run(self._run(command, request, None)).response
+        return event_loop.run(self._run(command, request, None)).response
 
     async def _run(self, command: str, request: Any, request_id: str | None) -> AdminResult:
         from replay.about import About

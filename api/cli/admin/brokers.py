@@ -12,11 +12,12 @@ from api.cli.admin.look import Look, reading
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.terminal.output import fields_of, print_json, print_line, print_table, value_text
+from records.brokers import BrokerEndpoint, BrokerFeature
 from records.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from api.documents.brokers import BrokerList, OneBroker
     from controller.descriptions.brokers import BrokerDescription
-    from records.brokers import BrokerEndpoint
 
 app = App()
 
@@ -42,15 +43,12 @@ _Ids = Annotated[
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List brokers, with how many partitions each leads and holds."""
-    from api.documents.brokers import Broker, BrokerList
-    from api.questions.table import find_question
     from controller.descriptions.brokers import ListBrokers
 
-    answer, about = look.answer(find_question("brokers list"), ListBrokers())
-    found = BrokerList(brokers=tuple(map(Broker.of, answer)))
-    if look.json:
-        print_json(about, found)
-        return
+    look.show("brokers list", ListBrokers(), _print_brokers)
+
+
+def _print_brokers(found: "BrokerList") -> None:
     print_table(
         ("broker", "state", "rack", "leads", "replicas", "listeners"),
         [
@@ -63,17 +61,14 @@ def list_(look: Look) -> None:
 @reading(app)
 def describe(look: Look, broker_id: _Id) -> None:
     """Describe one broker's registration."""
-    from api.documents.brokers import OneBroker, Registration
-    from api.questions.table import find_question
     from controller.descriptions.brokers import DescribeBroker
 
     with look.explaining(DescribeBroker(broker_id)):
-        found, about = look.answer(find_question("brokers describe"), broker_id)
-    registered = Registration.registered(found)
-    if look.json:
-        print_json(about, OneBroker(broker=registered))
-        return
-    for name, value in fields_of(registered).items():
+        look.show("brokers describe", broker_id, _print_broker)
+
+
+def _print_broker(found: "OneBroker") -> None:
+    for name, value in fields_of(found.broker).items():
         print_line(f"{name.replace('_', ' '):<24}{value_text(value)}")
 
 
@@ -90,7 +85,6 @@ def wait(
     With the offset of a change, the brokers use the change from then on.
     """
     from api.documents.brokers import Broker, BrokersWaited
-    from api.questions.table import find_question
     from controller.descriptions.brokers import ListBrokers
 
     if look.server is None:
@@ -98,7 +92,7 @@ def wait(
     deadline = time.monotonic() + within
     while True:
         left_s = max(deadline - time.monotonic(), _ANSWER_WITHIN_S)
-        found, about = look.answer(find_question("brokers list"), ListBrokers(), within_s=left_s)
+        found, about = look.answer("brokers list", ListBrokers(), within_s=left_s)
         active = [known for known in found if not known.broker.fenced]
         behind = [known for known in active if not _has_applied(known, offset)]
         is_committed = offset < about.log_end
@@ -132,7 +126,6 @@ def register(
     from controller.decisions.brokers.registrations import RegisterBroker
     from controller.decisions.ids import new_id
     from controller.decisions.levels import SUPPORTED_LEVELS
-    from records.brokers import BrokerFeature
 
     if ask.log is None:
         raise bad_parameter("a service's brokers register themselves; name --log LOG")
@@ -219,8 +212,6 @@ def _how_far(known: "BrokerDescription") -> str:
 
 
 def _end_point(text: str) -> "BrokerEndpoint":
-    from records.brokers import BrokerEndpoint
-
     found = _LISTENER.fullmatch(text)
     if found is None or int(found[3]) > _PORT_MAX:
         raise bad_parameter(f"{text!r} is not a listener; write PLAINTEXT://HOST:PORT")

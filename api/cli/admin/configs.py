@@ -15,9 +15,10 @@ from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.options.secret_input import read_secret
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import ShowSecrets
-from api.cli.terminal.output import print_json, print_line, print_table
+from api.cli.terminal.output import print_line, print_table
 
 if TYPE_CHECKING:
+    from api.documents.configs import ConfigsDescribed, ConfigsExplained
     from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ReplaceConfigs
     from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
@@ -121,7 +122,6 @@ def describe(
 ) -> None:
     """Print the configs of a resource, their version, and which level sets each."""
     from api.documents.configs import configs_described
-    from api.questions.table import find_question
     from controller.descriptions.configs import DescribeConfigs
 
     kind, name = config_resource(resource, namespace)
@@ -129,14 +129,9 @@ def describe(
         resource_type=kind, resource_name=name, show_secrets=show_secrets, effective=all_
     )
     with look.explaining(question):
-        answer, about = look.answer(find_question("configs describe"), question)
+        answer, about = look.answer("configs describe", question)
     shown = configs_described(question, answer, resource)
-    if look.json:
-        print_json(about, shown)
-    else:
-        print_line(f"{resource}  version {'absent' if shown.version is None else shown.version}")
-        rows = [(config.name, config.value, _level(config)) for config in shown.configs]
-        print_table(("config", "value", "set by"), rows)
+    look.print(shown, about, _print_configs)
 
 
 @reading(app)
@@ -149,7 +144,6 @@ def explain(
 ) -> None:
     """Print which levels set a config, nearest first, and what it means."""
     from api.documents.configs import ConfigsExplained
-    from api.questions.table import find_question
     from controller.descriptions.configs import ExplainConfigs
 
     kind, name = config_resource(resource, namespace)
@@ -157,12 +151,20 @@ def explain(
         resource_type=kind, resource_name=name, config=config, show_secrets=show_secrets
     )
     with look.explaining(question):
-        found, about = look.answer(find_question("configs explain"), question)
-    if look.json:
-        print_json(about, ConfigsExplained(resource=resource, configs=found))
-    else:
-        for line in [line for config in found for line in _lines_of(config)]:
-            print_line(line)
+        found, about = look.answer("configs explain", question)
+    look.print(ConfigsExplained(resource=resource, configs=found), about, _print_explained)
+
+
+def _print_configs(found: "ConfigsDescribed") -> None:
+    version = "absent" if found.version is None else found.version
+    print_line(f"{found.resource}  version {version}")
+    rows = [(config.name, config.value, _level(config)) for config in found.configs]
+    print_table(("config", "value", "set by"), rows)
+
+
+def _print_explained(found: "ConfigsExplained") -> None:
+    for line in [line for config in found.configs for line in _lines_of(config)]:
+        print_line(line)
 
 
 def _alter(

@@ -1,6 +1,6 @@
 """Features: describe, upgrade, downgrade."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -8,7 +8,10 @@ from api.cli.admin.look import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.options.parameters import Argument, bad_parameter
 from api.cli.parser.typer_app import App
-from api.cli.terminal.output import print_json, print_table
+from api.cli.terminal.output import print_table
+
+if TYPE_CHECKING:
+    from api.documents.features import FeatureList
 
 app = App()
 
@@ -25,15 +28,13 @@ _Levels = Annotated[
 @reading(app)
 def describe(look: Look) -> None:
     """Describe the level of each feature, and the levels that this release can write."""
-    from api.documents.features import FeatureList
-    from api.questions.table import find_question
     from controller.descriptions.features import DescribeFeatures
 
-    answer, about = look.answer(find_question("features describe"), DescribeFeatures())
-    if look.json:
-        print_json(about, FeatureList(features=answer))
-        return
-    rows = [(f.feature, f.level, "{} to {}".format(*f.supported)) for f in answer]
+    look.show("features describe", DescribeFeatures(), _print_features)
+
+
+def _print_features(found: "FeatureList") -> None:
+    rows = [(f.feature, f.level, "{} to {}".format(*f.supported)) for f in found.features]
     print_table(("feature", "level", "supported"), rows)
 
 

@@ -1,6 +1,6 @@
 """Reads a cluster: from a log directory, at any point and without a lock, or from a service."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from api.cli.options.parameters import bad_parameter
 from api.cli.source.arguments import At, Json
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source, print_remark
+from api.cli.terminal.output import print_json
 from records.errors import RequestError, UnavailableError
 
 if TYPE_CHECKING:
@@ -36,10 +37,35 @@ class Look:
     json: bool
     server: str | None = None
 
+    def show(self, name: str, request: Any, text: Callable[[Any], object]) -> None:
+        """Print the answer to a question: its document as JSON, or with `text`.
+
+        Raises:
+            As `answer`; the error for an absent object gives the reason for its absence.
+        """
+        with self.explaining(request):
+            answer, about = self.answer(name, request)
+        self.print(self.document(name, request, answer), about, text)
+
+    def document(self, name: str, request: Any, answer: Any) -> Any:
+        """Return the document of a question's answer, as `api.documents` has it."""
+        from api.documents.document import document_of
+
+        document = document_of(_question(name))
+        assert document is not None, "only a report has none"
+        return document.of(request, answer)
+
+    def print(self, document: Any, about: "Place", text: Callable[[Any], object]) -> None:
+        """Print a document as JSON with its position in the log, or with `text`."""
+        if self.json:
+            print_json(about, document)
+        else:
+            text(document)
+
     def answer(
-        self, question: "Question", request: Any, *, within_s: float | None = None
+        self, name: str, request: Any, *, within_s: float | None = None
     ) -> "tuple[Any, Place]":
-        """Return the answer to a question of `api.questions`, and its position in the log.
+        """Return the answer to a question by its name, and its position in the log.
 
         With text output, first prints what may be missing from the answer, such as left-out
         records.
@@ -53,11 +79,13 @@ class Look:
             UnavailableError: no service answers.
             CorruptLogError: the log is damaged.
         """
+        question = _question(name)
         told = self.source.ask(question, request, at=self.at, within_s=within_s)
+        answer = told.answer if question.item is None else [*told.items]
         about = told.about()
         if not self.json:
             print_remark(about)
-        return told.answer, place_of(about)
+        return answer, place_of(about)
 
     @property
     def source(self) -> "Source":
@@ -67,11 +95,11 @@ class Look:
     @contextmanager
     def explaining(self, request: Any) -> Iterator[None]:
         """Run the body; extend an error about an absent object by the reason for its absence."""
-        from api.questions.named_objects import asked_object
-
         try:
             yield
         except RequestError as error:
+            from api.questions.named_objects import asked_object
+
             object_ = asked_object(request)
             if object_ is None:
                 raise
@@ -97,6 +125,12 @@ class Look:
         except UnavailableError:
             pass  # the first error is an answer without the reason
         return message
+
+
+def _question(name: str) -> "Question":
+    from api.questions.table import find_question
+
+    return find_question(name)
 
 
 def _look(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from api.cli.terminal.output import count_text
+from records.text import uuid_text
 
 if TYPE_CHECKING:
     from controller.decisions.namespaces.move_effects import MoveEffects
@@ -45,7 +46,6 @@ def effect_lines(effects: "MoveEffects") -> tuple[str, ...]:
 
 def acl_line(acl: "AclFound") -> str:
     """Return an ACL and its id as text."""
-    from records.text import uuid_text
     from replay.acl_words import acl_text
 
     return f"acl:{uuid_text(acl.acl_id)}: {acl_text(acl)}"

@@ -12,10 +12,10 @@ from api.cli.admin.subscriptions import warning_lines
 from api.cli.admin.texts import topic_ref
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
-from api.cli.terminal.output import print_json, print_table
+from api.cli.terminal.output import print_table
 
 if TYPE_CHECKING:
-    from api.documents.namespaces import Namespace
+    from api.documents.namespaces import Namespace, NamespaceList
     from controller.decisions.namespaces.namespaces import NamespaceResult
 
 app = App()
@@ -112,19 +112,14 @@ def list_(
     ] = "",
 ) -> None:
     """List namespaces: topics right in each, and what is in and below it of its limits."""
-    from api.documents.namespaces import Namespace, NamespaceList
-    from api.questions.table import find_question
     from controller.descriptions.namespaces import ListNamespaces
 
-    question = ListNamespaces(below=below)
-    with look.explaining(question):
-        answer, about = look.answer(find_question("namespaces list"), question)
-    found = NamespaceList(namespaces=tuple(map(Namespace.of, answer)))
-    if look.json:
-        print_json(about, found)
-    else:
-        header = ("namespace", "id", "topics", "version", "all topics", "partitions")
-        print_table(header, [_row(namespace) for namespace in found.namespaces])
+    look.show("namespaces list", ListNamespaces(below=below), _print_namespaces)
+
+
+def _print_namespaces(found: "NamespaceList") -> None:
+    header = ("namespace", "id", "topics", "version", "all topics", "partitions")
+    print_table(header, [_row(namespace) for namespace in found.namespaces])
 
 
 def _row(n: "Namespace") -> tuple[object, ...]:

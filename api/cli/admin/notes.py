@@ -1,6 +1,6 @@
 """Notes pinned to offsets: add, list."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -8,8 +8,10 @@ from api.cli.admin.look import Look, reading
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import OFFSET_MAX
-from api.cli.source.opened_log import place_of
-from api.cli.terminal.output import print_json, print_table
+from api.cli.terminal.output import print_table
+
+if TYPE_CHECKING:
+    from api.documents.notes import NoteList
 
 app = App()
 
@@ -50,15 +52,11 @@ def add(
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List all notes, ordered by the offset that they are about."""
-    from api.documents.notes import NoteList
-    from api.questions.notes import NOTES, ListNotes
+    from api.questions.notes import ListNotes
 
-    told = look.source.ask(NOTES, ListNotes(), at=look.at)
-    found = tuple(told.items)
-    about = place_of(told.about())
-    if look.json:
-        print_json(about, NoteList(notes=found))
-    else:
-        print_table(
-            ("offset", "author", "text"), [(str(n.at_offset), n.author, n.text) for n in found]
-        )
+    look.show("notes list", ListNotes(), _print_notes)
+
+
+def _print_notes(found: "NoteList") -> None:
+    rows = [(str(n.at_offset), n.author, n.text) for n in found.notes]
+    print_table(("offset", "author", "text"), rows)

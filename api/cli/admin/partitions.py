@@ -10,7 +10,6 @@ from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.source import print_end
 from api.cli.terminal.output import (
-    print_json,
     print_json_line,
     print_line,
     print_table,
@@ -19,7 +18,7 @@ from api.cli.terminal.output import (
 )
 
 if TYPE_CHECKING:
-    from api.documents.topics import StateChange
+    from api.documents.topics import OnePartition, PartitionList, RemovalList, StateChange
     from controller.decisions.lookup import TopicRef
     from replay.image.partitions import Partition
 
@@ -45,17 +44,18 @@ def list_(
 ) -> None:
     """List partitions of one topic, or of all."""
     from api.documents.topics import Partition, PartitionList
-    from api.questions.table import find_question
     from controller.descriptions.partitions import DescribePartitions
 
     need_topics(namespace, topic)
     ref = None if topic is None else topic_ref(topic, namespace)
     if removing:
-        _print_removals(look, ref)
+        from controller.descriptions.progress import ListRemovals
+
+        look.show("partitions removals", ListRemovals(topic=ref), _print_removals)
         return
     question = DescribePartitions(topic=ref)
     with look.explaining(question):
-        answer, about = look.answer(find_question("partitions describe"), question)
+        answer, about = look.answer("partitions describe", question)
     found = tuple(
         [
             Partition.listed(found)
@@ -63,10 +63,12 @@ def list_(
             if _is_listed(found.description.partition, unavailable, under_replicated)
         ]
     )
-    if look.json:
-        print_json(about, PartitionList(partitions=found))
-    else:
-        print_table(("topic", *PARTITION_COLUMNS), [(p.topic, *partition_row(p)) for p in found])
+    look.print(PartitionList(partitions=found), about, _print_partitions)
+
+
+def _print_partitions(found: "PartitionList") -> None:
+    rows = [(p.topic, *partition_row(p)) for p in found.partitions]
+    print_table(("topic", *PARTITION_COLUMNS), rows)
 
 
 @reading(app)
@@ -78,18 +80,15 @@ def describe(
     namespace: NamespaceOption = "",
 ) -> None:
     """Describe one partition."""
-    from api.documents.topics import OnePartition, Partition
-    from api.questions.table import find_question
     from controller.descriptions.partitions import DescribePartitions
 
     ref, number = partition_ref(partition, namespace)
     question = DescribePartitions(topic=ref, partition_id=number)
-    with look.explaining(question):
-        (found,), about = look.answer(find_question("partitions describe"), question)
-    shown = Partition.alone(found)
-    if look.json:
-        print_json(about, OnePartition(partition=shown))
-        return
+    look.show("partitions describe", question, _print_partition)
+
+
+def _print_partition(found: "OnePartition") -> None:
+    shown = found.partition
     for name in shown.__struct_fields__:
         value = getattr(shown, name)
         if name == "lags":
@@ -142,18 +141,7 @@ def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool
     )
 
 
-def _print_removals(look: Look, ref: "TopicRef | None") -> None:
-    from api.documents.topics import Removal, RemovalList
-    from api.questions.table import find_question
-    from controller.descriptions.progress import ListRemovals
-
-    question = ListRemovals(topic=ref)
-    with look.explaining(question):
-        answer, about = look.answer(find_question("partitions removals"), question)
-    found = RemovalList(removals=tuple(map(Removal.of, answer)))
-    if look.json:
-        print_json(about, found)
-        return
+def _print_removals(found: "RemovalList") -> None:
     print_table(
         ("topic", "partition", "mode", "due", "waits for"),
         [

@@ -10,9 +10,10 @@ from api.cli.admin.options import ValidateOnly
 from api.cli.admin.texts import config_pairs
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
-from api.cli.terminal.output import print_json, print_table
+from api.cli.terminal.output import print_table
 
 if TYPE_CHECKING:
+    from api.documents.users import QuotaList, QuotasExplained
     from controller.decisions.quotas.client_quotas import QuotaChange
     from controller.descriptions.quotas import QuotaFilter
 
@@ -96,8 +97,6 @@ def describe(
     ] = False,
 ) -> None:
     """Describe the quotas that match all filters; without filters, all."""
-    from api.documents.users import QuotaList, Quotas
-    from api.questions.table import find_question
     from controller.descriptions.quotas import DescribeQuotas
 
     filters = [
@@ -105,34 +104,35 @@ def describe(
         *_filter(_CLIENT_ID, client_id, default_client_id, any_client_id),
         *_filter(_IP, ip, default_ip, any_ip),
     ]
-    answer, about = look.answer(
-        find_question("quotas describe"), DescribeQuotas(filters=tuple(filters), strict=strict)
-    )
-    if look.json:
-        print_json(about, QuotaList(quotas=tuple(map(Quotas.of, answer))))
-        return
-    rows = [(_text(each.entity), q.key, f"{q.value:.15g}") for each in answer for q in each.quotas]
-    print_table(("entity", "quota", "value"), rows)
+    request = DescribeQuotas(filters=tuple(filters), strict=strict)
+    look.show("quotas describe", request, _print_quotas)
 
 
 @reading(app)
 def explain(look: Look, user: _User = None, client_id: _ClientId = None, ip: _Ip = None) -> None:
     """Print the quotas that apply to a client, and those that they override."""
-    from api.documents.users import QuotaExplained, QuotasExplained
-    from api.questions.table import find_question
     from controller.descriptions.quotas import ExplainQuotas
 
     request = ExplainQuotas(user=user, client_id=client_id, ip=ip)
-    answer, about = look.answer(find_question("quotas explain"), request)
-    if look.json:
-        print_json(about, QuotasExplained(quotas=tuple(map(QuotaExplained.of, answer))))
-        return
+    look.show("quotas explain", request, _print_explained)
+
+
+def _print_quotas(found: "QuotaList") -> None:
+    rows = [
+        (_text(each.entity), key, f"{value:.15g}")
+        for each in found.quotas
+        for key, value in each.quotas.items()
+    ]
+    print_table(("entity", "quota", "value"), rows)
+
+
+def _print_explained(found: "QuotasExplained") -> None:
     rows = []
-    for each in answer:
+    for each in found.quotas:
         rows += [
-            (each.key, f"{c.value:.15g}", _text(c.entity), "overridden" if index else "applies")
+            (each.quota, f"{c.value:.15g}", _text(c.entity), "overridden" if index else "applies")
             for index, c in enumerate(each.candidates)
-        ] or [(each.key, "unlimited", "", "")]
+        ] or [(each.quota, "unlimited", "", "")]
     print_table(("quota", "value", "set for", ""), rows)
 
 
@@ -154,7 +154,7 @@ def _alter(
     shown = f"can be {verb}" if validate_only else verb
     item = Item(
         answer=Quotas(entity=dict(entity), quotas={c.key: c.value for c in changes}),
-        lines=(f"{shown}: {names} of {_text(entity)}",),
+        lines=(f"{shown}: {names} of {_text(dict(entity))}",),
         refusal=result.refusal,
     )
     return ask.report(told, [item], validate_only=validate_only)
@@ -206,8 +206,8 @@ def _number(key: str, text: str) -> float:
     return value
 
 
-def _text(entity: Entity) -> str:
+def _text(entity: dict[str, str | None]) -> str:
     from replay.image.quotas import canonical_entity
     from replay.time_travel.labels import entity_text
 
-    return entity_text(canonical_entity(entity))
+    return entity_text(canonical_entity(tuple(entity.items())))

@@ -9,10 +9,11 @@ from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.texts import broker_ids, partition_ref
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
-from api.cli.terminal.output import print_json, print_line, print_table, time_text, value_text
+from api.cli.terminal.output import print_line, print_table, time_text, value_text
+from records.text import duration_text
 
 if TYPE_CHECKING:
-    from api.documents.topics import Missing, Reassignment
+    from api.documents.topics import Missing, Reassignment, ReassignmentList
     from controller.decisions.partitions.reassignments import PartitionTarget
 
 app = App()
@@ -71,15 +72,12 @@ def cancel(
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List the partitions that move: since when, and which replicas they wait for."""
-    from api.documents.topics import Reassignment, ReassignmentList
-    from api.questions.table import find_question
     from controller.descriptions.progress import ListReassignments
 
-    answer, about = look.answer(find_question("reassignments list"), ListReassignments())
-    found = ReassignmentList(reassignments=tuple(map(Reassignment.of, answer)))
-    if look.json:
-        print_json(about, found)
-        return
+    look.show("reassignments list", ListReassignments(), _print_reassignments)
+
+
+def _print_reassignments(found: "ReassignmentList") -> None:
     lists = ("replicas", "adding_replicas", "removing_replicas", "waited_for")
     print_table(
         ("topic", "partition", "replicas", "adding", "removing", "waits for"),
@@ -96,8 +94,6 @@ def list_(look: Look) -> None:
 
 
 def _running_text(moving: "Reassignment") -> str:
-    from records.text import duration_text
-
     partition = f"{moving.topic}/{moving.partition}"
     if moving.since_offset is None or moving.age_ms is None:
         return f"{partition} moves since before the kept history"

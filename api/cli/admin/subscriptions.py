@@ -8,9 +8,10 @@ from api.cli.admin.change import changing
 from api.cli.admin.look import Look, reading
 from api.cli.options.parameters import Argument
 from api.cli.parser.typer_app import App
-from api.cli.terminal.output import print_json, print_table
+from api.cli.terminal.output import print_table
 
 if TYPE_CHECKING:
+    from api.documents.users import SubscriptionList
     from controller.decisions.topics.subscriptions import Subscription
 
 app = App()
@@ -49,15 +50,13 @@ def delete(ask: AdminClient, group: _Group) -> int:
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List the registered patterns, ordered by group."""
-    from api.documents.users import SubscriptionList
-    from api.questions.table import find_question
     from controller.descriptions.subscriptions import ListSubscriptions
 
-    found, about = look.answer(find_question("subscriptions list"), ListSubscriptions())
-    if look.json:
-        print_json(about, SubscriptionList(subscriptions=found))
-    else:
-        print_table(("group", "pattern"), [(s.group, s.pattern) for s in found])
+    look.show("subscriptions list", ListSubscriptions(), _print_subscriptions)
+
+
+def _print_subscriptions(found: "SubscriptionList") -> None:
+    print_table(("group", "pattern"), [(s.group, s.pattern) for s in found.subscriptions])
 
 
 def warning_lines(found: "Sequence[Subscription] | None", what: str) -> list[str]:

@@ -9,10 +9,11 @@ from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.secret_input import read_secret
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import ShowSecrets
-from api.cli.terminal.output import print_json, print_table, time_text
+from api.cli.terminal.output import print_table, time_text
+from records.text import parse_bytes
 
 if TYPE_CHECKING:
-    from api.documents.users import Token
+    from api.documents.users import Token, TokenList
 
 app = App()
 
@@ -116,25 +117,21 @@ def describe(
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Describe tokens: owner, requester, renewers and times; never their HMACs."""
-    from api.documents.users import TokenList
-    from api.questions.table import find_question
     from controller.descriptions.tokens import DescribeTokens
 
     request = DescribeTokens(owners=tuple(owners or ()), show_secrets=show_secrets)
-    answer, about = look.answer(find_question("tokens describe"), request)
-    if look.json:
-        print_json(about, TokenList(tokens=answer))
-        return
+    look.show("tokens describe", request, _print_tokens)
+
+
+def _print_tokens(found: "TokenList") -> None:
     rows = [
         (t.token_id, t.owner, " ".join(t.renewers), time_text(t.expiration_timestamp))
-        for t in answer
+        for t in found.tokens
     ]
     print_table(("token", "owner", "renewers", "expires"), rows)
 
 
 def _hmac(file: str | None) -> bytes:
-    from records.text import parse_bytes
-
     text = read_secret(file, option="--hmac-file", prompt="HMAC of the token")
     try:
         return parse_bytes(text.strip())

@@ -12,6 +12,7 @@ from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.texts import assignments, new_topic_name
 from api.cli.admin.topics import app, created_item
 from api.cli.options.parameters import Argument, bad_parameter
+from records.text import parse_uuid
 
 if TYPE_CHECKING:
     from controller.decisions.topics.topics import NewTopic
@@ -113,8 +114,6 @@ def _partition_id(name: str, text: str) -> int:
 
 
 def _topic_id(name: str, znode: _Znode) -> "Uuid | None":
-    from records.text import parse_uuid
-
     try:
         return None if znode.id is None else parse_uuid(znode.id)
     except ValueError as error:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.admin.look import Look, reading
 from api.cli.admin.topics import app
 from api.cli.options.parameters import Argument
-from api.cli.source.opened_log import place_of
-from api.cli.source.source import print_remark
-from api.cli.terminal.output import print_json, print_table, time_text
+from api.cli.source.origins import by_text, print_unknown_origin
+from api.cli.terminal.output import print_table, time_text
 
 if TYPE_CHECKING:
+    from api.documents.incidents import Lives
     from api.questions.lives import Border
 
 
@@ -22,15 +22,12 @@ def lives(
     ],
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""
-    from api.cli.source.rows import print_unknown_origin
-    from api.documents.incidents import Lives
-    from api.questions.lives import LIVES, ShowLives
+    from api.questions.lives import ShowLives
 
-    told = look.source.ask(LIVES, ShowLives(name=name), at=look.at)
-    found = tuple(told.items)
-    if look.json:
-        print_json(place_of(told.about()), Lives(lives=found))
-        return
+    look.show("topics lives", ShowLives(name=name), _print_lives)
+
+
+def _print_lives(found: "Lives") -> None:
     print_table(
         ("id", "partitions", "began", "", "", "ended", "", ""),
         [
@@ -40,17 +37,16 @@ def lives(
                 *_cells(life.began, "before the kept history"),
                 *_cells(life.ended, "it lasts"),
             )
-            for life in found
+            for life in found.lives
         ],
     )
-    borders = [each for life in found for each in (life.began, life.ended) if each is not None]
+    borders = [
+        each for life in found.lives for each in (life.began, life.ended) if each is not None
+    ]
     print_unknown_origin(each.origin for each in borders)
-    print_remark(told.about())
 
 
 def _cells(border: "Border | None", otherwise: str) -> tuple[object, ...]:
-    from api.cli.source.rows import by_text
-
     if border is None:
         return otherwise, "", ""
     return time_text(border.timestamp), border.offset, f"{border.how}{by_text(border.origin)}"

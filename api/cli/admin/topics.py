@@ -23,10 +23,10 @@ from api.cli.admin.texts import (
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.terminal.errors import REFUSED, print_error
-from api.cli.terminal.output import count_text, print_json, print_line, print_table, value_text
+from api.cli.terminal.output import count_text, print_line, print_table, value_text
 
 if TYPE_CHECKING:
-    from api.documents.topics import Partition, Topic
+    from api.documents.topics import Partition, Topic, TopicList, TopicsDescribed
     from controller.decisions.topics.topics import TopicResult
 
 app = App()
@@ -105,17 +105,13 @@ def list_(
     ] = False,
 ) -> None:
     """List topics, ordered by name."""
-    from api.documents.topics import ListedTopic, TopicList
-    from api.questions.table import find_question
     from controller.descriptions.topics import ListTopics
 
     question = ListTopics(internal=not exclude_internal, pattern=pattern, namespace=namespace)
-    with look.explaining(question):
-        answer, about = look.answer(find_question("topics list"), question)
-    found = TopicList(topics=tuple(map(ListedTopic.of, answer)))
-    if look.json:
-        print_json(about, found)
-        return
+    look.show("topics list", question, _print_topics)
+
+
+def _print_topics(found: "TopicList") -> None:
     print_table(
         ("topic", "id", "partitions", "replicas"),
         [(t.name, t.topic_id, t.partitions, t.replication_factor) for t in found.topics],
@@ -145,8 +141,6 @@ def describe(
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
     from api.documents.topics import topics_described
-    from api.questions.named_objects import topic_object
-    from api.questions.table import find_question
 
     need_topics(namespace, topics)
     refs = [topic_ref(name, namespace) for name in topics or []]
@@ -154,20 +148,23 @@ def describe(
     from controller.descriptions.topics import DescribeTopics
 
     question = DescribeTopics(topics=tuple(refs), show_secrets=show_secrets)
-    answer, about = look.answer(find_question("topics describe"), question)
+    answer, about = look.answer("topics describe", question)
     shown = topics_described(question, answer, all_configs=all_configs)
-    if look.json:
-        print_json(about, shown)
-    else:
-        for topic in shown.topics:
-            _print_topic(topic)
+    look.print(shown, about, _print_described)
     refused = False
     for ref, asked_for in zip(refs, answer.topics, strict=False):
         if asked_for.refusal is not None:
+            from api.questions.named_objects import topic_object
+
             refused = True
             code, message = asked_for.refusal.code, asked_for.refusal.message
             print_error(code, look.explained(code, message, topic_object(ref)))
     return REFUSED if refused else 0
+
+
+def _print_described(found: "TopicsDescribed") -> None:
+    for topic in found.topics:
+        _print_topic(topic)
 
 
 def created_item(result: "TopicResult") -> Item:

@@ -11,10 +11,11 @@ from api.cli.options.parameters import Argument, Option
 from api.cli.options.secret_input import read_secret
 from api.cli.parser.typer_app import App
 from api.cli.terminal.errors import REFUSED, print_error
-from api.cli.terminal.output import print_json, print_table
+from api.cli.terminal.output import print_table
 
 if TYPE_CHECKING:
     from api.documents.changes import UserAltered
+    from api.documents.users import UserList
     from controller.decisions.security.scram import ScramMechanism
     from controller.decisions.security.users import AlterUsers, Expected, ScramUpsertion
 
@@ -185,25 +186,24 @@ def _report(
 
 
 def _print_described(look: Look, users: tuple[str, ...]) -> int:
-    from api.documents.users import User, UserList
-    from api.questions.table import find_question
     from controller.descriptions.users import DescribeUsers
 
-    answer, about = look.answer(find_question("users describe"), DescribeUsers(users=users))
-    found = UserList(users=tuple(map(User.of, answer)))
-    if look.json:
-        print_json(about, found)
-    else:
-        rows = [
-            (user.user, credential.mechanism, credential.iterations)
-            for user in found.users
-            for credential in user.credentials
-        ]
-        print_table(("user", "mechanism", "iterations"), rows)
+    request = DescribeUsers(users=users)
+    answer, about = look.answer("users describe", request)
+    look.print(look.document("users describe", request, answer), about, _print_users)
     refusals = [user.refusal for user in answer if user.refusal is not None]
     for refusal in refusals:
         print_error(refusal.code, refusal.message)
     return REFUSED if refusals else 0
+
+
+def _print_users(found: "UserList") -> None:
+    rows = [
+        (user.user, credential.mechanism, credential.iterations)
+        for user in found.users
+        for credential in user.credentials
+    ]
+    print_table(("user", "mechanism", "iterations"), rows)
 
 
 def _scram(mechanism: _Mechanism) -> "ScramMechanism":

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of
 from api.cli.terminal.errors import report
 from api.cli.terminal.output import is_conversation, print_json_line, print_line
+from api.documents.audits import AuditAsked, AuditRows
 from records.errors import MetadataLogError, RequestError
+from replay.audit.audit import Audit, Range, named_query
+from replay.audit.queries import QUERIES
 
 if TYPE_CHECKING:
-    from api.documents.audits import AuditRows
-    from replay.audit.audit import Audit, Range
     from replay.audit.queries.query import Parameter, Query
 
 _PROMPT, _MORE = "audit> ", "   ...> "
@@ -34,7 +35,6 @@ def run_shell(
     Raises:
         MetadataLogError: as for `Audit`; not at a terminal.
     """
-    from api.documents.audits import AuditAsked
 
     for text in statements(_lines()):
         try:
@@ -60,7 +60,6 @@ def query_with_parameters(words: Iterable[str]) -> "tuple[Query, dict[str, Param
         RequestError: INVALID_REQUEST: there is no such query, a word is not a parameter, or a file
             cannot be read.
     """
-    from replay.audit.audit import named_query
 
     name, *settings = words
     query = named_query(name)
@@ -91,7 +90,6 @@ def _content(value: str) -> str:
 
 def statements(lines: Iterable[str]) -> Iterator[str]:
     """Yield each query in the input lines, until a line is `exit`."""
-    from replay.audit.queries import QUERIES
 
     sql: list[str] = []
     for line in lines:
@@ -131,8 +129,6 @@ def _lines() -> Iterator[str]:
 
 
 def _is_whole(line: str, *, is_inside: bool) -> bool:
-    from replay.audit.queries import QUERIES
-
     if line.rstrip().endswith(";"):
         return True
     return not is_inside and _first(line) in (*QUERIES, "list")
@@ -141,8 +137,6 @@ def _is_whole(line: str, *, is_inside: bool) -> bool:
 def _answer(
     audit: "Audit", text: str, offsets: "Range", limit: int, *, show_secrets: bool
 ) -> "tuple[str, AuditRows]":
-    from replay.audit.queries import QUERIES
-
     if _first(text) in QUERIES:
         query, parameters = query_with_parameters(text.split())
         frame = audit.query(query, offsets, parameters, show_secrets=show_secrets)

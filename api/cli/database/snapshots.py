@@ -20,6 +20,7 @@ from api.cli.terminal.output import (
     value_text,
 )
 from api.cli.terminal.progress_bar import progress
+from api.documents.care import Pruned, Snapshot, Snapshots
 
 if TYPE_CHECKING:
     from metadata_log.reader.log_reader import LogReader
@@ -89,7 +90,6 @@ def create(
     json: Json = False,
 ) -> None:
     """Store the image at a point in SQL."""
-    from api.documents.care import Snapshot
     from replay.snapshot_making import create_snapshot, prune_snapshots
 
     with _opened(log, database, upgrade=True) as (reader, store):
@@ -119,7 +119,6 @@ def create(
 @reads_only
 def list_(log: Log, database: Database = None, json: Json = False) -> None:
     """List the snapshots of a log, oldest first."""
-    from api.documents.care import Snapshot, Snapshots
 
     with _opened_or_none(log, database) as (reader, store):
         found = [] if store is None else store.list()
@@ -149,7 +148,6 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
 @reads_only
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
     """Load one snapshot, check its digest, and show its position and contents."""
-    from api.documents.care import Snapshot
 
     with _opened(log, database) as (reader, store):
         found = store.verify(end_offset)
@@ -173,7 +171,6 @@ def prune(
     json: Json = False,
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
-    from api.documents.care import Pruned
     from replay.snapshot_making import prune_snapshots
 
     with _opened_or_none(log, database) as (reader, store):

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from api.child import HISTORY_DATABASE
 from api.cli.options.parameters import Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import IncludeUnconfirmed, Json, Log
 from api.cli.source.image_view import print_bounds, print_unconfirmed
 from api.cli.source.opened_log import about, open_reader
+from api.cli.terminal import event_loop
 from api.cli.terminal.output import is_read, print_json, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 from metadata_log.files.names import COMMIT_MARK
@@ -49,7 +51,6 @@ def sync(
     json: Json = False,
 ) -> None:
     """Update the tables with every state of every object, up to the end of the log."""
-    from api.child import HISTORY_DATABASE
     from replay.snapshot.database import shown_url
     from replay.sql_history.store import HistoryStore, default_url
     from replay.time_travel.change_index import HISTORY_NAME
@@ -70,9 +71,7 @@ def sync(
             else:
                 _print(reader, found, where)
         if follow:
-            import asyncio
-
-            asyncio.run(
+            event_loop.run(
                 _follow(
                     log, store, where, found, json=json, include_unconfirmed=include_unconfirmed
                 )

@@ -7,6 +7,7 @@ from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log
 from api.cli.source.opened_log import log_about
 from api.cli.terminal.output import print_json, print_line
+from records.errors import RequestError
 
 
 @command()
@@ -66,7 +67,6 @@ def _equal_up_to(log: str, others: list[str]) -> dict[str, int]:
         RequestError: INVALID_REQUEST, one is damaged, of another cluster, or differs.
     """
     from api.questions.compared_logs import compare_logs
-    from records.errors import RequestError
 
     found, _ = compare_logs([log, *others])
     if not found.is_sound or found.common_end is None:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from api.cli.source.opened_log import offset_of
 from api.questions.objects import Digest
+from api.questions.past import Past
 from api.questions.question import Computed
+from metadata_log.reader.log_reader import LogReader
 
 WAYS = ("replay", "snapshot", "sql", "spark")
 """The first two are questions, which a service answers too."""
@@ -17,8 +19,6 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
         RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, the tables do not
             reach the offset, or Kafka may still replace the records (mirror).
     """
-    from api.questions.past import Past
-    from metadata_log.reader.log_reader import LogReader
     from replay.sql_history.store import HistoryStore, default_url
     from replay.sql_sync import check_confirmed, check_same_log
 
@@ -34,8 +34,6 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
 def by_spark(log: Path | str, at: str) -> Computed:
     """Compute the state at a point, and its digest, with Spark alone."""
     from api.cli.audit.session import spark_and_files
-    from api.questions.past import Past
-    from metadata_log.reader.log_reader import LogReader
 
     with LogReader.open(log) as reader:
         past = Past(reader, resolve=offset_of)

@@ -9,9 +9,10 @@ from api.cli.source.arguments import At, Json, LogPlace, ShowSecrets
 from api.cli.source.opened_log import offset_of
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
+from metadata_log.reader.log_reader import LogReader
+from replay.about import about_image
 
 if TYPE_CHECKING:
-    from metadata_log.reader.log_reader import LogReader
     from replay.image.metadata import MetadataImage
 
 app = App()
@@ -59,7 +60,6 @@ def kraft(
     for Kafka's tools creates a state, or changes one state into another: `--since end --at P`
     undoes all changes after P.
     """
-    from metadata_log.reader.log_reader import LogReader
 
     if as_ not in _FORMS:
         raise bad_parameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")
@@ -76,7 +76,6 @@ def kraft(
 
 def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
     from metadata_log.kraft.segment_export import export_segments
-    from replay.about import about_image
 
     offset = offset_of(reader, at)
     with progress("exporting", reader.start_offset, offset + 1) as advance:
@@ -94,7 +93,6 @@ def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
 
 def _checkpoint(reader: "LogReader", dest: Path, at: str, *, lossy: bool, json: bool) -> None:
     from controller.decisions.levels import record_version
-    from replay.about import about_image
     from replay.care.kraft_checkpoint import export_checkpoint
 
     offset = offset_of(reader, at)
@@ -123,7 +121,6 @@ def _commands(
 ) -> None:
     from api.documents.kafka_commands import CommandsExport
     from metadata_log.kraft.new_directory import write_new_file
-    from replay.about import about_image
     from replay.image.metadata import MetadataImage
     from replay.kafka_commands.script import kafka_commands, wanted_by
 

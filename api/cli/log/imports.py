@@ -102,7 +102,7 @@ def kraft(
     return CORRUPT if strict and not follow and result is not None and result.trailing_bytes else 0
 
 
-@importing.command(name="kafka")
+@app.command(name="kafka")
 def from_quorum(
     source: Annotated[
         str,

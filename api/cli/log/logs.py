@@ -8,10 +8,12 @@ from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log, LogOrServer, Server
 from api.cli.source.opened_log import log_about, place_of
 from api.cli.source.source import print_remark
+from api.cli.terminal import event_loop
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     bytes_size_text,
     count_text,
+    duration_text,
     note,
     print_json,
     print_line,
@@ -102,8 +104,6 @@ def _lag_text(lag: "Lag") -> str:
 
     It has the last offset that they cover, and their lag behind the log's end.
     """
-    from records.text import duration_text
-
     reach = f"up to offset {lag.end_offset - 1}"
     if not lag.records:
         return f"{reach}, the log's last"
@@ -139,13 +139,11 @@ def demo(
     json: Json = False,
 ) -> None:
     """Write a generated history: the real controller decides for a simulated cluster."""
-    import asyncio
-
     from api.cli.log.demo_run import write_demo
     from controller.demo.options import DemoOptions
 
     options = DemoOptions(topics=topics, brokers=brokers, changes=changes, seed=seed).checked()
-    made = asyncio.run(write_demo(log, options))
+    made = event_loop.run(write_demo(log, options))
     if json:
         print_json(made, log_about(log))
         return

@@ -9,6 +9,7 @@ from api.cli.options.parameters import Argument, Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log, LogPlace
 from api.cli.source.source import print_remark
+from api.cli.terminal import event_loop
 from api.cli.terminal.errors import DONE, FOUND, print_contradiction, reads_only
 from api.cli.terminal.output import (
     bytes_size_text,
@@ -94,13 +95,11 @@ def verify(
 
 def _compare_with_shared(url: str, fs: "ByteStore", directory: Path, found: "Inspection") -> None:
     """Compare a node's folder with the shared log; add what was found."""
-    import asyncio
-
     from api.nodes.stores import compare_with_store
     from metadata_log.care.findings import Finding
 
     with progress("comparing", 0, found.end_offset or 0) as advance:
-        compared = asyncio.run(compare_with_store(url, fs, directory, advance))
+        compared = event_loop.run(compare_with_store(url, fs, directory, advance))
     if compared.difference is not None:
         found.damage.append(compared.difference)
         return

@@ -16,6 +16,7 @@ from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source, print_end, server_url
+from api.cli.terminal import event_loop
 from api.cli.terminal.errors import DONE, reads_only
 from api.cli.terminal.output import count_text, note, print_json, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
@@ -111,8 +112,6 @@ def append(
     If a run was stopped, repeat it with the same file and options: batches that are in the log
     already are not appended again.
     """
-    import asyncio
-
     from api.cli.log.append import append_batches
     from api.cli.log.file_request import file_request, rewindable
     from api.cli.source.rows import check_types
@@ -148,7 +147,7 @@ def append(
         request = file_request(lines, request_id, batch, sorted(skip or []), size=size)
         batches = line_batches(lines, size=size, skip=frozenset(skip or []), progress=advance)
         try:
-            appended = asyncio.run(
+            appended = event_loop.run(
                 append_batches(
                     open_target,
                     batches,
@@ -250,8 +249,6 @@ def tail(
     server: Server = None,
 ) -> int:
     """Print records as they commit, one a line, until it is stopped (Ctrl-C)."""
-    import asyncio
-
     from api.cli.log.followed import followed
     from api.cli.source.rows import check_types
     from api.questions.rows import FollowRows
@@ -264,7 +261,7 @@ def tail(
         show_secrets=show_secrets,
     )
     try:
-        asyncio.run(_print_rows(followed(log, request), count, as_json=json))
+        event_loop.run(_print_rows(followed(log, request), count, as_json=json))
     except KeyboardInterrupt:
         note("")  # the terminal shows ^C in the middle of a line
     else:

@@ -18,6 +18,7 @@ from api.cli.source.arguments import (
     To,
 )
 from api.cli.source.opened_log import place_of
+from api.cli.source.origins import asked_text, by_text, origin_text, print_unknown_origin
 from api.cli.source.source import print_end, print_remark
 from api.cli.terminal.errors import FOUND, reads_only
 from api.cli.terminal.output import (
@@ -63,7 +64,6 @@ def history(
     """Show every change of one object, oldest first; or of all objects of a pattern
     (topic:orders*).
     """
-    from api.cli.source.rows import print_unknown_origin
     from api.questions.changes import HISTORY, ShowHistory, Step
 
     ranged = from_ != "start" or to != "end" or last is not None
@@ -99,7 +99,6 @@ def history(
 
 def print_event(event: "ObjectEvent", *, verbose: bool = False) -> None:
     """Print a change of an object; `verbose`: with the client that requested it."""
-    from api.cli.source.rows import asked_text, by_text
 
     by = by_text(event.origin, verbose=verbose)
     asked = asked_text(event, verbose=verbose)
@@ -202,7 +201,6 @@ def blame(
     server: Server = None,
 ) -> None:
     """Show which record last set each field of an object, and who caused it."""
-    from api.cli.source.rows import print_unknown_origin
     from api.questions.changes import BLAME, ShowBlame
 
     told = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
@@ -230,8 +228,6 @@ def blame(
 
 
 def _whom(found: "FieldSetter", *, verbose: bool) -> str:
-    from api.cli.source.rows import asked_text, origin_text
-
     asked = asked_text(found, verbose=verbose)
     return origin_text(found.origin, verbose=verbose) + (asked and f", {asked}")
 

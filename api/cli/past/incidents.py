@@ -16,10 +16,12 @@ from api.cli.source.arguments import (
     To,
 )
 from api.cli.source.opened_log import place_of
+from api.cli.source.origins import askers_text, print_unknown_origin
 from api.cli.source.source import absolute_point, print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     count_text,
+    duration_text,
     note,
     print_hanging,
     print_json,
@@ -111,7 +113,6 @@ def timeline(
     server: Server = None,
 ) -> None:
     """Show what happened between two points, in words, grouped by cause."""
-    from api.cli.source.rows import print_unknown_origin
     from api.documents.incidents import Stat, Timeline
     from api.questions.timeline import TIMELINE, ShowTimeline
 
@@ -142,7 +143,6 @@ def timeline(
 def _print_active(events: "Iterable[TimelineEvent]") -> None:
     """Print how often and how long each node was the active controller."""
     from api.documents.incidents import active_controllers
-    from records.text import duration_text
 
     if nodes := active_controllers(events):
         print_line()
@@ -153,8 +153,6 @@ def _print_active(events: "Iterable[TimelineEvent]") -> None:
 
 
 def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
-    from api.cli.source.rows import askers_text
-
     for event in events:
         offsets = str(event.from_offset)
         if event.to_offset != event.from_offset:
@@ -261,7 +259,6 @@ def why(
     server: Server = None,
 ) -> None:
     """Show the records that led to a value, such as that of partition:T/0#leader."""
-    from api.cli.source.rows import askers_text
     from api.questions.why import WHY, AskWhy
 
     told = log.ask(WHY, AskWhy(object=object_, show_secrets=show_secrets), at=at)
@@ -336,8 +333,6 @@ def _grouped(intervals: list[Interval]) -> Iterable[list[Interval]]:
 
 
 def _row(group: list[Interval]) -> tuple[object, ...]:
-    from records.text import duration_text
-
     first = group[0]
     cause = first["cause"]
     began = [it["from_offset"] for it in group]
@@ -360,8 +355,6 @@ def _sum_text(kind: str, duration_ms: int) -> str:
     Those of partitions overlap: 50 partitions that were down for an hour were not down for two
     days, but for 50 partition-hours.
     """
-    from records.text import duration_text
-
     if kind not in _OF_PARTITIONS:
         return duration_text(duration_ms)
     for size_ms, unit in ((3_600_000, "hours"), (60_000, "minutes")):

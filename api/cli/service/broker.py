@@ -36,6 +36,7 @@ from api.cli.options.server_configs import BROKER
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.source.source import server_url
+from api.cli.terminal import event_loop
 from api.cli.terminal.output import print_json_line, print_line
 
 _DEFAULT_LISTEN = ["127.0.0.1:0"]
@@ -180,8 +181,6 @@ def broker(
     json: Json = False,
 ) -> None:
     """Run the reference broker; SIGTERM hands its leaderships over first."""
-    import asyncio
-
     from api.broker.options import BrokerOptions
     from api.broker.process import Ready, run_broker_until_stopped
     from controller.decisions.security.tokens import SECRET_KEY
@@ -226,4 +225,4 @@ def broker(
             )
         sys.stdout.flush()
 
-    asyncio.run(run_broker_until_stopped(options, ready))
+    event_loop.run(run_broker_until_stopped(options, ready))

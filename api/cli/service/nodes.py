@@ -1,16 +1,16 @@
 """The `nodes` commands: processes that share a log in PostgreSQL or in a bucket."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
+from api.cli.terminal import event_loop
 from api.cli.terminal.output import print_json, print_line, print_table
 from api.cli.terminal.progress_bar import progress
-
-if TYPE_CHECKING:
-    from api.documents.nodes import SharedLogState
+from api.documents.nodes import SharedLogCreated, SharedLogState
+from records.text import duration_text
 
 app = App()
 
@@ -35,16 +35,13 @@ def create(
     json: Json = False,
 ) -> None:
     """Make a shared log with all records of a log, which becomes the folder of a node."""
-    import asyncio
-
-    from api.documents.nodes import SharedLogCreated
     from api.nodes.stores import create_shared_log
     from metadata_log.writer.cut_off_log import seen_end
     from replay.snapshot.database import shown_url
 
     end_offset = seen_end(source).mark.end_offset
     with progress("uploading", 0, end_offset) as advance:
-        identity, end = asyncio.run(create_shared_log(store, source, advance))
+        identity, end = event_loop.run(create_shared_log(store, source, advance))
     created = SharedLogCreated(
         shared=shown_url(store),
         log_id=identity.log_id,
@@ -62,32 +59,26 @@ def create(
 @app.command("list")
 def list_(store: _Store, json: Json = False) -> None:
     """List the nodes of a shared log: who leads, who stands by, and how far each is."""
-    import asyncio
-
     from api.nodes.operations import look
 
-    _print(asyncio.run(look(store)), json)
+    _print(event_loop.run(look(store)), json)
 
 
 @app.command()
 def lead(store: _Store, node: _Node, json: Json = False) -> None:
     """Let the leader hand over to another node, and wait until that node leads."""
-    import asyncio
-
     from api.nodes.operations import change_leader
 
-    _print(asyncio.run(change_leader(store, node)), json)
+    _print(event_loop.run(change_leader(store, node)), json)
 
 
 @app.command()
 def remove(store: _Store, node: _Node, json: Json = False) -> None:
     """Forget a node that has stopped for good; its folder stays."""
-    import asyncio
-
     from api.nodes.operations import look, remove_node
 
-    asyncio.run(remove_node(store, node))
-    _print(asyncio.run(look(store)), json)
+    event_loop.run(remove_node(store, node))
+    _print(event_loop.run(look(store)), json)
 
 
 def _print(found: "SharedLogState", json: bool) -> None:
@@ -122,6 +113,4 @@ def _clock_text(off_ms: int) -> str:
 
 
 def _seconds_text(duration_ms: int) -> str:
-    from records.text import duration_text
-
     return duration_text(duration_ms // 1_000 * 1_000)

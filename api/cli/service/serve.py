@@ -50,6 +50,7 @@ from api.cli.options.server_configs import CONFIG_POLICY, SERVE, TOPIC_POLICY
 from api.cli.parser.quick import command
 from api.cli.service.policies import policy_of
 from api.cli.source.arguments import Json, Log
+from api.cli.terminal import event_loop
 from api.cli.terminal.output import print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 
@@ -208,8 +209,6 @@ def serve(
     json: Json = False,
 ) -> None:
     """Run the service: write a log and answer over the network, until SIGTERM."""
-    import asyncio
-
     from api.http.options import HttpOptions
     from api.nodes.options import NodeOptions
     from api.running import ServeOptions, serve_node_until_stopped, serve_until_stopped
@@ -284,12 +283,12 @@ def serve(
         sys.stdout.flush()
 
     if shared is not None:
-        asyncio.run(serve_node_until_stopped(options, ready, _standby_text(options.node, json)))
+        event_loop.run(serve_node_until_stopped(options, ready, _standby_text(options.node, json)))
         return
     with loading:
         log_end = seen_end(log).mark.end_offset
         loaded = loading.enter_context(progress("loading", 0, log_end))
-        asyncio.run(serve_until_stopped(options, ready, loaded))
+        event_loop.run(serve_until_stopped(options, ready, loaded))
 
 
 def _standby_text(node: "NodeOptions", json: bool) -> "Callable[[Ready], None]":

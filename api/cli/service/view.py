@@ -29,6 +29,7 @@ from api.cli.options.server_configs import SERVE
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.source.source import log_place
+from api.cli.terminal import event_loop
 from api.cli.terminal.output import note, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 
@@ -75,8 +76,6 @@ def view(
     json: Json = False,
 ) -> None:
     """Show logs of any kind in a browser, and answer questions over HTTP; writes nothing."""
-    import asyncio
-
     from api.http.options import HttpOptions
     from api.viewer.viewer import ViewOptions, view_until_stopped
     from controller.decisions.context.context import Settings
@@ -111,7 +110,7 @@ def view(
             with LogReader.open(logs[0]) as reader:
                 bounds = reader.history_start, reader.end_offset
             loaded = loading.enter_context(progress("loading", *bounds))
-        asyncio.run(view_until_stopped(options, ready, loaded))
+        event_loop.run(view_until_stopped(options, ready, loaded))
 
 
 def _print(viewing: "Viewing") -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from api.cli.past.changes import print_event
 from api.cli.shell.cluster import Cluster, Object, cluster_of
 from api.cli.shell.paths import ROOT, Place, place_at, steps_below
 from api.cli.source.image_view import position_text, print_remark
@@ -160,7 +161,6 @@ class Shell:
                 "RESOURCE_NOT_FOUND",
                 f"{place.object} does not change {side} offset {self.cluster.about.as_of}",
             )
-        from api.cli.past.changes import print_event
 
         self.cluster.move(str(event.offset))
         if self.as_json:

@@ -3,9 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+from msgspec.structs import replace as replaced
+
+from api.questions.host_masking import HostMask
+from api.questions.rows import DUMP, Row, ShowRows
+
 if TYPE_CHECKING:
     from api.cli.source.source import Source
-    from api.questions.rows import Row
 
 
 def row_mask(log: "Source", to: str, *, asked: bool) -> "Callable[[Row], Row]":
@@ -18,11 +23,6 @@ def row_mask(log: "Source", to: str, *, asked: bool) -> "Callable[[Row], Row]":
         to: The last point to read.
         asked: True if the records are printed with their requests (`asked`).
     """
-    from msgspec import UNSET
-    from msgspec.structs import replace as replaced
-
-    from api.questions.host_masking import HostMask
-    from api.questions.rows import DUMP, ShowRows
 
     mask = HostMask()
     for row in log.ask(DUMP, ShowRows(asked=asked), at=to).items:

@@ -1,40 +1,26 @@
 """`diff LOG@P1 LOG2@P2`: compares two logs, each read from a directory or by its service."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import bad_parameter
+from api.cli.parser.two_places import SERVICES
 from api.cli.source.source import Source
 from api.cli.terminal.output import warn
+from api.questions.changes import ObjectChange, shown
+from api.questions.objects import IMAGE, PARTS, ShowImage, plain_objects
 from records.errors import RequestError
+from replay.time_travel.drift import NamedFields, diff_by_name, diff_named, named
+from replay.time_travel.objects import ObjectName, parse_object
 
 if TYPE_CHECKING:
     from api.cli.source.source import Source
-    from api.questions.changes import ObjectChange
     from api.questions.differences import ShowDiff
     from replay.about import About
-    from replay.time_travel.drift import NamedFields
-    from replay.time_travel.objects import ObjectName
 
     Compared = tuple[list[ObjectChange], About]
-
-OTHER = "--other"
-_SERVICES = ("kafka://", "socket://")
-
-
-def with_other(args: Sequence[str], server_mark: str) -> list[str]:
-    """Return `LOG@P1 LOG2@P2` as `LOG P1 P2 --other LOG2`; return other arguments unchanged.
-
-    Args:
-        server_mark: Prefix that marks the argument LOG as the URL of a service.
-    """
-    places = [arg for arg in args if "@" in arg and not arg.startswith("-") and ":@" not in arg]
-    if len(places) != 2 or args[:2] != places:
-        return list(args)
-    (log, _, before), (other, _, after) = (place.rpartition("@") for place in places)
-    mark = server_mark if log.startswith(_SERVICES) else ""
-    return [mark + log, before, after, OTHER, other, *args[2:]]
 
 
 def diff_of_logs(log: "Source", other: str, request: "ShowDiff", after: str) -> "Compared":
@@ -55,18 +41,13 @@ def diff_of_logs(log: "Source", other: str, request: "ShowDiff", after: str) -> 
     """
     if not other or log.log == "":
         raise bad_parameter("write LOG@P1 LOG2@P2")
-    second = Source(server=other) if other.startswith(_SERVICES) else Source(log=other)
+    second = Source(server=other) if other.startswith(SERVICES) else Source(log=other)
     if log.server is None and second.server is None:
         return _diff_of_images(log, second, request, after)
     return _diff_of_answers(log, second, request, after)
 
 
 def _diff_of_images(log: "Source", other: "Source", request: "ShowDiff", after: str) -> "Compared":
-    from msgspec.structs import replace
-
-    from api.questions.changes import shown
-    from replay.time_travel.drift import diff_by_name
-
     only = _only(request)
     with log.past() as past, other.past() as past_other:
         from_, at = past.offset(request.before), past_other.offset(after)
@@ -82,10 +63,6 @@ def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after:
 
     Needed with a service, because a service does not send its image.
     """
-    from msgspec.structs import replace
-
-    from api.questions.changes import shown
-    from replay.time_travel.drift import diff_named
 
     if KEEP_GOING.get():
         raise bad_parameter("--keep-going needs logs; a service's own has no mirror")
@@ -101,9 +78,6 @@ def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after:
 
 
 def _named_by(source: "Source", point: str, request: "ShowDiff") -> "tuple[NamedFields, About]":
-    from api.questions.objects import IMAGE, PARTS, ShowImage, plain_objects
-    from replay.time_travel.drift import named
-
     only = _only(request)
     parts = tuple(name for name, kind in PARTS.items() if only is None or kind is only.kind)
     if not request.show_secrets:
@@ -121,8 +95,6 @@ def _named_by(source: "Source", point: str, request: "ShowDiff") -> "tuple[Named
 
 
 def _only(request: "ShowDiff") -> "ObjectName | None":
-    from replay.time_travel.objects import parse_object
-
     return None if request.object is None else parse_object(request.object)
 
 

@@ -10,11 +10,18 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from api.printable import plain, plain_block
+from records.errors import (
+    CommittedHistoryChangedError,
+    ContradictionError,
+    CorruptLogError,
+    FencedError,
+    MetadataLogError,
+    Outcome,
+    RequestError,
+)
 
 if TYPE_CHECKING:
     import msgspec
-
-    from records.errors import ContradictionError, MetadataLogError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,7 +118,6 @@ def report(error: Exception) -> int:
     """Print an error as one line and return its exit code."""
     if os.environ.get("METALOG_DEBUG"):
         _print_traceback(error)
-    from records.errors import MetadataLogError
 
     match error:
         case MetadataLogError():
@@ -150,14 +156,6 @@ def _fail_with(error: "MetadataLogError") -> int:
 
     An unknown outcome never gets the exit code of a refusal.
     """
-    from records.errors import (
-        CommittedHistoryChangedError,
-        ContradictionError,
-        CorruptLogError,
-        FencedError,
-        Outcome,
-        RequestError,
-    )
     from replay.time_travel.points import MalformedPointError
 
     if isinstance(error, ContradictionError) and error.record is not None:

@@ -55,17 +55,13 @@ def print_json_pieces(
 
 def print_json_line(*parts: "msgspec.Struct") -> None:
     """Print one line of a stream: the fields of typed answers, in the order given."""
-    import msgspec
-
     document = parts[0] if len(parts) == 1 else fields_of(*parts)
-    _write(printable_json(msgspec.json.encode(document).decode()) + "\n")
+    _write(_json(document) + "\n")
 
 
 def json_line(answer: "msgspec.Struct | dict[str, Any]") -> str:
     """Return an answer as one line of JSON with spaces, for human readers."""
-    import msgspec
-
-    return printable_json(msgspec.json.format(msgspec.json.encode(answer), indent=0).decode())
+    return _json(answer, indent=0)
 
 
 def fields_of(*parts: "msgspec.Struct") -> dict[str, Any]:
@@ -79,10 +75,16 @@ def fields_of(*parts: "msgspec.Struct") -> dict[str, Any]:
 
 
 def _print_document(document: Any) -> None:
+    _write(_json(document, indent=2) + "\n")
+
+
+def _json(document: Any, indent: int | None = None) -> str:
     import msgspec
 
-    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-    _write(printable_json(encoded) + "\n")
+    encoded = msgspec.json.encode(document)
+    if indent is not None:
+        encoded = msgspec.json.format(encoded, indent=indent)
+    return printable_json(encoded.decode())
 
 
 def print_line(text: str = "") -> None:
@@ -218,6 +220,13 @@ def time_text(timestamp_ms: int | None) -> str:
     from records.text import time_text as text_of
 
     return "-" if timestamp_ms is None else text_of(timestamp_ms)
+
+
+def duration_text(duration_ms: int) -> str:
+    """Return a duration in its two largest units, such as `2 d 3 h`."""
+    from records.text import duration_text as text_of
+
+    return text_of(duration_ms)
 
 
 def point_text(offset: Any) -> str:
