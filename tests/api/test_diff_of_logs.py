@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.parser.two_places import with_other
+from api.cli.source.two_places import with_other
 from tests.api.conftest import Metalog
 from tests.api.services import serving
 

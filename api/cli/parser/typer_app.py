@@ -29,8 +29,8 @@ from api.cli.options.parameters import Argument, Parameter
 from api.cli.parser import common_options
 from api.cli.parser.coercion import without_pydantic
 from api.cli.parser.quick import reset_common_options
-from api.cli.parser.two_places import with_other
 from api.cli.source.source import SERVER_MARK
+from api.cli.source.two_places import with_other
 from api.cli.terminal.errors import Interrupted, NothingDone, interruptible, is_reads_only
 
 _LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"

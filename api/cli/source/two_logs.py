@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import bad_parameter
-from api.cli.parser.two_places import SERVICES
 from api.cli.source.source import Source
+from api.cli.source.two_places import SERVICES
 from api.cli.terminal.output import warn
 from api.questions.changes import ObjectChange, shown
 from api.questions.objects import IMAGE, PARTS, ShowImage, plain_objects
