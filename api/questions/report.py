@@ -43,8 +43,8 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of the report's packed columns; each piece repeats the totals of the whole report.
 
     `first` and `last` are the offsets of the range, inclusive. `narrowed` is true if the range is
-    smaller than requested, because the report would have been too large. `opens` is the most
-    eventful range, which the page shows first. `after` is the request's `known` if only changes
+    smaller than requested, because the report would have been too large. `opens` is the range
+    that the page shows first. `after` is the request's `known` if only changes
     after it are reported, else None.
     """
 
@@ -142,7 +142,7 @@ def _pieces(found: Report, *, narrowed: bool) -> Iterator[ReportPiece]:
             last=found.last,
             records=found.rows,
             changes=found.changes,
-            opens=found.most_eventful,
+            opens=found.opens,
             narrowed=narrowed,
             content=found.packed[start : start + MIB],
             after=found.after,

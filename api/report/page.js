@@ -28,7 +28,7 @@ export class Page {
     this.data = data;
     this.command = command;
     this.selection = new Selection(data.first, data.last, window);
-    if (!this.selection.read()) openOnMostEventful(this.selection, data);
+    if (!this.selection.read()) open(this.selection, data);
     this.picture = new Picture(data, this.selection);
     this.answers = new Answers(data, this.selection, questions);
     this.difference = new Difference(data, this.selection, this.answers);
@@ -77,8 +77,9 @@ export class Page {
   }
 }
 
-/** @param {Selection} selection @param {import("report/data.js").Data} data */
-function openOnMostEventful(selection, data) {
+/** Select the last time in which a partition had no leader, else the most eventful range.
+ * @param {Selection} selection @param {import("report/data.js").Data} data */
+function open(selection, data) {
   const opens = data.header.opens;
   if (opens) [selection.from, selection.to] = opens;
 }
@@ -126,7 +127,7 @@ export function legend(page) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick) => make("button", { type: "button", title, onclick }, text);
   return make("nav", { class: "bar", "aria-label": "view" }, list, make("span", { class: "buttons" },
-    page.data.header.opens ? button("most eventful", "select the most eventful range", () => { const { opens } = page.data.header; selection.set({ from: opens[0], to: opens[1] }); picture.zoom(true); }) : null,
+    page.data.header.eventful ? button("most eventful", "select the most eventful range", () => { const [from, to] = page.data.header.eventful; selection.set({ from, to }); picture.zoom(true); }) : null,
     button("zoom in", "show the selection (z)", () => picture.zoom(false)),
     button("whole", "show the whole report (0)", () => picture.zoom(true))));
 }

@@ -1,8 +1,8 @@
-"""The most eventful range of a report, which its page shows first."""
+"""The range that a report's page shows first: the last incident, else the most eventful one."""
 
 from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from replay.incidents.health import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
 from replay.report.object_changes import Touched
@@ -12,7 +12,7 @@ WINDOW_MS = 10 * 60_000
 """The range lasts no longer."""
 
 ROWS_MAX = 4_000
-"""It has no more changes, else it could not be read."""
+"""It has no more changes, else it could not be read; an incident is shown from its beginning on."""
 
 _WEIGHTS = {LEADERLESS: 200, UNDER_REPLICATED: 50, FENCED: 200, SHUTTING_DOWN: 100}
 _CHANGED = 10
@@ -66,6 +66,38 @@ class MostEventful:
             self._total -= known.popleft().weight
         if self._total > self._best:
             self._best, self.found = self._total, (known[0].offset, row.offset)
+
+
+class LastIncident:
+    """Finds the last time in which any partition had no leader.
+
+    Attributes:
+        found: First and last offset, with the whole batch that began it; None while there is none.
+    """
+
+    def __init__(self, objects: Iterable[Touched], start: int) -> None:
+        """Begin with the objects that exist at an offset."""
+        self.found: tuple[int, int] | None = None
+        self._down: set[Any] = set()
+        self._rows = 0
+        self._start = start
+        self.add(objects, start, start)
+
+    def add(self, touched: Iterable[Touched], batch_offset: int, offset: int) -> None:
+        """Add the objects that the next row changed.
+
+        Args:
+            batch_offset: The first offset of the row's batch, which may say what was the cause.
+        """
+        was_down = bool(self._down)
+        for each in touched:
+            if each.kind == "partition":
+                change = self._down.add if LEADERLESS in each.outages else self._down.discard
+                change(each.key)
+        if self._down and not was_down:
+            self.found, self._rows = (max(batch_offset, self._start), offset), 0
+        elif was_down and self.found is not None and self._rows < ROWS_MAX:
+            self.found, self._rows = (self.found[0], offset), self._rows + 1
 
 
 def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:

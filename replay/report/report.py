@@ -10,7 +10,7 @@ from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
 from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
-from replay.report.eventful import MostEventful, weighed
+from replay.report.eventful import LastIncident, MostEventful, weighed
 from replay.report.in_topics import InTopics
 from replay.report.object_changes import Touched, objects_changed, objects_of
 from replay.report.report_events import EventsMark, ReportEvent, ReportEvents, encoded_events
@@ -44,6 +44,8 @@ class Report(NamedTuple):
         first, last: First and last offset of the range, inclusive.
         changes: Number of object states in the report, without each object's first state.
         most_eventful: First and last offset of the most eventful range; None if nothing changed.
+        opens: Those of the range that the page shows first: the last time in which any partition
+            had no leader, else the most eventful range.
         after: Last offset of the earlier report, if this is only the difference from it.
     """
 
@@ -52,6 +54,7 @@ class Report(NamedTuple):
     rows: int
     changes: int
     most_eventful: tuple[int, int] | None
+    opens: tuple[int, int] | None
     packed: bytes
     after: int | None = None
 
@@ -104,7 +107,9 @@ class GrowingReport:
         objects = objects_of(image)
         if self._in_topics is not None:
             objects = filter(self._in_topics.has, objects)
+        objects = list(objects)
         self._columns.add(_place_of(image, self.start), objects)
+        self._incident = LastIncident(objects, self.start)
         self._before = self._columns.touches
         self._chains = Chains(image, self._columns.origin)
         self._events = ReportEvents(image, first, self.start) if self._is_whole else None
@@ -198,13 +203,19 @@ class GrowingReport:
             "first": self._first,
             "history_from": self.start,
             "last": last,
-            "opens": self._window.found,
+            "opens": self._opens,
+            "eventful": self._window.found,
             "times": _times(timeline.source, self._first, last),
         }
         block = packed(self._redaction.mask(header), encoded | of_words | of_events)
         rows, changes = self._columns.rows - 1, self._columns.touches - self._before
         after = header.get("after")
-        return Report(self._first, last, rows, changes, self._window.found, block, after)
+        found = self._window.found
+        return Report(self._first, last, rows, changes, found, self._opens, block, after)
+
+    @property
+    def _opens(self) -> tuple[int, int] | None:
+        return self._incident.found or self._window.found
 
     def _read(self, source: BatchSource, last: int, progress: Progress) -> None:
         """Read the records up to offset `last`, and store a mark at it, for `after`."""
@@ -229,6 +240,7 @@ class GrowingReport:
     def _add(self, effect: Effect) -> None:
         row, touched = effect.row, self._shown(effect)
         self._window.add(weighed(effect, touched))
+        self._incident.add(touched, row.batch_offset, effect.offset)
         if touched:
             type_ = type(row.payload).__name__
             place = RowPlace(row.offset, effect.offset, row.timestamp, type_, row.origin)
