@@ -72,6 +72,7 @@ QUERIES: dict[str, list[Query | None]] = {
         None,
         [("objects", "partition:__con*/?"), ("objects", "broker:1")],
     ],
+    "summary": [[], [("from", 150), ("to", "end-20")]],
     "outages": [
         [],
         [("broker", 1), ("from", 150), ("to", "end-20")],
