@@ -1,7 +1,7 @@
 """The range that a report's page shows first: the last incident, else the most eventful one."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from replay.incidents.health import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
@@ -75,13 +75,25 @@ class LastIncident:
         found: First and last offset, with the whole batch that began it; None while there is none.
     """
 
-    def __init__(self, objects: Iterable[Touched], start: int) -> None:
-        """Begin with the objects that exist at an offset."""
+    def __init__(self, start: int) -> None:
+        """Begin at an offset; `begun` takes the objects that exist there."""
         self.found: tuple[int, int] | None = None
         self._down: set[Any] = set()
         self._rows = 0
         self._start = start
-        self.add(objects, start, start)
+
+    def begun(self, objects: Iterable[Touched]) -> Iterator[Touched]:
+        """Yield the objects that exist at the start, and note which have no leader."""
+        for each in objects:
+            self._note(each)
+            yield each
+        if self._down:
+            self.found = self._start, self._start
+
+    def _note(self, touched: Touched) -> None:
+        if touched.kind == "partition":
+            change = self._down.add if LEADERLESS in touched.outages else self._down.discard
+            change(touched.key)
 
     def add(self, touched: Iterable[Touched], batch_offset: int, offset: int) -> None:
         """Add the objects that the next row changed.
@@ -91,9 +103,7 @@ class LastIncident:
         """
         was_down = bool(self._down)
         for each in touched:
-            if each.kind == "partition":
-                change = self._down.add if LEADERLESS in each.outages else self._down.discard
-                change(each.key)
+            self._note(each)
         if self._down and not was_down:
             self.found, self._rows = (max(batch_offset, self._start), offset), 0
         elif was_down and self.found is not None and self._rows < ROWS_MAX:

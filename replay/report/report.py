@@ -107,9 +107,8 @@ class GrowingReport:
         objects = objects_of(image)
         if self._in_topics is not None:
             objects = filter(self._in_topics.has, objects)
-        objects = list(objects)
-        self._columns.add(_place_of(image, self.start), objects)
-        self._incident = LastIncident(objects, self.start)
+        self._incident = LastIncident(self.start)
+        self._columns.add(_place_of(image, self.start), self._incident.begun(objects))
         self._before = self._columns.touches
         self._chains = Chains(image, self._columns.origin)
         self._events = ReportEvents(image, first, self.start) if self._is_whole else None

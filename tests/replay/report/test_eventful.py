@@ -40,7 +40,9 @@ def touched(partition: int, *outages: str) -> Touched:
 
 def incident(rows: list[tuple[int, list[Touched]]], *down: int) -> tuple[int, int] | None:
     """Return what is found in rows (each with its offset, a batch of its own) after a state."""
-    last = LastIncident([touched(number, LEADERLESS) for number in down], 10)
+    last = LastIncident(10)
+    objects = [touched(number, LEADERLESS) for number in down]
+    assert list(last.begun(objects)) == objects
     for offset, objects in rows:
         last.add(objects, offset - 1, offset)
     return last.found
