@@ -86,8 +86,16 @@ class _Run:
         return await _in_time(is_listed)
 
     async def _described(self) -> str:
-        (topic,) = await self._admin.describe_topics([self._topic])
-        (partition,) = topic["partitions"]
+        partitions: list[dict[str, Any]] = []
+
+        async def is_known() -> bool:
+            # Any broker is asked, and one may hear of the topic later than others.
+            (topic,) = await self._admin.describe_topics([self._topic])
+            partitions[:] = topic["partitions"]
+            return bool(partitions)
+
+        await _in_time(is_known)
+        (partition,) = partitions
         is_led = partition["leader"] in partition["replicas"]
         return f"{len(partition['replicas'])} replicas, {'led' if is_led else 'not led'}"
 
