@@ -155,7 +155,8 @@ def test_interrupt_while_the_arguments_are_read_is_one_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(core.TyperGroup, "parse_args", interrupted)
-    answer = metalog("verify", demo_log)
+    # What is not understood at once is read by typer.
+    answer = metalog("verify", demo_log, "--no-such-option")
     assert answer.code == 130
     assert answer.err == "error: INTERRUPTED: stopped before anything was done\n"
 
