@@ -306,6 +306,7 @@ log, a file, and objects of the log; FROM and TO for two points.
 """
 
 NOT_ASKED = {
+    "summary": "the times of its first and last record may lie in a run, whose times are not kept",
     "du": "it counts NoOps",
     "image overview": "its text is compared, as that of all others",
     "tail": "it prints records, of which the NoOps are some",

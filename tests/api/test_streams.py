@@ -203,7 +203,7 @@ def test_all_verbs_are_tried(expected: dict[str, tuple[int, str]]) -> None:
     missing = [
         verb
         for verb in command_names()
-        if not any(re.match(rf"metalog {re.escape(verb)}( |$)", command) for command in tried)
+        if not any(re.match(rf"metalog {re.escape(verb)}( |:|$)", command) for command in tried)
     ]
     # Those that start Spark are tried in its own session.
     assert missing == [], missing
