@@ -4,6 +4,8 @@ PYTHON ?= python3
 JOBS ?= 4
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations client tests benchmarks
+# What npm installs, where there is an npm: clients that the suite runs, and the page's type checker.
+NODE_MODULES := $(if $(shell command -v npm),requirements/node_modules/.package-lock.json)
 
 .PHONY: help demo test suite lint types check heavy bench torture mutants redecide conformance lock clean
 help: ## Show what can be made
@@ -16,7 +18,7 @@ demo: .venv/installed ## Run the main job on a generated history and say what to
 test: lint ## Run everything that CI runs
 	@$(MAKE) --no-print-directory --jobs=2 types suite
 
-suite: .venv/installed .venv/generators/installed .venv/suites/installed
+suite: .venv/installed .venv/generators/installed .venv/suites/installed $(NODE_MODULES)
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder
 
 lint: .venv/installed ## Check style and the direction of imports
@@ -24,13 +26,10 @@ lint: .venv/installed ## Check style and the direction of imports
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/lint-imports --no-logo
 
-types: .venv/installed ## Check types; those of the report's page where node is at hand
+types: .venv/installed $(NODE_MODULES) ## Check types; those of the report's page where node is at hand
 	$(BIN)/mypy
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page-types; \
-	else echo "no node: the types of api/report are not checked"; fi
-
-page-types: requirements/node_modules/.package-lock.json
-	requirements/node_modules/.bin/tsc --project api/report/jsconfig.json
+	$(if $(NODE_MODULES),requirements/node_modules/.bin/tsc --project api/report/jsconfig.json,\
+	@echo "no node: the types of api/report are not checked")
 
 requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund

@@ -55,6 +55,7 @@ _NO_LISTS = {
     "image overview": "counts",
     "info": "a log",
     "report": "a page",
+    "summary": "counts and totals",
     "tail": "in pages of its own: next_offset",
     "upgrade-check": "findings, and whether there are none",
     "what-if": "two states compared",
