@@ -255,7 +255,7 @@ async def serving(
         securities = _securities(options, service)
         count = len(options.kafka)
         listeners = await start_listeners(
-            options.kafka, kafka.answering, connections, securities, renewal, bound[:count]
+            options.kafka, kafka.dispatch_table, connections, securities, renewal, bound[:count]
         )
         for listener in listeners:
             closing.push_async_callback(listener.close)

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.configs import delete_stale_delay_ms
@@ -15,6 +14,7 @@ from api.broker.controller_link import ControllerLink
 from api.broker.controller_requests import ControllerRequests
 from api.broker.directory_reports import report_directories
 from api.broker.disk import Disk, check_writable
+from api.broker.dispatch import broker_dispatch
 from api.broker.fencing import Fencing
 from api.broker.following import Following
 from api.broker.forwarding import forwarding_handlers
@@ -32,8 +32,8 @@ from api.broker.stale_folders import now_ms
 from api.broker.topic_creation import TopicCreation
 from api.clients.client import server_addresses
 from api.kafka import apis
-from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import DispatchTable, Handler
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Listener, start_listeners
 from api.kafka.messages.brokers import Listener as RegisteredListener
@@ -123,7 +123,7 @@ class _Broker:
         )
         self._listeners = await start_listeners(
             self._options.listeners,
-            self._answering,
+            self._dispatch,
             Connections.of_process(),
             ListenerSecurities(self._options.security, users),
             renewal,
@@ -143,7 +143,7 @@ class _Broker:
             _identity(options, self._cluster_id, ports, self._directories),
             self._directories,
             self._cluster,
-            self._requests().answering(),
+            self._requests().dispatch_table(),
             heartbeat_ms=options.heartbeat_ms,
             lags=self._following.lags,
             can_serve=lambda: self._health.problem is None,
@@ -191,8 +191,8 @@ class _Broker:
             apis.DESCRIBE_CONFIGS: own,
         }
 
-    def _answering(self, address: ListenerAddress) -> Answering:
-        return broker_answering(
+    def _dispatch(self, address: ListenerAddress) -> DispatchTable:
+        return broker_dispatch(
             self._cluster_id,
             self._cluster,
             self._authorization,

@@ -17,10 +17,10 @@ from api.broker.log_directory import LogDirectory
 from api.broker.registration import Identity
 from api.clients.client import ANSWER_TIMEOUT_S, ServerAddress
 from api.kafka import apis, frames
-from api.kafka.answering import Answering
 from api.kafka.apis import Api
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.conversation import answer
+from api.kafka.dispatch import DispatchTable
 from api.kafka.envelopes import is_question
 from api.kafka.errors import check, name_of
 from api.kafka.frames import RequestFrame
@@ -80,7 +80,7 @@ class ControllerLink:
         identity: Identity,
         directories: list[LogDirectory],
         cluster: Cluster,
-        answering: Answering,
+        dispatch: DispatchTable,
         *,
         heartbeat_ms: int,
         lags: Callable[[], Iterable[ReplicaLag]],
@@ -91,7 +91,7 @@ class ControllerLink:
 
         Args:
             addresses: Of the nodes; another is tried when one does not answer or lead.
-            answering: Handles the controller's requests on the stream.
+            dispatch: Handles the controller's requests on the stream.
             can_serve: Called before each heartbeat; if it returns False, the broker asks to be
                 fenced.
             unfenced: Called each time the broker is unfenced.
@@ -102,7 +102,7 @@ class ControllerLink:
         self._client_id = f"broker-{identity.broker_id}"
         self._clean_shutdown = CleanShutdown(directories[0].path)
         self._cluster = cluster
-        self._answering = answering
+        self._dispatch = dispatch
         self._heartbeat_s = heartbeat_ms / 1_000
         self._lags = lags
         self._can_serve = can_serve
@@ -396,7 +396,7 @@ class ControllerLink:
             response = frames.decode_response(raw, apis.FOLLOW_LOG, 0)
             assert isinstance(response, FollowLogResponse)
             check(response.error_code, None)
-            await answer(reader, writer, self._answering)
+            await answer(reader, writer, self._dispatch)
         finally:
             await close_writer(writer)
         raise UnavailableError("the controller ended the stream")

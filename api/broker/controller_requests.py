@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from api.broker.cluster import Cluster
 from api.broker.replicas import Replicas
 from api.kafka import apis
-from api.kafka.answering import Answering
+from api.kafka.dispatch import DispatchTable
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
@@ -51,9 +51,9 @@ class ControllerRequests:
         self._configured = configured
         self._update_rights = update_rights
 
-    def answering(self) -> Answering:
+    def dispatch_table(self) -> DispatchTable:
         """Return the handlers of the controller's requests on the stream."""
-        return Answering(
+        return DispatchTable(
             handlers={
                 apis.LEADER_AND_ISR: self._leader_and_isr,
                 apis.STOP_REPLICA: self._stop_replica,

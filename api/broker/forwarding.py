@@ -20,8 +20,8 @@ from api.kafka import (
     topic_partitions,
     topics,
 )
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.translations import TRANSLATIONS

@@ -15,8 +15,8 @@ from api.broker.replica import Replica
 from api.broker.replica_registry import Name, name_of
 from api.broker.replicas import Replicas
 from api.kafka import apis
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.errors import CODES, NONE, code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api.broker.log_directory import LogDirectory
 from api.broker.options import BrokerOptions
 from api.kafka import apis
-from api.kafka.answering import Handler
+from api.kafka.dispatch import Handler
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame, decode_response_body
 from api.kafka.messages.configs import (

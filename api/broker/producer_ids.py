@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
 from api.kafka import apis
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame

@@ -18,8 +18,8 @@ from api.broker.offset_lookups import OffsetLookups
 from api.broker.record_deletions import delete_records
 from api.broker.written import Writing, refused
 from api.kafka import apis
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
@@ -127,7 +127,7 @@ class RecordsRequests:
         fence = self._authorized(caller, _MAY_WRITE)
         # Start all writes before awaiting any, so that a connection's batches keep their order.
         # A request with so many that others have a turn meanwhile is the only one of its
-        # connection (`api.broker.answering`).
+        # connection (`api.broker.dispatch`).
         turns = Turns()
         writes = []
         for topic in _named_topics(fence, request):

@@ -4,8 +4,8 @@ from typing import Any
 
 from api.controller_server.broker_feed import broker_origin
 from api.kafka import apis, assignments, brokers
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.errors import code_for, with_codes
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame

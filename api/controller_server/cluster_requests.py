@@ -3,8 +3,8 @@
 from functools import partial
 
 from api.kafka import apis, cluster, topic_partitions
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame

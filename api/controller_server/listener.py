@@ -25,8 +25,8 @@ from api.kafka import (
     run_command,
     topics,
 )
-from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api, by_key
+from api.kafka.dispatch import DispatchTable, Handler
 from api.kafka.envelopes import is_own_question, is_question, opened, response_in_envelope
 from api.kafka.errors import code_for, with_codes
 from api.kafka.fields import Request, Response
@@ -112,12 +112,12 @@ class ControllerListener:
         # must not wait, and hundreds of MB, so there is one at a time.
         self._all_topics = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
 
-    def answering(self, address: ListenerAddress = LOCAL) -> Answering:
+    def dispatch_table(self, address: ListenerAddress = LOCAL) -> DispatchTable:
         """Return the handlers for a listener with this address."""
         access = self._service.access
         no_replicas = NoReplicas(partial(topic_name, self._service))
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
-        return Answering(
+        return DispatchTable(
             handlers={
                 **RecordsRequests(no_replicas, access).handlers(),
                 **ProducerIds(_no_producer_ids, access).handlers(),

@@ -2,7 +2,7 @@
 
 The requests of a connection take effect in the order of arrival: as in Kafka, each begins once the
 one before it has its answer. Only requests that keep their order themselves overlap with each
-other, and no request waits for a question of our own (`Answering.turn`). Up to PIPELINE_MAX
+other, and no request waits for a question of our own (`DispatchTable.turn`). Up to PIPELINE_MAX
 requests may be received and not answered; at that limit, reading pauses until a request has been
 answered.
 """
@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Coroutine
 
 from api.kafka import frames
-from api.kafka.answering import Answering
 from api.kafka.apis import API_VERSIONS, by_key
 from api.kafka.authentication import SASL_APIS, repeated_login
+from api.kafka.dispatch import DispatchTable
 from api.kafka.errors import NONE
 from api.kafka.features import with_features
 from api.kafka.fields import Response
@@ -44,7 +44,7 @@ PIPELINE_MAX = 64
 async def answer(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    answering: Answering,
+    dispatch: DispatchTable,
     place: Place | None = None,
     security: ListenerSecurity = OPEN,
 ) -> None:
@@ -57,7 +57,7 @@ async def answer(
     if place is None:
         place = Connections().enter(Quota(name="own", places_max=1), lambda _: None)
     try:
-        await _Conversation(reader, writer, answering, place, security).run()
+        await _Conversation(reader, writer, dispatch, place, security).run()
     except ConnectionError:
         pass  # the other side disconnected
     except UnavailableError as error:
@@ -78,14 +78,14 @@ class _Conversation:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        answering: Answering,
+        dispatch: DispatchTable,
         place: Place,
         security: ListenerSecurity,
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._answering = answering
-        self._apis = answering.apis()
+        self._dispatch = dispatch
+        self._apis = dispatch.apis()
         if security.authenticator is not None:
             self._apis |= by_key(SASL_APIS)
         self._identity = Identity(reader, place, security, self._apis.values())
@@ -124,7 +124,7 @@ class _Conversation:
             if takeover is not None:
                 self._place.keep()
                 self._place.request_begun()  # it never ends
-                take_over = self._answering.takeovers[takeover.api]
+                take_over = self._dispatch.takeovers[takeover.api]
                 caller = self._identity.caller
                 await self._identity.hold(take_over(takeover, caller, self._reader, self._writer))
         finally:
@@ -157,7 +157,7 @@ class _Conversation:
         A request that changes the connection's protocol is not handled but returned; None if the
         connection ended.
         """
-        size_max = self._answering.frame_size_bytes_max
+        size_max = self._dispatch.frame_size_bytes_max
         while (received := await receive_frame(self._reader, size_max, self._place)) is not None:
             try:
                 frame = await self._decoded(received.raw)
@@ -172,30 +172,30 @@ class _Conversation:
                 if not await self._identity.renew(received, self._send_in_turn):
                     return None
                 continue
-            if frame.api in self._answering.takeovers:
+            if frame.api in self._dispatch.takeovers:
                 received.release()
                 return frame
             # The caller as of now: the client may log in again before the request's turn.
-            answering = self._answer(frame, self._identity.caller.named(frame.client_id))
-            await self._put(answering, received, self._answering.turn(frame))
+            response = self._answer(frame, self._identity.caller.named(frame.client_id))
+            await self._put(response, received, self._dispatch.turn(frame))
         return None
 
     async def _decoded(self, raw: bytes) -> RequestFrame:
-        unlimited = self._answering.unlimited
+        unlimited = self._dispatch.unlimited
         return await beside(len(raw), lambda: frames.decode_request(raw, self._apis, unlimited))
 
     async def _put(
         self,
-        answering: Coroutine[None, None, bytes | None],
+        response: Coroutine[None, None, bytes | None],
         received: Received,
         turn: Turn,
     ) -> None:
-        task = self._order.begin(answering, turn)
+        task = self._order.begin(response, turn)
         task.add_done_callback(lambda _: received.release())
         await self._answers.put(task)
 
     def _is_from_broker(self, frame: RequestFrame) -> bool:
-        is_from_broker = self._answering.is_from_broker
+        is_from_broker = self._dispatch.is_from_broker
         return is_from_broker is not None and is_from_broker(frame)
 
     def _check_reserved(self, frame: RequestFrame) -> None:
@@ -210,7 +210,7 @@ class _Conversation:
         if frame.api == API_VERSIONS:
             found = versions_response(self._apis.values())
             body: Response | bytes | None = with_features(
-                found, self._answering.features(), frame.version
+                found, self._dispatch.features(), frame.version
             )
         elif frame.api in SASL_APIS:
             body = repeated_login(frame)
@@ -225,8 +225,8 @@ class _Conversation:
         return frames.encode_response(frame.api, frame.version, frame.correlation_id, body)
 
     async def _handled(self, frame: RequestFrame, caller: Caller) -> Response | bytes | None:
-        handler = self._answering.handlers[frame.api]
-        if self._answering.is_question(frame):
+        handler = self._dispatch.handlers[frame.api]
+        if self._dispatch.is_question(frame):
             return await unless_set(self._gone, handler(frame, caller))
         return await handler(frame, caller)
 

@@ -16,8 +16,8 @@ from typing import Any
 from zlib import crc32
 
 from api.kafka import apis
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.errors import NONE, code_of
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame

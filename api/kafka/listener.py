@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from api.kafka.answering import Answering
 from api.kafka.conversation import address_of, answer
+from api.kafka.dispatch import DispatchTable
 from api.kafka.streams import BufferedStream
 from api.security.listeners import OPEN, ListenerAddress, ListenerSecurity
 from api.security.options import ListenerSecurities
@@ -27,13 +27,13 @@ class Listener:
     """Accepts Kafka connections on one address."""
 
     def __init__(
-        self, answering: Answering, connections: Connections, security: ListenerSecurity = OPEN
+        self, dispatch: DispatchTable, connections: Connections, security: ListenerSecurity = OPEN
     ) -> None:
         """Create a listener that does not accept connections yet; see also `start_at`."""
-        self._answering = answering
+        self._dispatch = dispatch
         self._security = security
         self._connections = connections
-        has_brokers = answering.is_from_broker is not None
+        has_brokers = dispatch.is_from_broker is not None
         self._quota = Quota(
             name="Kafka",
             places_max=limits.KAFKA_CONNECTIONS_MAX,
@@ -46,13 +46,13 @@ class Listener:
     @classmethod
     def start_at(
         cls,
-        answering: Answering,
+        dispatch: DispatchTable,
         bound: Bound,
         connections: Connections,
         security: ListenerSecurity,
     ) -> Self:
         """Start accepting connections at a bound address; arguments and errors as for `start`."""
-        listener = cls(answering, connections, security)
+        listener = cls(dispatch, connections, security)
         listener._acceptor = Acceptor.listen(listener._protocol, bound, security.tls)
         return listener
 
@@ -91,7 +91,7 @@ class Listener:
             writer.transport.abort()
             return
         task = asyncio.create_task(
-            answer(reader, writer, self._answering, place, self._security), name="kafka connection"
+            answer(reader, writer, self._dispatch, place, self._security), name="kafka connection"
         )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -120,7 +120,7 @@ async def bind_all(addresses: Iterable[ListenerAddress | Path]) -> list[Bound]:
 
 async def start_listeners(
     addresses: Sequence[ListenerAddress],
-    answering: Callable[[ListenerAddress], Answering],
+    dispatch: Callable[[ListenerAddress], DispatchTable],
     connections: Connections,
     securities: ListenerSecurities,
     renewal: Renewal,
@@ -129,7 +129,7 @@ async def start_listeners(
     """Return a listener for each address; `renewal` gets the functions that reload their files.
 
     Args:
-        answering: Returns the request handlers of a listener.
+        dispatch: Returns the request handlers of a listener.
         bound: The addresses if they are bound already; None: they are bound first.
 
     Raises:
@@ -142,7 +142,7 @@ async def start_listeners(
     try:
         for address, at in zip(addresses, bound, strict=True):
             security = securities.of(address)
-            listener = Listener.start_at(answering(address), at, connections, security)
+            listener = Listener.start_at(dispatch(address), at, connections, security)
             listeners.append(listener)
             renewal.add(partial(securities.read_again, address, listener.renew))
     except BaseException:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import msgspec
 
-from api.broker.answering import broker_answering
 from api.broker.controller_requests import ControllerRequests
 from api.broker.disk import Disk
+from api.broker.dispatch import broker_dispatch
 from api.broker.log_dirs import LogDirsRequests
 from api.broker.producer_ids import ProducerIds
 from api.kafka import apis
-from api.kafka.answering import Answering
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.connection import Connection
+from api.kafka.dispatch import DispatchTable
 from api.kafka.errors import check
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from metadata_log.reader.log_reader import LogReader
@@ -104,7 +104,7 @@ async def _broker(
         check(block.error_code, None)
         return range(block.producer_id_start, block.producer_id_start + block.producer_id_len)
 
-    answering = broker_answering(
+    dispatch = broker_dispatch(
         "c",
         broker.cluster,
         broker.authorization,
@@ -115,8 +115,8 @@ async def _broker(
         },
         through(link),
     )
-    async with _listening(answering) as port:
-        yield port, answering.apis().values()
+    async with _listening(dispatch) as port:
+        yield port, dispatch.apis().values()
         if not link.is_open:
             broken.append("a client's request has ended the connection that forwards")
     await link.close()
@@ -135,14 +135,14 @@ async def _stream(folder: Path) -> AsyncIterator[int]:
         configured=lambda _: None,
         update_rights=broker.authorization.update,
     )
-    async with _listening(requests.answering()) as port:
+    async with _listening(requests.dispatch_table()) as port:
         yield port
     await broker.replicas.close()
 
 
 @contextlib.asynccontextmanager
-async def _listening(answering: Answering) -> AsyncIterator[int]:
-    listener = await start_listener(answering)
+async def _listening(dispatch: DispatchTable) -> AsyncIterator[int]:
+    listener = await start_listener(dispatch)
     try:
         yield listener.port
     finally:

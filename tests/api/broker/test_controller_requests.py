@@ -58,6 +58,6 @@ async def _errors(broker: Broker, request: Request) -> list[str]:
     frame = RequestFrame(
         api=api, version=api.max_version, correlation_id=1, client_id=None, body=request
     )
-    response = await requests.answering().handlers[api](frame, ASKER)
+    response = await requests.dispatch_table().handlers[api](frame, ASKER)
     assert isinstance(response, LeaderAndIsrResponse | StopReplicaResponse)
     return [name_of(response.error_code), *[name_of(p.error_code) for p in response.partitions]]

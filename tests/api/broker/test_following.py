@@ -14,7 +14,7 @@ from api.broker.following import Following
 from api.broker.log_directory import LogDirectory
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
-from api.kafka.answering import Answering
+from api.kafka.dispatch import DispatchTable
 from api.kafka.messages.replicas import (
     FULL,
     LiveBroker,
@@ -85,7 +85,7 @@ class Pair:
 async def pair(path: Path) -> AsyncIterator[Pair]:
     leader = Broker(path / "leader")
     leader.cluster.update(update("a", ID, READ_WRITE, READ_WRITE))
-    listener = await start_listener(Answering(handlers=leader.requests.handlers()))
+    listener = await start_listener(DispatchTable(handlers=leader.requests.handlers()))
     both = Pair(path / "follower", leader, listener.port)
     try:
         yield both

@@ -15,9 +15,9 @@ from api.broker.records_requests import RecordsRequests
 from api.clients.client import MetadataClient
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis, frames, groups
-from api.kafka.answering import Answering
 from api.kafka.apis import BY_REQUEST, by_key
 from api.kafka.connection import Connection
+from api.kafka.dispatch import DispatchTable
 from api.kafka.envelopes import opened, sealed
 from api.kafka.fields import Request, Response
 from api.kafka.frames import LENGTH, RequestFrame
@@ -51,8 +51,8 @@ CREATION = creation_request(
 @contextlib.asynccontextmanager
 async def broker(forward: Forward) -> AsyncIterator[int]:
     """A listener that forwards requests; yields its port."""
-    answering = Answering(handlers=forwarding_handlers(forward))
-    listener = await start_listener(answering)
+    dispatch = DispatchTable(handlers=forwarding_handlers(forward))
+    listener = await start_listener(dispatch)
     yield listener.port
     await listener.close()
 
@@ -90,7 +90,7 @@ async def test_request_and_response_keep_their_bytes_and_the_client_its_id() -> 
     # A tagged field of the request that nobody knows, either.
     plain = frames.encode_request(apis.CREATE_TOPICS, 7, 77, CREATION, "ann")
     sent = LENGTH.pack(len(plain) - 4 + 3) + plain[4:-1] + b"\1\x63\1x"
-    listener = await start_listener(Answering(handlers={apis.ENVELOPE: controller}))
+    listener = await start_listener(DispatchTable(handlers={apis.ENVELOPE: controller}))
     connection = await Connection.open("127.0.0.1", listener.port, "broker-1")
     async with broker(through(connection)) as at:
         answer = await exchange(at, sent)
@@ -167,14 +167,14 @@ async def test_client_of_a_broker_stands_in_the_log_beside_the_broker(tmp_path: 
 async def test_broker_forwards_plainly_to_a_controller_that_takes_no_envelopes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answering = ControllerListener.answering
+    dispatch = ControllerListener.dispatch_table
 
-    def without_envelopes(self: ControllerListener, *address: ListenerAddress) -> Answering:
-        found = answering(self, *address)
+    def without_envelopes(self: ControllerListener, *address: ListenerAddress) -> DispatchTable:
+        found = dispatch(self, *address)
         handlers = {api: h for api, h in found.handlers.items() if api != apis.ENVELOPE}
         return replace(found, handlers=handlers)
 
-    monkeypatch.setattr(ControllerListener, "answering", without_envelopes)
+    monkeypatch.setattr(ControllerListener, "dispatch_table", without_envelopes)
     async with forwarded(tmp_path) as (log, client):
         await client.run("namespaces create", CreateNamespace("n"))
         found = _origin_of(log, "namespaces create")
@@ -240,14 +240,14 @@ async def test_forwarded_creation_is_decided_and_names_the_client(tmp_path: Path
 async def test_whatever_clients_ask_of_the_controller_is_forwarded(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
         settings = ListenerSettings()
-        answering = ControllerListener(at.service, settings).answering()
+        dispatch = ControllerListener(at.service, settings).dispatch_table()
     answered_by_brokers = {
         apis.METADATA,
         apis.INIT_PRODUCER_ID,
         *groups.handlers(lambda _: UNRESTRICTED, tuple),
         *RecordsRequests(NoReplicas(), lambda _: UNRESTRICTED).handlers(),
     }
-    assert set(FORWARDED) == answering.handlers.keys() - FROM_BROKERS - answered_by_brokers
+    assert set(FORWARDED) == dispatch.handlers.keys() - FROM_BROKERS - answered_by_brokers
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
+from api.broker.dispatch import broker_dispatch
 from api.broker.topic_creation import TopicCreation
 from api.kafka import apis, frames
 from api.kafka.errors import name_of
@@ -55,7 +55,7 @@ class Node:
     def __init__(self, rights: Rights) -> None:
         self.controller = Controller()
         self.creation = TopicCreation(self.controller.forward)
-        self._answering = broker_answering(
+        self._dispatch = broker_dispatch(
             "c",
             Cluster(),
             Authorization(rights),
@@ -74,7 +74,7 @@ class Node:
             client_id="a-client",
             body=MetadataRequest(topics=topics, **fields),
         )
-        response = await self._answering.handlers[apis.METADATA](frame, ASKER)
+        response = await self._dispatch.handlers[apis.METADATA](frame, ASKER)
         assert isinstance(response, MetadataResponse)
         await asyncio.sleep(0)
         return [name_of(topic.error_code) for topic in response.topics]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from api.controller_server.broker_feed import RETRIES_MAX
 from api.kafka import apis, frames
-from api.kafka.answering import Answering
 from api.kafka.conversation import answer
+from api.kafka.dispatch import DispatchTable
 from api.kafka.errors import CODES
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
@@ -71,7 +71,7 @@ class FakeBroker:
         response = frames.decode_response(raw, apis.FOLLOW_LOG, 0)
         assert isinstance(response, FollowLogResponse)
         self.first = response
-        task = asyncio.create_task(answer(reader, writer, self._answering()))
+        task = asyncio.create_task(answer(reader, writer, self._dispatch()))
         try:
             yield
         finally:
@@ -107,8 +107,8 @@ class FakeBroker:
     def stops(self) -> list[StopReplicaRequest]:
         return [request for request in self.told if isinstance(request, StopReplicaRequest)]
 
-    def _answering(self) -> Answering:
-        return Answering(
+    def _dispatch(self) -> DispatchTable:
+        return DispatchTable(
             handlers=dict.fromkeys(
                 (apis.LEADER_AND_ISR, apis.STOP_REPLICA, apis.UPDATE_METADATA), self._take
             )

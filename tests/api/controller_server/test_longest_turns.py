@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
+from api.broker.dispatch import broker_dispatch
 from api.broker.forwarding import FORWARDED
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis, frames
-from api.kafka.answering import Answering
 from api.kafka.apis import Api
+from api.kafka.dispatch import DispatchTable
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.translations import TRANSLATIONS
 from api.requests.commands import COMMANDS
@@ -65,30 +65,30 @@ class _Calls:
         self.count += event == "call"
 
 
-async def _longest_turn(answering: Answering, api: Api, count: int) -> float:
+async def _longest_turn(dispatch: DispatchTable, api: Api, count: int) -> float:
     """Return the number of calls in the longest turn while a request is answered."""
     raw = request_frame(api, api.max_version, count)[LENGTH.size :]
     frame = frames.decode_request(raw, {api.key: api})
     with _Calls() as calls:
         turns = Turns(lambda: calls.count)
         async with turns.measured():
-            await answering.handlers[api](frame, Caller())
+            await dispatch.handlers[api](frame, Caller())
     return turns.longest
 
 
-def _of_controller(at: Server) -> Answering:
-    return ControllerListener(at.service, ListenerSettings()).answering()
+def _of_controller(at: Server) -> DispatchTable:
+    return ControllerListener(at.service, ListenerSettings()).dispatch_table()
 
 
-async def _check(answering: Answering, skipped: frozenset[Api]) -> None:
+async def _check(dispatch: DispatchTable, skipped: frozenset[Api]) -> None:
     checked = 0
     grown = {}
-    for api in answering.handlers.keys() - skipped:
+    for api in dispatch.handlers.keys() - skipped:
         if not has_items(api, api.max_version):
             continue
-        await _longest_turn(answering, api, 1)  # what happens only once
-        few = await _longest_turn(answering, api, FEW)
-        many = await _longest_turn(answering, api, MANY)
+        await _longest_turn(dispatch, api, 1)  # what happens only once
+        few = await _longest_turn(dispatch, api, FEW)
+        many = await _longest_turn(dispatch, api, MANY)
         checked += 1
         if many - few > CALLS_AN_ITEM_MAX * (MANY - FEW):
             grown[api.name] = (few, many)
@@ -109,5 +109,5 @@ async def test_answers_of_a_broker_take_turns(rights: str) -> None:
         raise UnavailableError("there is no controller")
 
     authorization = Authorization(AUTHORIZERS[rights])
-    answering = broker_answering("c", Cluster(LOCAL), authorization, {}, forward)
-    await _check(answering, frozenset(FORWARDED))
+    dispatch = broker_dispatch("c", Cluster(LOCAL), authorization, {}, forward)
+    await _check(dispatch, frozenset(FORWARDED))

@@ -23,7 +23,7 @@ async def _ask_for_all(log: Path) -> None:
     await write_history(log, seed=1, batches=40)
     service = await Service.open(log, with_timers=False)
     try:
-        handlers = ControllerListener(service, ListenerSettings()).answering().handlers
+        handlers = ControllerListener(service, ListenerSettings()).dispatch_table().handlers
         raw = frames.encode_request(apis.METADATA, VERSION, 1, MetadataRequest(topics=None))
         frame = frames.decode_request(raw[LENGTH.size :], {apis.METADATA.key: apis.METADATA})
         asked = asyncio.ensure_future(handlers[apis.METADATA](frame, Caller()))

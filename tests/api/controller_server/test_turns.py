@@ -41,7 +41,7 @@ async def test_a_description_of_many_configs_gives_others_their_turn(tmp_path: P
     async with server(tmp_path) as at:
         listener = ControllerListener(at.service, ListenerSettings())
         watching = asyncio.create_task(others())
-        response = await listener.answering().handlers[apis.DESCRIBE_CONFIGS](frame, Caller())
+        response = await listener.dispatch_table().handlers[apis.DESCRIBE_CONFIGS](frame, Caller())
         watching.cancel()
     assert isinstance(response, DescribeConfigsResponse)
     assert len(response.results) == count

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.disk import Disk
+from api.broker.dispatch import broker_dispatch
 from api.broker.fencing import Fencing
 from api.broker.log_directory import LogDirectory
 from api.broker.records_requests import RecordsRequests
@@ -24,8 +24,8 @@ from api.controller_server import view_requests
 from api.controller_server.broker_view import BrokerView, Sender, changed_view, full_view
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis, frames
-from api.kafka.answering import Handler
 from api.kafka.apis import Api, by_key
+from api.kafka.dispatch import Handler
 from api.kafka.envelopes import sealed
 from api.kafka.fields import Request
 from api.kafka.frames import RequestFrame
@@ -137,7 +137,7 @@ async def local_broker(service: Service, directory: Path) -> AsyncIterator[Local
 
     update(view)
     await rename(view)
-    controller = ControllerListener(service, ListenerSettings()).answering().handlers
+    controller = ControllerListener(service, ListenerSettings()).dispatch_table().handlers
 
     async def forward(frame: RequestFrame, caller: Caller) -> bytes:
         envelope = framed(apis.ENVELOPE, sealed(frame, caller))
@@ -147,9 +147,9 @@ async def local_broker(service: Service, directory: Path) -> AsyncIterator[Local
         return frames.raw_response_body(answer.response_data, frame.api, frame.version)
 
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
-    answering = broker_answering(CLUSTER_ID, cluster, authorization, records.handlers(), forward)
+    dispatch = broker_dispatch(CLUSTER_ID, cluster, authorization, records.handlers(), forward)
     try:
-        handlers = {api: h for api, h in answering.handlers.items() if api is not apis.RUN_COMMAND}
+        handlers = {api: h for api, h in dispatch.handlers.items() if api is not apis.RUN_COMMAND}
         yield LocalBroker(handlers, rename, update)
     finally:
         await replicas.close()

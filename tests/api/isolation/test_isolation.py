@@ -16,8 +16,8 @@ import pytest
 
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis
-from api.kafka.answering import Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import Handler
 from api.kafka.frames import RequestFrame
 from api.questions.differences import ShowDiff
 from api.questions.objects import ShowImage
@@ -101,7 +101,7 @@ def _handlers(service: Service) -> Mapping[Api, Handler]:
     """Return the request handlers of a listener, without `run command`, which is tested
     separately.
     """
-    handlers = ControllerListener(service, ListenerSettings()).answering().handlers
+    handlers = ControllerListener(service, ListenerSettings()).dispatch_table().handlers
     return {api: handle for api, handle in handlers.items() if api is not apis.RUN_COMMAND}
 
 

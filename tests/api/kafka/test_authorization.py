@@ -393,7 +393,7 @@ BY_ID, UNKNOWN_ID = {apis.PRODUCE, apis.FETCH}, "UNKNOWN_TOPIC_ID"
 async def test_every_kafka_request_that_is_advertised_is_tried(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (at, _):
         listener = ControllerListener(at.service, ListenerSettings())
-    advertised = set(listener.answering().apis().values())
+    advertised = set(listener.dispatch_table().apis().values())
     # As in Kafka: what is spoken here is told to everybody.
     assert set(REQUESTS) | OPEN == advertised - {apis.API_VERSIONS}
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from api.clients.client import MetadataClient, server_address
 from api.kafka import apis, frames
-from api.kafka.answering import Answering
 from api.kafka.connection import Connection
 from api.kafka.conversation import PIPELINE_MAX
+from api.kafka.dispatch import DispatchTable
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
@@ -106,8 +106,8 @@ async def test_client_that_disconnects_at_the_request_limit_is_released(
         await may_answer.wait()
         return MetadataResponse(brokers=(), topics=())
 
-    answering = Answering(handlers={apis.METADATA: slow}, turn=lambda _: turn)
-    listener = await start_listener(answering)
+    dispatch = DispatchTable(handlers={apis.METADATA: slow}, turn=lambda _: turn)
+    listener = await start_listener(dispatch)
     _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
     # One is being answered, and the queue behind it is full.
     for number in range(PIPELINE_MAX + 1):

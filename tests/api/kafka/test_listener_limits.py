@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from api.kafka import apis, frames
-from api.kafka.answering import Answering
 from api.kafka.connection import Connection
+from api.kafka.dispatch import DispatchTable
 from api.kafka.fields import Response
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.messages.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -50,9 +50,9 @@ class Node:
     async def heartbeat(self, _: RequestFrame, __: Caller) -> Response:
         return BrokerHeartbeatResponse(is_fenced=False)
 
-    def answering(self) -> Answering:
+    def dispatch_table(self) -> DispatchTable:
         handlers = {apis.METADATA: self.metadata, apis.BROKER_HEARTBEAT: self.heartbeat}
-        return Answering(handlers=handlers, is_from_broker=_is_heartbeat)
+        return DispatchTable(handlers=handlers, is_from_broker=_is_heartbeat)
 
     async def has_begun(self, count: int) -> None:
         """Wait until `count` requests are being answered."""
@@ -64,7 +64,7 @@ class Node:
 @contextlib.asynccontextmanager
 async def listening(node: Node, **options: int) -> AsyncIterator[int]:
     """Listen while the body runs; yields the port."""
-    listener = await start_listener(node.answering(), Connections(**options))
+    listener = await start_listener(node.dispatch_table(), Connections(**options))
     yield listener.port
     await listener.close()
 
@@ -183,7 +183,7 @@ async def test_clients_that_do_not_end_tls_do_not_hold_up_the_end(
     monkeypatch.setattr(limits, "TLS_HANDSHAKE_TIMEOUT_S", 600.0)
     files = Authority(tmp_path).issue("server")
     security = ListenerSecurity(tls=server_context(files))
-    listener = await start_listener(Node().answering(), security=security)
+    listener = await start_listener(Node().dispatch_table(), security=security)
     address = ("127.0.0.1", listener.port)
     with socket.create_connection(address) as half, socket.create_connection(address) as plain:
         half.sendall(b"\x16\x03\x01\x02\x00\x01")

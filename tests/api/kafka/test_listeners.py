@@ -6,7 +6,7 @@ import socket
 import pytest
 from msgspec.structs import replace
 
-from api.kafka.answering import Answering
+from api.kafka.dispatch import DispatchTable
 from api.kafka.listener import start_listeners
 from api.security.listeners import LOCAL
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
@@ -28,7 +28,7 @@ async def test_no_listener_stays_open_if_another_address_is_in_use() -> None:
         with pytest.raises(UnavailableError, match=str(ports[1])):
             await start_listeners(
                 [replace(LOCAL, host="127.0.0.1", port=port) for port in ports],
-                lambda address: Answering(handlers={}),
+                lambda address: DispatchTable(handlers={}),
                 Connections(),
                 ListenerSecurities(SecurityOptions(), users),
                 Renewal(),

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
+from api.broker.dispatch import broker_dispatch
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis
-from api.kafka.answering import Answering
 from api.kafka.apis import Api
+from api.kafka.dispatch import DispatchTable
 from api.kafka.fields import Request
 from api.kafka.frames import RequestFrame
 from api.kafka.messages.metadata import MetadataRequest
@@ -95,10 +95,10 @@ async def test_nothing_is_done_behind_a_request_that_failed() -> None:
     assert isinstance(failing.exception(), ValueError)
 
 
-def overlapping(answering: Answering) -> set[Api]:
+def overlapping(dispatch: DispatchTable) -> set[Api]:
     """The requests of a listener that may begin while others of their kind are in flight."""
     frame = frame_of(apis.METADATA, MetadataRequest())
-    turns = {api: answering.turn(replace(frame, api=api)) for api in answering.apis().values()}
+    turns = {api: dispatch.turn(replace(frame, api=api)) for api in dispatch.apis().values()}
     assert ASIDE not in turns.values(), "only questions of our own overtake"
     return {api for api, turn in turns.items() if turn is TOGETHER}
 
@@ -116,17 +116,17 @@ async def test_only_writes_overlap_at_a_broker() -> None:
     async def forward(frame: RequestFrame, caller: Caller) -> bytes:
         raise NotImplementedError
 
-    answering = broker_answering("c", Cluster(), Authorization(ALLOW_ALL), {}, forward)
-    handlers = {**answering.handlers, apis.PRODUCE: answering.handlers[apis.METADATA]}
-    assert overlapping(replace(answering, handlers=handlers)) == {apis.PRODUCE}
-    assert answering.turn(QUESTION) is ASIDE
+    dispatch = broker_dispatch("c", Cluster(), Authorization(ALLOW_ALL), {}, forward)
+    handlers = {**dispatch.handlers, apis.PRODUCE: dispatch.handlers[apis.METADATA]}
+    assert overlapping(replace(dispatch, handlers=handlers)) == {apis.PRODUCE}
+    assert dispatch.turn(QUESTION) is ASIDE
 
 
 async def test_only_requests_of_brokers_and_commands_overlap_at_the_controller(
     tmp_path: Path,
 ) -> None:
     async with server(tmp_path) as at:
-        answering = ControllerListener(at.service, ListenerSettings()).answering()
-        assert overlapping(answering) == {*FROM_BROKERS, apis.RUN_COMMAND}
-        assert answering.turn(COMMAND) is TOGETHER
-        assert answering.turn(QUESTION) is ASIDE
+        dispatch = ControllerListener(at.service, ListenerSettings()).dispatch_table()
+        assert overlapping(dispatch) == {*FROM_BROKERS, apis.RUN_COMMAND}
+        assert dispatch.turn(COMMAND) is TOGETHER
+        assert dispatch.turn(QUESTION) is ASIDE

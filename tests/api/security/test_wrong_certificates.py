@@ -13,8 +13,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec.structs import replace
 
 from api.kafka import listener
-from api.kafka.answering import Answering
 from api.kafka.connection import Connection
+from api.kafka.dispatch import DispatchTable
 from api.security.client import ConnectionSecurity
 from api.security.listeners import ListenerSecurity
 from api.security.tls import ClientAuth, TlsFiles, client_context, server_context
@@ -239,7 +239,7 @@ async def test_each_side_says_what_it_knows_of_a_wrong_certificate(
     spoil(peers, tmp_path)
     tls = server_context(peers.server, ClientAuth.REQUIRED, now=peers.now)
     security = ListenerSecurity(tls=tls)
-    at = await start_listener(Answering(handlers={}), security=security)
+    at = await start_listener(DispatchTable(handlers={}), security=security)
     context = client_context(peers.client, now=peers.now)
     if peers.version is not None:
         context.minimum_version = ssl.TLSVersion.TLSv1

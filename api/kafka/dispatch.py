@@ -25,7 +25,7 @@ Takeover = Callable[
 """Takes over a connection after a request that changes its protocol."""
 
 
-class Answering(msgspec.Struct, frozen=True, kw_only=True):
+class DispatchTable(msgspec.Struct, frozen=True, kw_only=True):
     """The request handlers of a listener, and predicates for requests with special treatment.
 
     `is_from_broker` returns True for requests that only brokers send; it is None if no broker

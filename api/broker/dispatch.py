@@ -11,8 +11,8 @@ from api.broker.cluster import Cluster
 from api.broker.forwarding import Forward, forwarding_handlers
 from api.broker.topic_creation import TopicCreation
 from api.kafka import apis, groups
-from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
+from api.kafka.dispatch import DispatchTable, Handler
 from api.kafka.envelopes import is_own_question, is_question
 from api.kafka.features import Features
 from api.kafka.fields import Response
@@ -26,7 +26,7 @@ from api.security.listeners import LOCAL, ListenerAddress
 from controller.authorization.caller import Caller
 
 
-def broker_answering(
+def broker_dispatch(
     cluster_id: str,
     cluster: Cluster,
     authorization: Authorization,
@@ -36,7 +36,7 @@ def broker_answering(
     listener: ListenerAddress = LOCAL,
     strict_modes: bool = False,
     creation: TopicCreation | None = None,
-) -> Answering:
+) -> DispatchTable:
     """Return a listener's handlers, which answer locally or forward to the controller.
 
     Args:
@@ -64,7 +64,7 @@ def broker_answering(
             return response
         return creation.answered(frame, caller, access, response)
 
-    return Answering(
+    return DispatchTable(
         handlers={
             **groups.handlers(authorization.access, partial(cluster.nodes, listener)),
             **forwarding_handlers(forward),
