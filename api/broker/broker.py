@@ -16,7 +16,6 @@ from api.broker.directory_reports import report_directories
 from api.broker.disk import Disk, check_writable
 from api.broker.dispatch import broker_dispatch
 from api.broker.fencing import Fencing
-from api.broker.following import Following
 from api.broker.forwarding import forwarding_handlers
 from api.broker.health import Health
 from api.broker.isr import keep_isr
@@ -27,6 +26,7 @@ from api.broker.own_configs import own_configs, with_own_configs
 from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.broker.registration import Identity
+from api.broker.replica_fetchers import ReplicaFetchers
 from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.broker.topic_creation import TopicCreation
@@ -105,7 +105,9 @@ class _Broker:
         self._cluster = Cluster(between_brokers)
         self._authorization = Authorization(options.authorizer)
         self._to_brokers = options.client.used_with(between_brokers.protocol)
-        self._following = Following(options.broker_id, replicas, self._cluster, self._to_brokers)
+        self._following = ReplicaFetchers(
+            options.broker_id, replicas, self._cluster, self._to_brokers
+        )
         self._health = Health(disk, directories, recovered=lambda: self.link.follow_anew())
         self._creation = TopicCreation(self._forward) if options.auto_create_topics else None
         self._own = self._handlers()

@@ -10,9 +10,9 @@ import pytest
 
 from api.broker.cluster import Cluster
 from api.broker.disk import Disk
-from api.broker.following import Following
 from api.broker.log_directory import LogDirectory
 from api.broker.replica import Replica
+from api.broker.replica_fetchers import ReplicaFetchers
 from api.broker.replicas import Replicas
 from api.kafka.dispatch import DispatchTable
 from api.kafka.messages.replicas import (
@@ -59,7 +59,7 @@ class Pair:
                 live_brokers=(LiveBroker(id=ME, endpoints=(endpoint,)),),
             )
         )
-        self.following = Following(OTHER, self.replicas, cluster)
+        self.following = ReplicaFetchers(OTHER, self.replicas, cluster)
 
     async def lead(self, leader_epoch: int) -> None:
         await take(self.leader.replicas, leader_epoch)

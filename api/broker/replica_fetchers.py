@@ -44,7 +44,7 @@ _Life = tuple[bytes, int, int]
 """Topic id, partition and leader epoch; one truncation is enough for each."""
 
 
-class Following:
+class ReplicaFetchers:
     """The tasks in which a broker fetches from leaders, one task per leader."""
 
     def __init__(
