@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from api.broker.fencing import AuthorizedFence, Fence, TopicCheck, may, may_replicate
 from api.broker.fetches import fetch
 from api.broker.offset_lookups import OffsetLookups
+from api.broker.pending_writes import PendingWrite, refused
 from api.broker.record_deletions import delete_records
-from api.broker.written import Writing, refused
 from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.dispatch import Handler
@@ -177,7 +177,7 @@ def _name(fence: Fence, name: str, topic_id: Uuid) -> str:
 
 def _write(
     fence: Fence, topic: ProducedTopic, produced: ProducedPartition, acks: int
-) -> ProducedPartitionResult | Writing:
+) -> ProducedPartitionResult | PendingWrite:
     try:
         if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
             raise RequestError("INVALID_REQUIRED_ACKS", f"acks {acks} is none of -1, 0 and 1")
@@ -188,7 +188,7 @@ def _write(
         return refused(produced.index, error)
     rules = fence.record_rules(topic.name)
     append = replica.append(produced.records or b"", rules)
-    return Writing(
+    return PendingWrite(
         produced.index,
         replica,
         append,
@@ -215,6 +215,6 @@ def _epoch_end(fence: Fence, topic: EpochTopic, asked: EpochPartition) -> EpochE
 
 
 async def _settled(
-    write: ProducedPartitionResult | Writing, deadline: float
+    write: ProducedPartitionResult | PendingWrite, deadline: float
 ) -> ProducedPartitionResult:
-    return await write.result(deadline) if isinstance(write, Writing) else write
+    return await write.result(deadline) if isinstance(write, PendingWrite) else write

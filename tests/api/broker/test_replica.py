@@ -12,8 +12,8 @@ from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
 from api.broker.partition_log import PartitionLog
 from api.broker.partition_metadata import PartitionMetadata
+from api.broker.pending_writes import PendingWrite
 from api.broker.replica import Replica
-from api.broker.written import Writing
 from api.kafka.errors import name_of
 from api.kafka.messages.replicas import LeaderAndIsrPartition
 from records.base import Uuid
@@ -212,7 +212,7 @@ async def test_records_of_a_later_leader_do_not_confirm_a_write(replica: Replica
     replica.assign(state(), 0)
     append = replica.append(batch(b"mine"))
     await append
-    writing = Writing(0, replica, append, by_all=True)
+    writing = PendingWrite(0, replica, append, by_all=True)
     replica.assign(state(leader=SECOND, leader_epoch=6), 0)
     await replica.truncate_to(0, 6)
     (theirs,) = produced_batches(batch(b"theirs"))

@@ -11,7 +11,7 @@ from records.errors import RequestError
 _UNKNOWN = "not all replicas in sync are known to have it; the outcome is unknown"
 
 
-class Writing:
+class PendingWrite:
     """The write of a client's batches to one partition, while it is in progress."""
 
     def __init__(
