@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from api.nodes.confirmations import Confirmations
 from api.nodes.options import Leader
 from api.service.followed_log import FollowedLog
-from api.service.following import FollowingService
+from api.service.follower_service import FollowerService
 from api.service.standing import Standing
 from controller.controller import Controller
 from controller.decisions.context.context import Settings
@@ -17,7 +17,7 @@ from metadata_log.writer.log import MetadataLog
 from replay.image.metadata import MetadataImage
 
 
-class NodeService(FollowingService):
+class NodeService(FollowerService):
     """The service of a node: decides while it leads, and answers questions always.
 
     Attributes:

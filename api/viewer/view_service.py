@@ -8,7 +8,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from api.service.followed_log import FollowedLog
-from api.service.following import FollowingService
+from api.service.follower_service import FollowerService
 from controller.decisions.context.context import Settings
 from metadata_log.files.fs import UrlPath
 from metadata_log.reader.follow import follow
@@ -17,7 +17,7 @@ from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
 
-class ViewService(FollowingService):
+class ViewService(FollowerService):
     """Answers questions about any kind of log; it refuses all changes, and writes nothing."""
 
     # It may be a copy, such as a mirror or a backup: what lasts is counted to its last record.

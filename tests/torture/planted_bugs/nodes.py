@@ -252,7 +252,7 @@ BUGS = (
     Bug(
         name="a batch is told twice",
         what="A node that stood by tells the batch that it left unfinished again.",
-        file="api/service/following.py",
+        file="api/service/follower_service.py",
         old="        if batch.end_offset > self._told_to:\n",
         new="        if batch.end_offset > 0:\n",
         campaign="tests/api/nodes/test_node.py",

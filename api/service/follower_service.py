@@ -18,7 +18,7 @@ _BATCHES_A_TURN = 50
 """Batches that are followed before questions have their turn."""
 
 
-class FollowingService(Service):
+class FollowerService(Service):
     """Answers from the state of all batches that it was given with `follow`."""
 
     def __init__(self, log: FollowedLog, image: MetadataImage, settings: Settings) -> None:
