@@ -7,7 +7,7 @@ from api.nodes.confirmations import Confirmations
 from api.nodes.options import Leader
 from api.service.followed_log import FollowedLog
 from api.service.follower_service import FollowerService
-from api.service.standing import Standing
+from api.service.follower_status import FollowerStatus
 from controller.controller import Controller
 from controller.decisions.context.context import Settings
 from controller.follower import Follower
@@ -67,11 +67,11 @@ class NodeService(FollowerService):
         return 0.0 if self.is_active else asyncio.get_running_loop().time() - self._caught_up_s
 
     @property
-    def standing(self) -> Standing | None:
+    def standing(self) -> FollowerStatus | None:
         """This node, and how far it may be behind; None while it leads."""
         if self.is_active:
             return None
-        return Standing(node=self.settings.node_id, lag_ms=int(self.behind_s * 1_000))
+        return FollowerStatus(node=self.settings.node_id, lag_ms=int(self.behind_s * 1_000))
 
     async def confirmed_end(self) -> int:
         """Return an end that the store has confirmed since this call.

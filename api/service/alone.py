@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from api.service.standing import Standing
+from api.service.follower_status import FollowerStatus
 from controller.decisions.context.context import Settings
 from replay.image.metadata import MetadataImage
 
@@ -53,7 +53,7 @@ class Alone(ABC):
         return "this process lost the log"
 
     @property
-    def standing(self) -> Standing | None:
+    def standing(self) -> FollowerStatus | None:
         """Where this process stands if it follows another one's log; None: it decides."""
         return None
 

@@ -18,8 +18,8 @@ from api.questions.workers import Workers
 from api.requests.commands import described, load_commands
 from api.requests.wire_requests import not_available
 from api.service.feed import Feed, followed_rows
+from api.service.follower_status import FollowerStatus
 from api.service.history import History
-from api.service.standing import Standing
 from api.service.visible_pages import VisiblePages
 from api.transport.shutdown import first_of
 from controller.asked.asked import BoundDecision
@@ -82,7 +82,7 @@ class Answers:
         access: Callable[[Caller], Access],
         feed: Callable[[], Feed],
         *,
-        standing: Callable[[], Standing | None],
+        standing: Callable[[], FollowerStatus | None],
         confirmed_end: Callable[[], Awaitable[int]],
         final_end: Callable[[int], Awaitable[int]],
         is_live: bool = True,

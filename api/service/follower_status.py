@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class FollowerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A node that stands by.
 
     Attributes:
