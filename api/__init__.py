@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from api.requests.commands import COMMANDS as COMMANDS
     from api.requests.transactions import Step as Step
     from api.requests.transactions import Transact as Transact
-    from api.running import ServeOptions as ServeOptions
-    from api.running import Serving as Serving
-    from api.running import serving as serving
+    from api.server import ServeOptions as ServeOptions
+    from api.server import Serving as Serving
+    from api.server import serving as serving
     from api.service.service import Service as Service
     from api.service.session import Session as Session
     from api.socket.client import SocketClient as SocketClient

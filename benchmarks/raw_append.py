@@ -11,8 +11,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
-from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, serving
 from api.socket.client import SocketClient
 from benchmarks.harness import Result, Timed, milliseconds
 from benchmarks.own_log import CLUSTER_ID

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from api.clients.client import MetadataClient
-from api.running import ServeOptions, serving
+from api.server import ServeOptions, serving
 from benchmarks.harness import Result
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from metadata_log.writer.creation import create_log

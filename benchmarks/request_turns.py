@@ -31,7 +31,7 @@ from api.kafka.fields import Message
 from api.kafka.layouts import message_layout
 from api.kafka.messages.topics import CreatableTopic, CreateTopicsRequest
 from api.requests import commands
-from api.running import ServeOptions, Serving, serving
+from api.server import ServeOptions, Serving, serving
 from api.transport.descriptors import raise_descriptor_limit
 from api.transport.renewal import Renewal
 from benchmarks.harness import Result

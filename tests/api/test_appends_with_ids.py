@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from api.clients.reconnecting import ReconnectingClient
-from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, serving
 from api.service.service import Service
 from api.service.session import Session
 from api.socket.client import SocketClient

@@ -17,8 +17,8 @@ from api.kafka.messages.metadata import (
 )
 from api.kafka.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from api.requests.transactions import Step, Transact
-from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, Serving, serving
 from api.service.session import Session
 from api.socket.client import SocketClient
 from controller.authorization.authorizer import (

@@ -110,7 +110,7 @@ def test_process_that_answers_questions_imports_what_it_is_asked(demo_log: Path)
 _SERVING = """
 import asyncio, json, sys
 from pathlib import Path
-from api.running import ServeOptions, serving
+from api.server import ServeOptions, serving
 
 async def main():
     async with serving(ServeOptions(log=Path(sys.argv[1]), kafka=())):

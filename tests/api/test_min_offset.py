@@ -13,8 +13,8 @@ from api.clients.connecting import connect
 from api.questions.log_info import ShowInfo
 from api.questions.workers import WORKERS_MAX
 from api.requests.wire_requests import CommandClient
-from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, serving
 from api.service import answers
 from api.service.answers import Answers
 from api.service.session import Session

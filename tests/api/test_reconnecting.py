@@ -13,8 +13,8 @@ from api.cli.main import run
 from api.clients.blocking import BlockingClient
 from api.clients.reconnecting import ReconnectingClient
 from api.questions.rows import FollowRows
-from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, serving
 from api.socket import handshake
 from api.socket.appends import Appended, correlation_id_of, decode_append, encode_appended
 from api.socket.schemas import first_schema, layouts

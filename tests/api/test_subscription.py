@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from api.clients.client import MetadataClient
 from api.clients.connecting import connect
 from api.questions.rows import TAIL_BYTES, FollowRows
-from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, serving
 from api.service.answers import FOLLOWERS_MAX
 from api.service.service import Service
 from api.service.session import Session

@@ -13,8 +13,8 @@ from api.admin.local import LocalAdmin
 from api.clients.connecting import connect
 from api.requests.transactions import NAME as TRANSACTION
 from api.requests.transactions import Step, Transact
-from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, serving
 from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange

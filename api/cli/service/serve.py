@@ -56,7 +56,7 @@ from api.cli.terminal.progress_bar import progress
 
 if TYPE_CHECKING:
     from api.nodes.options import NodeOptions
-    from api.running import Ready
+    from api.server import Ready
 
 _DEFAULT_KAFKA = ["127.0.0.1:9092"]
 # Replayed in about two seconds at the next start.
@@ -211,7 +211,7 @@ def serve(
     """Run the service: write a log and answer over the network, until SIGTERM."""
     from api.http.options import HttpOptions
     from api.nodes.options import NodeOptions
-    from api.running import ServeOptions, serve_node_until_stopped, serve_until_stopped
+    from api.server import ServeOptions, serve_node_until_stopped, serve_until_stopped
     from api.socket.options import parse_socket
     from api.upkeep.upkeep import UpkeepOptions
     from controller.decisions.context.context import Settings

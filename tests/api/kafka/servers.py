@@ -18,8 +18,8 @@ from api.kafka.messages.brokers import (
     Feature,
     Listener,
 )
-from api.running import ServeOptions, Serving, serving
 from api.security.listeners import SecurityProtocol
+from api.server import ServeOptions, Serving, serving
 from api.socket.client import SocketClient
 from controller.decisions.context.context import Settings
 from controller.decisions.levels import SUPPORTED_LEVELS

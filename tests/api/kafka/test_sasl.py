@@ -23,12 +23,12 @@ from api.kafka.messages.sasl import (
     SaslHandshakeResponse,
 )
 from api.kafka.streams import read_frame
-from api.running import ServeOptions, Serving, serving
 from api.security.client import ClientSecurity
 from api.security.listeners import ListenerAddress, parse_listener
 from api.security.options import SecurityOptions
 from api.security.sasl import ClientExchange, ClientLogin
 from api.security.tls import ClientAuth, TlsFiles
+from api.server import ServeOptions, Serving, serving
 from api.transport import limits
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.caller import CONTROLLER

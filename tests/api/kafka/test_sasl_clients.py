@@ -11,12 +11,12 @@ import confluent_kafka.admin
 import pytest
 from confluent_kafka import KafkaException
 
-from api.running import Serving
 from api.security.errors import AuthenticationError
 from api.security.listeners import SecurityProtocol
 from api.security.options import SecurityOptions
 from api.security.scram import ScramServer, Stored
 from api.security.tls import ClientAuth, TlsFiles
+from api.server import Serving
 from controller.decisions.security.scram import ScramMechanism
 from replay.image.scram import ScramCredential
 from tests.api.kafka.servers import CLUSTER_ID, Server

@@ -14,10 +14,10 @@ from confluent_kafka.admin import AdminClient
 from api.clients.client import MetadataClient
 from api.kafka import conversation
 from api.kafka.messages.sasl import SaslAuthenticateResponse
-from api.running import Serving
 from api.security.listeners import SecurityProtocol
 from api.security.options import SecurityOptions
 from api.security.sasl import ClientExchange, ClientLogin
+from api.server import Serving
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.security.scram import ScramMechanism
 from controller.decisions.security.tokens import SECRET_KEY, CreateToken

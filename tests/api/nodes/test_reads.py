@@ -13,7 +13,7 @@ from api.clients.reconnecting import ReconnectingClient
 from api.nodes.confirmations import Confirmations
 from api.nodes.node_service import NodeService
 from api.requests.wire_requests import AnswerPage
-from api.running import ServeOptions, serving
+from api.server import ServeOptions, serving
 from api.service import answers
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.descriptions.namespaces import ListNamespaces

@@ -13,10 +13,10 @@ import pytest
 
 from api.http.options import HttpOptions
 from api.kafka.streams import close_writer
-from api.running import Serving
 from api.security.listeners import parse_listener
 from api.security.options import SecurityOptions
 from api.security.tls import client_context, server_context
+from api.server import Serving
 from api.socket import limits as socket_limits
 from api.transport import limits
 from api.transport.acceptor import Acceptor, bind

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from api.running import Serving
 from api.security.client import CLIENT_FILE, ClientSecurity, ConnectionSecurity
 from api.security.listeners import ListenerSecurity, SecurityProtocol
 from api.security.options import SecurityOptions
 from api.security.sasl import ClientLogin
 from api.security.tls import ClientAuth, TlsFiles, client_context, server_context
+from api.server import Serving
 from api.socket import authentication, limits
 from api.socket.appends import Append, encode_append
 from api.socket.authentication import encode_message

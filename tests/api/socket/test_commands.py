@@ -14,7 +14,7 @@ from api.clients.client import MetadataClient
 from api.requests.commands import step_responses
 from api.requests.transactions import Step, Transact
 from api.requests.wire_requests import WireRequest
-from api.running import serving
+from api.server import serving
 from api.service.service import Service
 from api.socket import runs
 from api.socket.appends import encode_rows

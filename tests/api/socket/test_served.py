@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from api.clients.client import MetadataClient
-from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
+from api.server import ServeOptions, Serving, serving
 from api.socket.client import SocketClient
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from metadata_log.format.batch import AppendResult, NewBatch

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.running import serving
+from api.server import serving
 from api.socket import handshake, schemas
 from api.socket.appends import (
     Append,
