@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from api.admin.local import LocalAdmin as LocalAdmin
     from api.clients.blocking import BlockingClient as BlockingClient
     from api.clients.client import MetadataClient as MetadataClient
-    from api.clients.connecting import connect as connect
     from api.clients.reconnecting import ReconnectingClient as ReconnectingClient
+    from api.clients.service_url import connect as connect
     from api.requests.commands import COMMANDS as COMMANDS
     from api.requests.transactions import Step as Step
     from api.requests.transactions import Transact as Transact

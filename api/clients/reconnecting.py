@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 from msgspec.structs import replace
 
 from api.clients.client import MetadataClient
-from api.clients.connecting import check_url, connect, has_nodes, next_first
+from api.clients.service_url import check_url, connect, has_nodes, next_first
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion

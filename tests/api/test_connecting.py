@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.clients.connecting import connect
+from api.clients.service_url import connect
 from api.security.listeners import LOCAL
 from controller.descriptions.features import DescribeFeatures
 from records.errors import UnavailableError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from api.clients.connecting import connect
+from api.clients.service_url import connect
 from api.questions.log_info import ShowInfo
 from api.questions.workers import WORKERS_MAX
 from api.requests.wire_requests import CommandClient

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.clients.client import MetadataClient
-from api.clients.connecting import connect
+from api.clients.service_url import connect
 from api.questions.rows import TAIL_BYTES, FollowRows
 from api.security.listeners import LOCAL
 from api.server import ServeOptions, serving

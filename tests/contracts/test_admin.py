@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from api.admin.admin import Admin
 from api.admin.local import LocalAdmin
-from api.clients.connecting import connect
+from api.clients.service_url import connect
 from api.requests.transactions import NAME as TRANSACTION
 from api.requests.transactions import Step, Transact
 from api.security.listeners import LOCAL

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from api.cli.source.opened_log import offset_of
 from api.cli.source.source import Source, log_path
-from api.clients.connecting import connect
+from api.clients.service_url import connect
 from api.questions.past import Past
 from api.questions.rows import FollowRows, Row, first_followed, row_json
 from metadata_log.reader.follow import follow

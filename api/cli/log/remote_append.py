@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 from api.cli.log.append_target import AppendTarget
 from api.clients.client import MetadataClient
-from api.clients.connecting import is_kafka
 from api.clients.reconnecting import leader_at
+from api.clients.service_url import is_kafka
 from api.requests.wire_requests import CommandClient
 from api.socket.appends import rows_request
 from controller.decisions.versions import ExpectedVersion

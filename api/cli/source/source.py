@@ -44,7 +44,7 @@ def log_place(text: str) -> str:
 
 def server_url(text: str) -> str:
     """Check the URL of a service, before a command begins."""
-    from api.clients.connecting import check_url
+    from api.clients.service_url import check_url
 
     try:
         check_url(text)
@@ -270,7 +270,7 @@ def _pages(
     """Yield the pages of an answer on demand."""
     import asyncio
 
-    from api.clients.connecting import connect
+    from api.clients.service_url import connect
 
     async def within(answer: Awaitable[T]) -> T:
         try:

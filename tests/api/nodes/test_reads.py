@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.clients.connecting import connect, next_first
 from api.clients.reconnecting import ReconnectingClient
+from api.clients.service_url import connect, next_first
 from api.nodes.confirmations import Confirmations
 from api.nodes.node_service import NodeService
 from api.requests.wire_requests import AnswerPage

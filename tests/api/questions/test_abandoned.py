@@ -12,7 +12,7 @@ import pytest
 
 from api.cli.main import run
 from api.clients.client import MetadataClient
-from api.clients.connecting import connect
+from api.clients.service_url import connect
 from api.questions import workers
 from api.questions.objects import ShowDigest
 from api.questions.rows import ShowRows

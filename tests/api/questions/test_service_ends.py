@@ -13,7 +13,7 @@ import pytest
 
 from api.cli.main import run
 from api.clients.client import MetadataClient
-from api.clients.connecting import connect
+from api.clients.service_url import connect
 from api.questions.rows import FollowRows
 from api.requests.wire_requests import AnswerPage
 from api.socket.client import SocketClient
