@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from api.admin.local import LocalAdmin as LocalAdmin
     from api.clients.blocking import BlockingClient as BlockingClient
     from api.clients.client import MetadataClient as MetadataClient
-    from api.clients.reconnecting import ReconnectingClient as ReconnectingClient
+    from api.clients.reconnecting_client import ReconnectingClient as ReconnectingClient
     from api.clients.service_url import connect as connect
     from api.requests.commands import COMMANDS as COMMANDS
     from api.requests.transactions import Step as Step

@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from api.clients.reconnecting import ReconnectingClient
+from api.clients.reconnecting_client import ReconnectingClient
 from api.nodes.operations import look
 from api.nodes.stores import create_shared_log
 from benchmarks.harness import Result

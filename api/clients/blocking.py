@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any, Self, TypeVar
 
-from api.clients.reconnecting import PATIENCE_S, ReconnectingClient
+from api.clients.reconnecting_client import PATIENCE_S, ReconnectingClient
 from api.requests.wire_requests import AnswerPage
 from controller.decisions.request import Request
 from controller.results.answer import Answer

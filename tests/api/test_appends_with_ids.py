@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.clients.reconnecting import ReconnectingClient
+from api.clients.reconnecting_client import ReconnectingClient
 from api.security.listeners import LOCAL
 from api.server import ServeOptions, serving
 from api.service.service import Service

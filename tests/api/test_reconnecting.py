@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from api.cli.main import run
 from api.clients.blocking import BlockingClient
-from api.clients.reconnecting import ReconnectingClient
+from api.clients.reconnecting_client import ReconnectingClient
 from api.questions.rows import FollowRows
 from api.security.listeners import LOCAL
 from api.server import ServeOptions, serving

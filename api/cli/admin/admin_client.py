@@ -183,7 +183,7 @@ class AdminClient:
     async def _run_there(
         self, server: str, command: str, request: Any, request_id: str | None
     ) -> AdminResult:
-        from api.clients.reconnecting import leader_at
+        from api.clients.reconnecting_client import leader_at
 
         async with leader_at(server) as client:
             answer = await client.run(

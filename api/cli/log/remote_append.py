@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from api.cli.log.append_target import AppendTarget
 from api.clients.client import MetadataClient
-from api.clients.reconnecting import leader_at
+from api.clients.reconnecting_client import leader_at
 from api.clients.service_url import is_kafka
 from api.requests.wire_requests import CommandClient
 from api.socket.appends import rows_request

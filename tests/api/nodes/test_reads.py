@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.clients.reconnecting import ReconnectingClient
+from api.clients.reconnecting_client import ReconnectingClient
 from api.clients.service_url import connect, next_first
 from api.nodes.confirmations import Confirmations
 from api.nodes.node_service import NodeService

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.clients.reconnecting import ReconnectingClient
+from api.clients.reconnecting_client import ReconnectingClient
 from metadata_log.writer.creation import create_log
 from tests.torture.campaign import Failure, Outcome, Place
 from tests.torture.mixed_load.history import Result

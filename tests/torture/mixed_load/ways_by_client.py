@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from api.clients.client import MetadataClient
-from api.clients.reconnecting import ReconnectingClient
+from api.clients.reconnecting_client import ReconnectingClient
 from api.kafka.messages.configs import (
     AlterableConfig,
     AlterableResource,

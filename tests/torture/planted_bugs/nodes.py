@@ -202,7 +202,7 @@ BUGS = (
     Bug(
         name="an older answer from the next node",
         what="A client forgets what it saw when it changes the node.",
-        file="api/clients/reconnecting.py",
+        file="api/clients/reconnecting_client.py",
         old="            request = replace(request, min_offset=self._seen)\n",
         new="            request = replace(request, min_offset=None)\n",
         campaign="tests/api/nodes/test_reads.py",
