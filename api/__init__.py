@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from api.admin.admin import Admin as Admin
     from api.admin.local import LocalAdmin as LocalAdmin
-    from api.clients.blocking import BlockingClient as BlockingClient
+    from api.clients.blocking_client import BlockingClient as BlockingClient
     from api.clients.client import MetadataClient as MetadataClient
     from api.clients.reconnecting_client import ReconnectingClient as ReconnectingClient
     from api.clients.service_url import connect as connect

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from api.clients.blocking import BlockingClient
+from api.clients.blocking_client import BlockingClient
 from benchmarks.harness import Result, Timed
 from benchmarks.partitions_log import moves, write_partitions_log
 from benchmarks.peers.server_process import LOOPBACK, cpu_s, free_port, listens, running

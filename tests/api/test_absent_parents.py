@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from api.cli.main import run
-from api.clients.blocking import BlockingClient
+from api.clients.blocking_client import BlockingClient
 from controller.decisions.request import Request
 from controller.descriptions.namespaces import ListNamespaces
 from controller.descriptions.topics import ListTopics

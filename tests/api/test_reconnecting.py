@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.cli.main import run
-from api.clients.blocking import BlockingClient
+from api.clients.blocking_client import BlockingClient
 from api.clients.reconnecting_client import ReconnectingClient
 from api.questions.rows import FollowRows
 from api.security.listeners import LOCAL
