@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from api.questions.host_masking import HostMask
+from api.questions.host_mask import HostMask
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label

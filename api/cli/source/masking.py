@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from msgspec.structs import replace as replaced
 
-from api.questions.host_masking import HostMask
+from api.questions.host_mask import HostMask
 from api.questions.rows import DUMP, Row, ShowRows
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from api.cli.main import run
-from api.questions.host_masking import HostMask
+from api.questions.host_mask import HostMask
 from api.questions.past import Past
 from api.questions.report import ShowReport, report_shown
 from metadata_log.reader.log_reader import LogReader
