@@ -36,7 +36,7 @@ def dump(
     server: Server = None,
 ) -> None:
     """Print records, one a line."""
-    from api.cli.source.masking import row_mask
+    from api.cli.source.row_mask import row_mask
     from api.cli.source.rows import check_types, row_text
     from api.questions.rows import DUMP, ShowRows
 
