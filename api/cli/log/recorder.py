@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 
 from api.cli.terminal.output import print_json_line, print_line, print_status
-from api.documents.recording import RecordedLine
+from api.documents.recorder import RecordedLine
 from metadata_log.kraft.importer import Replaced
 from metadata_log.kraft.recorder import Recorder
 from metadata_log.kraft.source_follower import follow_source
