@@ -10,7 +10,7 @@ from controller.decisions.config_definitions.tables.broker_groups import BROKER_
 from controller.decisions.config_definitions.tables.broker_logs import BROKER_LOGS
 from controller.decisions.config_definitions.tables.broker_network import BROKER_NETWORK
 from controller.decisions.config_definitions.tables.broker_security import BROKER_SECURITY
-from controller.decisions.config_definitions.tables.parsing import parse_table
+from controller.decisions.config_definitions.tables.table_parser import parse_table
 from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
 
 NUM_PARTITIONS = "num.partitions"

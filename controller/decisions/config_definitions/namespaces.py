@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from controller.decisions.config_definitions.definition import ConfigDefinition
-from controller.decisions.config_definitions.tables.parsing import parse_table
+from controller.decisions.config_definitions.tables.table_parser import parse_table
 from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
 
 MAX_TOPICS = "namespace.max.topics"

@@ -13,7 +13,7 @@ from controller.decisions.config_definitions.definition import ConfigDefinition,
 from controller.decisions.config_definitions.namespaces import NAMESPACE_CONFIGS
 from controller.decisions.config_definitions.tables.clients import CLIENT_METRICS as _CLIENT_METRICS
 from controller.decisions.config_definitions.tables.clients import GROUPS, LOG_LEVELS
-from controller.decisions.config_definitions.tables.parsing import parse_table
+from controller.decisions.config_definitions.tables.table_parser import parse_table
 from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
 from controller.results.refusals import invalid_config
 from records.errors import RequestError

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from controller.decisions.config_definitions.definition import ConfigDefinition
-from controller.decisions.config_definitions.tables.parsing import parse_table
+from controller.decisions.config_definitions.tables.table_parser import parse_table
 from controller.decisions.config_definitions.tables.topics import TOPICS
 
 CLEANUP_POLICY = "cleanup.policy"
