@@ -22,7 +22,7 @@ from controller.forks.commands import Commands
 from controller.forks.comparison import Comparison
 from controller.forks.inference import FACTS, in_recorded_order, inferred_steps
 from controller.forks.recorded import whole_decisions
-from controller.forks.redeciding import different_record
+from controller.forks.redecisions import different_record
 from controller.forks.requests import bound_again, bound_to
 from controller.forks.substitution import with_epochs_of_fork, with_ids_of_log
 from controller.forks.trigger import Decided, Named, Step, Trigger

@@ -10,7 +10,7 @@ from controller.decisions.context.context import Settings
 from controller.decisions.levels import METADATA_VERSION
 from controller.forks.branch import Applied
 from controller.forks.inference import in_recorded_order
-from controller.forks.redeciding import different_record
+from controller.forks.redecisions import different_record
 from controller.pipeline.latest import State
 from metadata_log.reader.log_reader import LogReader
 from records.brokers import RegisterBrokerRecord

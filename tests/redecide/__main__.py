@@ -15,7 +15,7 @@ from pathlib import Path
 from api.cli.log.demo_run import write_demo
 from api.requests.commands import RECORDED
 from controller.demo.options import DemoOptions
-from controller.forks.redeciding import redecide
+from controller.forks.redecisions import redecide
 from metadata_log.reader.log_reader import LogReader
 from tests.redecide.report import Report
 from tests.redecide.scenario_logs import SCENARIOS, write_scenario, write_schedule

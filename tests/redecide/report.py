@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from controller.forks.redeciding import Redecided
+from controller.forks.redecisions import Redecided
 
 _NO_COMMAND = "(nothing kept)"
 

@@ -21,7 +21,7 @@ from controller.decisions.context.context import PlannedConfigs, PlannedTopic, S
 from controller.decisions.security.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
 from controller.decisions.topics.partition_removal import DELETE_PARTITIONS_ENABLED
 from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.forks.redeciding import redecide
+from controller.forks.redecisions import redecide
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
 from records.base import Uuid

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from api.requests.commands import RECORDED
-from controller.forks.redeciding import redecide
+from controller.forks.redecisions import redecide
 from metadata_log.reader.log_reader import LogReader
 from tests.redecide.report import Report
 from tests.stories.processes import World
