@@ -14,7 +14,7 @@ from records.avro.schema import projected_schema
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
 from replay.audit.decoding.columns import Wanted
-from replay.audit.decoding.reading import Reading, Task, tasks
+from replay.audit.decoding.log_scan import LogScan, Task, tasks
 from replay.audit.log_frame import LogFiles, read_base, read_log
 from replay.audit.session import is_remote
 
@@ -160,9 +160,9 @@ class History:
         """True if a single task reads all records, so that they are in order."""
         return len(self._tasks) == 1
 
-    def reading(self, wanted: Wanted) -> Reading:
+    def reading(self, wanted: Wanted) -> LogScan:
         """Return the tasks that read all records up to the offset, those of the base first."""
-        return Reading(self._tasks, wanted, self._files.base_end_offset, self._at + 1)
+        return LogScan(self._tasks, wanted, self._files.base_end_offset, self._at + 1)
 
     @cached_property
     def _tasks(self) -> tuple[Task, ...]:

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from records.avro.schema import envelope_schema
 from replay.audit.decoding.columns import Wanted
-from replay.audit.decoding.reading import POSITION, Reading
+from replay.audit.decoding.log_scan import POSITION, LogScan
 from replay.audit.fold import workers
 from replay.audit.fold.objects import ABORT, BEGIN, END
 from replay.audit.fold.partitions import PARTITION
@@ -95,7 +95,7 @@ def wanted_records(types: frozenset[str], *, with_origin: bool) -> Wanted:
     )
 
 
-def _work(numbers: Batches, reading: Reading, work: Work) -> Iterator[pyarrow.RecordBatch]:
+def _work(numbers: Batches, reading: LogScan, work: Work) -> Iterator[pyarrow.RecordBatch]:
     """Call `work` with the records of the tasks whose numbers are given."""
     found = [number for batch in numbers for number in batch["id"].to_pylist()]
     return work(chain.from_iterable(map(reading.batches, found)))

@@ -8,8 +8,8 @@ import pyarrow
 import pytest
 
 from records.errors import CorruptLogError
-from replay.audit.decoding import compiled, plain, reading
-from replay.audit.decoding.reading import Reading, Task, tasks
+from replay.audit.decoding import compiled, log_scan, plain
+from replay.audit.decoding.log_scan import LogScan, Task, tasks
 from replay.audit.history import BULK, RARE
 from replay.audit.records import wanted_records
 from replay.audit.settings import TASK_BYTES
@@ -20,16 +20,16 @@ _WANTED = wanted_records(BULK | RARE, with_origin=True)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> LogScan:
     """A reading of all records of a history in several segments."""
     folder = tmp_path_factory.mktemp("log")
     history = random_history(random.Random(8), 60)
     files = write_log(folder, history, batches_a_segment=20)
     places = [files.place(path) for path in files.segments]
-    return Reading(tasks(places), _WANTED, 0, files.end_offset)
+    return LogScan(tasks(places), _WANTED, 0, files.end_offset)
 
 
-def _rows(of: Reading) -> pyarrow.Table:
+def _rows(of: LogScan) -> pyarrow.Table:
     batches = [batch for number in range(len(of.tasks)) for batch in of.batches(number)]
     return pyarrow.Table.from_batches(batches)
 
@@ -49,14 +49,14 @@ def test_small_files_are_read_by_one_task_and_large_ones_by_several() -> None:
     ]
 
 
-def test_only_offsets_in_the_range_are_read(whole: Reading) -> None:
+def test_only_offsets_in_the_range_are_read(whole: LogScan) -> None:
     every = _rows(whole)["position"].to_pylist()
     assert every == sorted(every)
     part = replace(whole, start=every[3], end=every[-5])
     assert _rows(part)["position"].to_pylist() == every[3:-5]
 
 
-def test_records_of_a_base_have_one_position(whole: Reading) -> None:
+def test_records_of_a_base_have_one_position(whole: LogScan) -> None:
     placed = replace(whole, tasks=tuple(Task(each.ranges, 77) for each in whole.tasks))
     found = _rows(placed)
     assert set(found["position"].to_pylist()) == {77}
@@ -64,27 +64,27 @@ def test_records_of_a_base_have_one_position(whole: Reading) -> None:
 
 
 def test_large_tasks_are_compiled_where_numba_is_installed(
-    whole: Reading, monkeypatch: pytest.MonkeyPatch
+    whole: LogScan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (task,) = whole.tasks
     monkeypatch.setattr(reading, "_COMPILED_BYTES", 1)
-    assert reading._decoders(task) is compiled
+    assert log_scan._decoders(task) is compiled
     with_numba = _rows(whole)
     monkeypatch.setattr(reading, "modules", {})
     monkeypatch.setattr(reading, "find_spec", lambda name: None)
-    assert reading._decoders(task) is plain
+    assert log_scan._decoders(task) is plain
     assert _rows(whole).equals(with_numba)
 
 
-def test_small_task_does_not_import_numba(whole: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_task_does_not_import_numba(whole: LogScan, monkeypatch: pytest.MonkeyPatch) -> None:
     (task,) = whole.tasks
     monkeypatch.setattr(reading, "modules", {})
-    assert reading._decoders(task) is plain
+    assert log_scan._decoders(task) is plain
 
 
 def test_header_that_is_no_schema_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "log.avro"
     path.write_bytes(b"Obj\x01\x02\x16avro.schema\x02{\x00" + bytes(16))
-    broken = Reading(tasks([(str(path), path.stat().st_size)]), _WANTED, 0, 1)
+    broken = LogScan(tasks([(str(path), path.stat().st_size)]), _WANTED, 0, 1)
     with pytest.raises(CorruptLogError, match=rf"{path} byte 0: "):
         _rows(broken)

@@ -35,7 +35,7 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class LogScan:
     """The tasks that read the records of a log, and the description of what they decode.
 
     Attributes:
