@@ -17,7 +17,7 @@ from records.avro.schema import envelope_schema
 from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type
 from replay.audit.fold import workers
 from replay.audit.fold.objects import PARTS as _OBJECT_PARTS
-from replay.audit.fold.packing import PACKED_SQL
+from replay.audit.fold.packed_rows import PACKED_SQL
 from replay.audit.fold.partitions import PARTITION
 from replay.audit.history import BULK, RARE, History
 from replay.audit.records import Work, worked

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from replay.audit.changes import of_topics
 from replay.audit.fold.outages import OUTAGES, Period, partition_outages
-from replay.audit.fold.packing import columns_sql
+from replay.audit.fold.packed_rows import columns_sql
 from replay.audit.fold.partition_states import FIELDS, OLD, STATES, partition_states
 from replay.audit.history import History
 from replay.audit.selection import Selection

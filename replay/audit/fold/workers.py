@@ -13,7 +13,7 @@ from replay.audit.fold.changed_objects import OBJECTS, changed_objects
 from replay.audit.fold.changes import CHANGES, Changes, Row
 from replay.audit.fold.net_changes import NET, net_changes
 from replay.audit.fold.objects import ABORT, BEGIN, END, Objects
-from replay.audit.fold.packing import packed, packed_by_topic, unpacked
+from replay.audit.fold.packed_rows import packed, packed_by_topic, unpacked
 from replay.audit.fold.partition_changes import partition_changes
 from replay.audit.fold.partitions import SCHEMA, ended, rows_of
 from replay.audit.fold.said import Said

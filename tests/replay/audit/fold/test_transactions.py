@@ -12,7 +12,7 @@ import pytest
 from replay.audit.fold import partitions, workers
 from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.objects import ABORT, BEGIN, END
-from replay.audit.fold.packing import OTHERS
+from replay.audit.fold.packed_rows import OTHERS
 from replay.audit.fold.partitions import PARTITION
 
 _RAW = pyarrow.schema([("position", pyarrow.int64()), ("record", pyarrow.string()), *PARTITION])
