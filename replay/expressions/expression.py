@@ -8,7 +8,7 @@ from lark import Tree
 from records.base import Record
 from records.configs import ConfigRecord
 from records.partitions import PartitionChangeRecord, PartitionRecord
-from replay.expressions.compiling import Compiler
+from replay.expressions.compiler import Compiler
 from replay.expressions.grammar import fail, parse
 from replay.expressions.values import STEPS_EACH, Absent, Env, Token
 from replay.expressions.vocabulary import PARTITIONS, Objects, PartitionsOf, Thing, record_types_of
