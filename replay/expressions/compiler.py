@@ -8,7 +8,7 @@ from lark import Token, Tree
 
 from replay.expressions.functions import CONSTANTS, FUNCTIONS, METHODS, size_of
 from replay.expressions.grammar import fail
-from replay.expressions.ranging import MACROS, ObjectsRange, Range
+from replay.expressions.macros import MACROS, ObjectsRange, Range
 from replay.expressions.values import (
     Absent,
     Env,
