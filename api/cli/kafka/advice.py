@@ -80,7 +80,7 @@ def advise(
     from metadata_log.kraft.quorum.rule import decide, log_to_load
     from metadata_log.kraft.quorum.steps import steps, steps_before_loading
     from replay.incidents.at_risk import changes_at_risk
-    from replay.incidents.loading import contradiction_in
+    from replay.incidents.load_check import contradiction_in
 
     version, named = _version(kafka), _voters(voters)
     nodes = [read_facts(path) for path in directories]
