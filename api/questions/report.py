@@ -13,8 +13,8 @@ from controller.decisions.lookup import full_name
 from metadata_log.limits import MIB
 from records.errors import RequestError
 from replay.about import About
-from replay.report.narrowing import fitting_report
 from replay.report.report import Redaction, Report
+from replay.report.size_limit import fitting_report
 
 PACKED_BYTES_MAX = 22_000_000
 """In base64, with the code of the page, this is a file of 30 MB."""

@@ -13,8 +13,8 @@ from playwright.sync_api import Page
 from api.questions.redaction import redact_field, redact_label
 from metadata_log.format.batch import Batch
 from replay.report.kept_reports import KeptReports
-from replay.report.narrowing import fitting_report
 from replay.report.report import Redaction
+from replay.report.size_limit import fitting_report
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import FakeLog

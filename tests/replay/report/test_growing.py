@@ -12,9 +12,9 @@ from replay.report import kept_reports
 from replay.report import report as report_module
 from replay.report.columns import Columns, RowPlace
 from replay.report.kept_reports import KeptReports
-from replay.report.narrowing import fitting_report
 from replay.report.object_changes import Touched
 from replay.report.report import GrowingReport, Redaction
+from replay.report.size_limit import fitting_report
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import FakeLog
