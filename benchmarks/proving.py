@@ -14,7 +14,7 @@ from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot_making import create_snapshot
+from replay.snapshot_lifecycle import create_snapshot
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 

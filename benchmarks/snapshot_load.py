@@ -9,7 +9,7 @@ from replay.image.digest import image_digest
 from replay.loader import load_image
 from replay.snapshot.database import default_url
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot_making import create_snapshot
+from replay.snapshot_lifecycle import create_snapshot
 from replay.timeline import Timeline
 
 _RECORDS = 300_000

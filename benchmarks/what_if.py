@@ -23,7 +23,7 @@ from metadata_log.reader.log_reader import LogReader
 from replay.loader import load_image
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot_making import create_snapshot
+from replay.snapshot_lifecycle import create_snapshot
 from replay.time_travel.diff import diff_images
 from replay.timeline import Timeline
 

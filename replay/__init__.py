@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from replay.loader import load_image as load_image
     from replay.snapshot.info import SnapshotInfo as SnapshotInfo
     from replay.snapshot.store import SnapshotStore as SnapshotStore
-    from replay.snapshot_making import create_snapshot as create_snapshot
+    from replay.snapshot_lifecycle import create_snapshot as create_snapshot
     from replay.time_travel.objects import parse_object as parse_object
     from replay.timeline import Timeline as Timeline
 else:

@@ -26,7 +26,7 @@ from replay.image.provenance import NotUnderstood
 from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
 from replay.snapshot.database import shown_url, writing
-from replay.snapshot_making import ConfirmedSource
+from replay.snapshot_lifecycle import ConfirmedSource
 from replay.sql_history.changes import Run, follow
 from replay.sql_history.pending import Pending, remove_unconfirmed
 from replay.sql_history.store import HistoryPosition, HistoryStore, read_position

@@ -90,7 +90,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Store the image at a point in SQL."""
-    from replay.snapshot_making import create_snapshot, prune_snapshots
+    from replay.snapshot_lifecycle import create_snapshot, prune_snapshots
 
     with _opened(log, database, upgrade=True) as (reader, store):
         offset = offset_of(reader, at)
@@ -171,7 +171,7 @@ def prune(
     json: Json = False,
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
-    from replay.snapshot_making import prune_snapshots
+    from replay.snapshot_lifecycle import prune_snapshots
 
     with _opened_or_none(log, database) as (reader, store):
         deleted = 0 if store is None else prune_snapshots(reader, store, keep)

@@ -57,7 +57,7 @@ def _make_snapshot(directory: Path, cluster_id: str, clock: SimulatedClock) -> N
     # Importing SQLAlchemy takes longer than a short demo.
     from replay.snapshot.database import default_url
     from replay.snapshot.store import SnapshotStore
-    from replay.snapshot_making import create_snapshot
+    from replay.snapshot_lifecycle import create_snapshot
 
     url = default_url(directory)
     with (

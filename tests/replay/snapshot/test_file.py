@@ -19,7 +19,7 @@ from replay.snapshot.database import default_url, open_database, writing
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.ports import SNAPSHOTS_NAME
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot_making import create_snapshot
+from replay.snapshot_lifecycle import create_snapshot
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import topic

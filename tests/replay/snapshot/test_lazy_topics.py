@@ -17,7 +17,7 @@ from replay.snapshot import layers, lazy_topics
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.lazy_topics import LazyTopics, array_length
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot_making import create_snapshot
+from replay.snapshot_lifecycle import create_snapshot
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import uid

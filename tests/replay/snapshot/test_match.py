@@ -24,7 +24,7 @@ from replay.snapshot.info import SnapshotInfo
 from replay.snapshot.match import is_of
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.stored import ManifestEntry, manifest_checksum
-from replay.snapshot_making import create_snapshot
+from replay.snapshot_lifecycle import create_snapshot
 from tests.replay.builders import FakeLog, batches, partition, topic
 from tests.replay.snapshot.conftest import CLUSTER, FixedClock
 from tests.replay.snapshot.test_schema import _config

@@ -19,7 +19,7 @@ from replay.snapshot import file as module
 from replay.snapshot import layers
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot_making import create_snapshot
+from replay.snapshot_lifecycle import create_snapshot
 from replay.time_travel import skim
 from replay.time_travel.objects import parse_object
 from replay.time_travel.past_topics import PastTopics, Target, untouched_until

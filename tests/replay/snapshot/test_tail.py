@@ -18,7 +18,7 @@ from replay.loader import load_image
 from replay.snapshot.database import writing
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.tables import snapshot_chunk
-from replay.snapshot_making import create_snapshot, prune_snapshots
+from replay.snapshot_lifecycle import create_snapshot, prune_snapshots
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import Base, FakeLog, batch, batches, topic
