@@ -1,6 +1,6 @@
 """Delay until a follower in another process sees an append, compared with the acknowledgement.
 
-`python -m benchmarks.following DIRECTORY COUNT` is the follower. Each note in the log contains the
+`python -m benchmarks.follower_delay DIRECTORY COUNT` is the follower. Each note in the log contains the
 time of its append. The follower prints a JSON list of two items: the list of delays in seconds, and
 the share of a CPU that it used while waiting.
 """
@@ -30,7 +30,7 @@ def run(scratch: Path) -> list[Result]:
     """Measure one follower of a writer that appends one record at a time; there is no target."""
     directory = scratch / "log"
     create_log(directory, "bench")
-    command = [sys.executable, "-m", "benchmarks.following", str(directory), str(_APPENDS)]
+    command = [sys.executable, "-m", "benchmarks.follower_delay", str(directory), str(_APPENDS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as follower:
         assert follower.stdout is not None
         follower.stdout.readline()  # it waits
