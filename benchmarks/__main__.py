@@ -12,6 +12,7 @@ import msgspec
 
 from benchmarks import (
     acl_decisions,
+    bisect_and_check,
     cli_start,
     codec,
     controller,
@@ -28,7 +29,6 @@ from benchmarks import (
     log_size,
     object_history,
     placement,
-    proving,
     raw_append,
     repeated,
     replaying,
@@ -64,7 +64,7 @@ BENCHES: dict[str, Bench] = {
     "import": kraft_import.run,
     "snapshot": snapshot_load.run,
     "history": object_history.run,
-    "proving": proving.run,
+    "proving": bisect_and_check.run,
     "versions": image_versions.run,
     "what-if": what_if.run,
     "sql-history": sql_history.run,
