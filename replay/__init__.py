@@ -34,7 +34,7 @@ else:
             "image.provenance": "Provenance",
             "loader": "BatchSource Replayer load_image",
             "snapshot.info": "SnapshotInfo",
-            "snapshot_making": "create_snapshot",
+            "snapshot_lifecycle": "create_snapshot",
             "snapshot.store": "SnapshotStore",
             "time_travel.objects": "parse_object",
             "timeline": "Timeline",

@@ -1,1 +1,1 @@
-"""Config definitions as data, one text table per group; `parsing` reads them."""
+"""Config definitions as data, one text table per group; `table_parser` reads them."""

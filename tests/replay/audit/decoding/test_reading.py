@@ -67,18 +67,18 @@ def test_large_tasks_are_compiled_where_numba_is_installed(
     whole: LogScan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (task,) = whole.tasks
-    monkeypatch.setattr(reading, "_COMPILED_BYTES", 1)
+    monkeypatch.setattr(log_scan, "_COMPILED_BYTES", 1)
     assert log_scan._decoders(task) is compiled
     with_numba = _rows(whole)
-    monkeypatch.setattr(reading, "modules", {})
-    monkeypatch.setattr(reading, "find_spec", lambda name: None)
+    monkeypatch.setattr(log_scan, "modules", {})
+    monkeypatch.setattr(log_scan, "find_spec", lambda name: None)
     assert log_scan._decoders(task) is plain
     assert _rows(whole).equals(with_numba)
 
 
 def test_small_task_does_not_import_numba(whole: LogScan, monkeypatch: pytest.MonkeyPatch) -> None:
     (task,) = whole.tasks
-    monkeypatch.setattr(reading, "modules", {})
+    monkeypatch.setattr(log_scan, "modules", {})
     assert log_scan._decoders(task) is plain
 
 
