@@ -1,8 +1,8 @@
 """Delay until a follower in another process sees an append, compared with the acknowledgement.
 
-`python -m benchmarks.follower_delay DIRECTORY COUNT` is the follower. Each note in the log contains the
-time of its append. The follower prints a JSON list of two items: the list of delays in seconds, and
-the share of a CPU that it used while waiting.
+`python -m benchmarks.follower_delay DIRECTORY COUNT` is the follower. Each note in the log contains
+the time of its append. The follower prints a JSON list of two items: the list of delays in seconds,
+and the share of a CPU that it used while waiting.
 """
 
 import asyncio

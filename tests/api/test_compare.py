@@ -13,7 +13,7 @@ from records.control import KRaftVersionRecord
 from records.topics import TopicRecord
 from tests.api.advise.clusters import voters_record
 from tests.api.conftest import Metalog
-from tests.api.contradicting import WRONG_EPOCH, write_kraft_log
+from tests.api.contradicting_log import WRONG_EPOCH, write_kraft_log
 from tests.metadata_log.kraft.logs import (
     LogFiles,
     batch,

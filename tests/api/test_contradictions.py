@@ -12,7 +12,7 @@ from metadata_log.writer.mirror_writer import MirrorWriter
 from records.errors import ContradictionError
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
-from tests.api.contradicting import END, NOT_THERE, REGISTERED, WRONG_EPOCH, write_kraft_log
+from tests.api.contradicting_log import END, NOT_THERE, REGISTERED, WRONG_EPOCH, write_kraft_log
 
 REPLAYING = (
     "image LOG",

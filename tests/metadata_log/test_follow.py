@@ -34,7 +34,7 @@ from records.errors import (
     UnavailableError,
     UnknownHistoryError,
 )
-from tests.metadata_log import following
+from tests.metadata_log import follower_processes
 from tests.metadata_log.conftest import topics
 from tests.metadata_log.test_mirror import base, level, mirror, row
 
@@ -406,7 +406,7 @@ async def _process(*arguments: object) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        following.__name__,
+        follower_processes.__name__,
         *map(str, arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -436,7 +436,7 @@ async def test_followers_in_other_processes_see_each_batch_once_through_kills_an
     assert [errors for _, errors in outputs[:3]] == [b""] * 3
     assert writer.returncode == 0
     seen = [output.decode().splitlines() for output, _ in outputs[:3]]
-    assert seen[0] == seen[1] == [following.line(batch) for batch in read(directory)]
+    assert seen[0] == seen[1] == [follower_processes.line(batch) for batch in read(directory)]
     assert seen[2] == [s for s in seen[0] if int(s.split()[1]) > middle]
     assert len({line.split()[2] for line in seen[0]}) == 3
     with LogReader.open(directory) as reader:

@@ -49,7 +49,7 @@ from records.configs import FeatureLevelRecord
 from records.envelope import Origin
 from records.errors import RequestError
 from tests.controller.cluster import Cluster, assigned
-from tests.scenarios import access, brokers, configuring, tenancy, users
+from tests.scenarios import access, brokers, config_verbs, tenancy, users
 
 
 def run(cluster: Cluster, line: str) -> list[str]:
@@ -255,7 +255,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     **users.VERBS,
     **tenancy.VERBS,
     **access.VERBS,
-    **configuring.VERBS,
+    **config_verbs.VERBS,
     "set-level": _set_level,
     "ask-as": _ask_as,
     "fail-over": _fail_over,

@@ -20,7 +20,7 @@ from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocatePro
 from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
-from tests.api.broker.forwarding import through
+from tests.api.broker.forward_connection import through
 from tests.api.broker.leader import Broker
 from tests.api.guarded import guarded
 from tests.api.kafka.listeners import start_listener

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.torture import tally as tallies
 from tests.torture.campaign import Campaign, Outcome
+from tests.torture.decode_cache import remember_decoding
 from tests.torture.registry import find
-from tests.torture.remembering import remember_decoding
 from tests.torture.tally import Tally
 
 # What is lost at most when a run is killed; pieces may take no more than milliseconds.

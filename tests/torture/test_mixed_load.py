@@ -13,7 +13,7 @@ from tests.torture.mixed_load.linearizability import NEVER, Operation, problem
 from tests.torture.mixed_load.promises import broken_promises
 from tests.torture.mixed_load.written import Written
 from tests.torture.planted_bugs.bug import Bug
-from tests.torture.planted_bugs.planting import planted
+from tests.torture.planted_bugs.planted_copy import planted
 
 WAYS = (
     "http",

@@ -9,7 +9,7 @@ from tests.samples import cases, sampled
 from tests.torture.campaigns import planted_bugs
 from tests.torture.planted_bugs.all_bugs import BUGS
 from tests.torture.planted_bugs.bug import Bug
-from tests.torture.planted_bugs.planting import planted, problem
+from tests.torture.planted_bugs.planted_copy import planted, problem
 
 ROOT = Path(__file__).parents[2]
 # One for each campaign that is quick to notice it.

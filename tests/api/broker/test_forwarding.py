@@ -37,7 +37,7 @@ from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTo
 from metadata_log.reader.log_reader import LogReader
 from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
-from tests.api.broker.forwarding import through
+from tests.api.broker.forward_connection import through
 from tests.api.broker.test_clean_end import running
 from tests.api.guarded import guarded, nothing_written
 from tests.api.kafka.listeners import start_listener

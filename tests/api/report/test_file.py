@@ -20,7 +20,7 @@ from api.questions.report import ShowReport, report_shown
 from metadata_log.reader.log_reader import LogReader
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
-from tests.replay.report.test_rebuilding import redacted
+from tests.replay.report.test_rebuilt_states import redacted
 from tests.replay.report.unpacked import Rebuilt, Unpacked, packed_of
 
 SECRET = "sup3r-secret"

@@ -16,7 +16,7 @@ from tests.api.conftest import Metalog
 from tests.api.report.conftest import PICTURES, Opened
 from tests.api.report.page_actions import lines, select, selected, show_all, states, texts
 from tests.api.report.restless import write_restless
-from tests.replay.report.test_rebuilding import redacted
+from tests.replay.report.test_rebuilt_states import redacted
 
 _COUNTED_OTHERWISE = """count => {
   const { data } = report, wrong = [];

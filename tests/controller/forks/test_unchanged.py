@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from metadata_log.reader.log_reader import LogReader
-from tests.controller.forks.forking import differences, starts
+from tests.controller.forks.fork_checks import differences, starts
 from tests.real_logs import DataSet, each_data_set
 from tests.redecide.scenario_logs import SCENARIOS, write_scenario, write_schedule
 from tests.replay.incidents.real import imported

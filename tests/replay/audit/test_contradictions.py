@@ -36,7 +36,7 @@ from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.audit.queries import QUERIES
 from replay.loader import load_image
-from tests.api.contradicting import BATCHES, ORDERS
+from tests.api.contradicting_log import BATCHES, ORDERS
 from tests.metadata_log.kraft.logs import rows
 from tests.mutated_logs.kafka_bytes import put_together
 from tests.mutated_logs.mutations import MUTATIONS

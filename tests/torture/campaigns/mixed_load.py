@@ -22,7 +22,7 @@ from metadata_log.writer.creation import create_log
 from tests.torture.campaign import Failure, Outcome, Place
 from tests.torture.mixed_load.history import Result
 from tests.torture.mixed_load.promises import broken_promises
-from tests.torture.mixed_load.recording import Recording
+from tests.torture.mixed_load.recorded_calls import RecordedCalls
 from tests.torture.mixed_load.service import Killable
 from tests.torture.mixed_load.ways_by_client import Appends, Commands, KafkaKeys, Way
 from tests.torture.mixed_load.ways_by_http import Http
@@ -80,7 +80,7 @@ def kill_some_times(seed: int, kills: int, load: Load, sources: Path = ROOT) -> 
     Args:
         sources: The folder with the packages that the service runs.
     """
-    recording = Recording(seed)
+    recording = RecordedCalls(seed)
     with tempfile.TemporaryDirectory(prefix="metalog-mixed-") as name:
         folder = Path(name)
         create_log(folder / "log", "mixed-load")
@@ -96,7 +96,7 @@ def kill_some_times(seed: int, kills: int, load: Load, sources: Path = ROOT) -> 
 
 
 async def _run(
-    recording: Recording, kills: int, load: Load, folder: Path, sources: Path
+    recording: RecordedCalls, kills: int, load: Load, folder: Path, sources: Path
 ) -> list[str]:
     """Run clients and service until its clean shutdown; return problems of the shutdown."""
     rng, errors = recording.rng, folder / "errors.txt"
@@ -120,7 +120,7 @@ async def _run(
     return [f"it ended with {code}: {said[-500:]}"] if code or "Traceback" in said else []
 
 
-async def _loaded(recording: Recording, load: Load) -> None:
+async def _loaded(recording: RecordedCalls, load: Load) -> None:
     enough = len(recording.calls) + load.calls
     await asyncio.sleep(recording.rng.uniform(load.seconds_min, load.seconds_max))
     while len(recording.calls) < enough:
@@ -128,7 +128,7 @@ async def _loaded(recording: Recording, load: Load) -> None:
 
 
 @asynccontextmanager
-async def _clients(service: Killable, recording: Recording) -> AsyncIterator[None]:
+async def _clients(service: Killable, recording: RecordedCalls) -> AsyncIterator[None]:
     """Run clients while the body runs; they end once they are answered."""
     async with AsyncExitStack() as closing, asyncio.TaskGroup() as running:
         for way in await _ways(service, closing):
@@ -162,14 +162,16 @@ async def _ways(service: Killable, closing: AsyncExitStack) -> list[Way]:
     ]
 
 
-async def _repeated(way: Callable[[Recording], Awaitable[None]], recording: Recording) -> None:
+async def _repeated(
+    way: Callable[[RecordedCalls], Awaitable[None]], recording: RecordedCalls
+) -> None:
     while not recording.is_over:
         await way(recording)
         # So that one way does not keep the others out.
         await asyncio.sleep(0.02 * recording.rng.random())
 
 
-def _counts(recording: Recording) -> str:
+def _counts(recording: RecordedCalls) -> str:
     """Return, for each interface, how many calls were done, refused, failed, and not answered."""
     counted = Counter((call.way, call.result) for call in recording.calls)
     ways = dict.fromkeys(call.way for call in recording.calls)

@@ -5,7 +5,7 @@ A piece is a bug. It fails if the campaign that should notice the bug does not.
 
 from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.planted_bugs.all_bugs import BUGS
-from tests.torture.planted_bugs.planting import problem
+from tests.torture.planted_bugs.planted_copy import problem
 
 NAME = "planted_bugs"
 TEST = "planted bugs that are noticed"

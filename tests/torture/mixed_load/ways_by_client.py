@@ -28,9 +28,9 @@ from records.envelope import Origin
 from records.errors import UnavailableError
 from replay.image.configs import CLIENT_METRICS
 from tests.torture.mixed_load.history import Call, Kind
-from tests.torture.mixed_load.recording import Recording
+from tests.torture.mixed_load.recorded_calls import RecordedCalls
 
-Way = Callable[[Recording], Awaitable[None]]
+Way = Callable[[RecordedCalls], Awaitable[None]]
 """Makes a call or two, and records them."""
 
 CONFIG = "interval.ms"
@@ -63,7 +63,7 @@ class Commands:
     def __init__(self, way: str, client: ReconnectingClient) -> None:
         self._way, self._client = way, client
 
-    async def write(self, recording: Recording) -> None:
+    async def write(self, recording: RecordedCalls) -> None:
         """Write a register."""
         register, token = recording.register(), recording.token()
         way = f"{self._way} command"
@@ -71,7 +71,7 @@ class Commands:
             request = alteration(register, token)
             _told(call, await self._client.run(request, request_id=f"id-{token}"))
 
-    async def write_pair(self, recording: Recording) -> None:
+    async def write_pair(self, recording: RecordedCalls) -> None:
         """Write two registers in a transaction."""
         pair, token = recording.pair(), recording.token()
         steps = tuple([Step.of(ALTER, alteration(register, token)) for register in pair])
@@ -79,11 +79,11 @@ class Commands:
         with recording.call(way, Kind.WRITE, registers=pair, token=token) as call:
             _told(call, await self._client.run(Transact(steps=steps), request_id=f"id-{token}"))
 
-    async def read(self, recording: Recording) -> None:
+    async def read(self, recording: RecordedCalls) -> None:
         """Read a register."""
         await self._read(recording, recording.register())
 
-    async def _read(self, recording: Recording, register: str) -> Call:
+    async def _read(self, recording: RecordedCalls, register: str) -> Call:
         question = DescribeConfigs(resource_type=CLIENT_METRICS, resource_name=register)
         way = f"{self._way} question"
         with recording.call(way, Kind.READ, registers=(register,)) as call:
@@ -110,13 +110,13 @@ def _told(call: Call, answer: Answer[Any]) -> None:
 class Appends(Commands):
     """Raw appends, each batch with a request id."""
 
-    async def note(self, recording: Recording) -> None:
+    async def note(self, recording: RecordedCalls) -> None:
         """Append a note."""
         token = recording.token()
         with recording.call("socket append", Kind.APPEND, token=token) as call:
             _placed(call, await self._client.append(_batch(_note(token), token)))
 
-    async def note_at_the_end(self, recording: Recording) -> None:
+    async def note_at_the_end(self, recording: RecordedCalls) -> None:
         """Append a note if the log still ends at the last known end offset."""
         token, end = recording.token(), recording.next_end()
         way = "socket append at"
@@ -124,7 +124,7 @@ class Appends(Commands):
             batch = _batch(_note(token), token)
             _placed(call, await self._client.append(batch, expected_end_offset=end))
 
-    async def compare_and_write(self, recording: Recording) -> None:
+    async def compare_and_write(self, recording: RecordedCalls) -> None:
         """Read a register, and write it if it still has that version."""
         register, token = recording.register(), recording.token()
         seen = await self._read(recording, register)
@@ -173,7 +173,7 @@ class KafkaKeys:
         if self._client is not None:
             await self._client.close()
 
-    async def write(self, recording: Recording) -> None:
+    async def write(self, recording: RecordedCalls) -> None:
         """Write a register by IncrementalAlterConfigs."""
         client = await self._connected()
         if client is None:
@@ -190,7 +190,7 @@ class KafkaKeys:
             )
             _check(response.responses[0].error_code)
 
-    async def read(self, recording: Recording) -> None:
+    async def read(self, recording: RecordedCalls) -> None:
         """Read a register by DescribeConfigs."""
         client = await self._connected()
         if client is None:

@@ -8,7 +8,7 @@ import msgspec
 
 from replay.image.configs import CLIENT_METRICS
 from tests.torture.mixed_load.history import Call, Kind, Result
-from tests.torture.mixed_load.recording import Recording
+from tests.torture.mixed_load.recorded_calls import RecordedCalls
 from tests.torture.mixed_load.ways_by_client import CONFIG, object_of
 
 _PAUSE_S = 0.05
@@ -26,17 +26,17 @@ class Http:
         """Disconnect."""
         await self._client.aclose()
 
-    async def write(self, recording: Recording) -> None:
+    async def write(self, recording: RecordedCalls) -> None:
         """Write a register."""
         register, token = recording.register(), recording.token()
         with recording.call("http", Kind.WRITE, registers=(register,), token=token) as call:
             _changed(call, await self._alter(register, token))
 
-    async def read(self, recording: Recording) -> None:
+    async def read(self, recording: RecordedCalls) -> None:
         """Read a register."""
         await self._read(recording, recording.register())
 
-    async def compare_and_write(self, recording: Recording) -> None:
+    async def compare_and_write(self, recording: RecordedCalls) -> None:
         """Read a register, and write it if it still has the version of the ETag."""
         register, token = recording.register(), recording.token()
         seen = await self._read(recording, register)
@@ -51,20 +51,20 @@ class Http:
             tag = f'"{object_of(register)}={"absent" if version is None else version}"'
             _changed(call, await self._alter(register, token, tag))
 
-    async def note(self, recording: Recording) -> None:
+    async def note(self, recording: RecordedCalls) -> None:
         """Append a note."""
         token = recording.token()
         with recording.call("http append", Kind.APPEND, token=token) as call:
             _placed(call, await self._append(token))
 
-    async def note_at_the_end(self, recording: Recording) -> None:
+    async def note_at_the_end(self, recording: RecordedCalls) -> None:
         """Append a note if the log still ends at the last known end offset."""
         token, end = recording.token(), recording.next_end()
         way = "http append at"
         with recording.call(way, Kind.APPEND_AT, token=token, expected=end) as call:
             _placed(call, await self._append(token, expected_end_offset=end))
 
-    async def _read(self, recording: Recording, register: str) -> Call:
+    async def _read(self, recording: RecordedCalls, register: str) -> Call:
         with recording.call("http question", Kind.READ, registers=(register,)) as call:
             response = await self._asked(
                 "GET",

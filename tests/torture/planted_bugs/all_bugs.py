@@ -1,5 +1,5 @@
 """All planted bugs, in a fixed order."""
 
-from tests.torture.planted_bugs import nodes, reading, taking_over, writing
+from tests.torture.planted_bugs import fencing, nodes, reader, writer
 
-BUGS = (*writing.BUGS, *taking_over.BUGS, *reading.BUGS, *nodes.BUGS)
+BUGS = (*writer.BUGS, *fencing.BUGS, *reader.BUGS, *nodes.BUGS)

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 import metadata_log
-from tests.torture.planted_bugs.planting import Found
+from tests.torture.planted_bugs.planted_copy import Found
 
 
 def main(campaign: str, seeds: str, pattern: str) -> None:

@@ -1,8 +1,8 @@
 """A writer and followers in processes of their own, for tests and benchmarks of following.
 
-`python -m tests.metadata_log.following write DIRECTORY BATCHES` appends at full speed, with several
-callers at once, in small segments. `... follow DIRECTORY FROM` prints each batch that it receives,
-until the note that marks the end.
+`python -m tests.metadata_log.follower_processes write DIRECTORY BATCHES` appends at full speed,
+with several callers at once, in small segments. `... follow DIRECTORY FROM` prints each batch that
+it receives, until the note that marks the end.
 """
 
 import asyncio

@@ -22,7 +22,7 @@ _RECORDS_MEANWHILE = 6
 """That other clients write between an answer and the next request, roughly."""
 
 
-class Recording:
+class RecordedCalls:
     """The calls of all clients.
 
     Attributes:

@@ -9,7 +9,7 @@ from tests.simulated_disk.disk import SimulatedDisk
 from tests.simulated_disk.session import LOG
 from tests.torture.campaign import Place
 from tests.torture.campaigns import crashes
-from tests.torture.remembering import REMEMBERED, remember_decoding
+from tests.torture.decode_cache import REMEMBERED, remember_decoding
 
 # The first operations of a workload.
 _PLACE = Place(seed=0, keep=(0, 1, 2))
