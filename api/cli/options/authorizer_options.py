@@ -1,11 +1,12 @@
-"""The options of `serve` and `broker` that choose an authorizer."""
+"""The options of `serve`, `broker` and `view` that choose an authorizer."""
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from api.cli.options.option_groups import PROCESS, SECURITY
+from api.cli.options.log_format import LogFormat, LogFormatOption
+from api.cli.options.option_groups import SECURITY
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.server_configs import check_server_config
 
@@ -19,36 +20,33 @@ FILE_METAVAR = "FILE|NAME=VALUE"
 
 _CONFIG = re.compile(r"[\w.-]*=.*", re.DOTALL)
 
-ServerConfigs = Annotated[
-    list[str] | None,
-    Option(
-        "--config",
-        metavar=FILE_METAVAR,
-        help="A TOML file of these options; or a server-level config, as in Kafka's "
-        "server.properties; repeatable.",
-        rich_help_panel=PROCESS,
-    ),
-]
 
-AuthorizerName = Annotated[
-    str,
-    Option(
-        "--authorizer",
-        metavar=f"{_ACL_NAME}|{ALLOW_ALL_NAME}",
-        help="Authorizer of requests: the log's ACLs, or none.",
-        rich_help_panel=SECURITY,
-    ),
-]
+class AccessOptions(NamedTuple):
+    """Options of a process that listens: who may do what, and how it is logged."""
 
-SuperUsers = Annotated[
-    list[str] | None,
-    Option(
-        "--super-user",
-        metavar="PRINCIPAL",
-        help="A principal that may do everything, such as User:ann; repeatable.",
-        rich_help_panel=SECURITY,
-    ),
-]
+    log_format: LogFormatOption = LogFormat.TEXT
+    authorizer: Annotated[
+        str,
+        Option(
+            "--authorizer",
+            metavar=f"{_ACL_NAME}|{ALLOW_ALL_NAME}",
+            help="Authorizer of requests: the log's ACLs, or none.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = ALLOW_ALL_NAME
+    super_user: Annotated[
+        list[str] | None,
+        Option(
+            "--super-user",
+            metavar="PRINCIPAL",
+            help="A principal that may do everything, such as User:ann; repeatable.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None
+
+    def configs(self, command: str, given: list[str] | None = None) -> dict[str, str]:
+        """Return the server-level configs of a command, as `server_configs`."""
+        return server_configs(command, given, self.authorizer, self.super_user)
 
 
 def server_configs(

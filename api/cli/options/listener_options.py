@@ -1,46 +1,48 @@
-"""The options of `serve`, `broker` and `view` for their listeners."""
+"""The options of `serve` and `view` for their HTTP listener."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from api.cli.options.option_groups import LISTENERS, SECURITY
 from api.cli.options.parameters import Option
 
-# That of `HttpOptions`, which is imported only when it is used.
-HTTP_CONNECTIONS = 1_200
+if TYPE_CHECKING:
+    from api.http.options import HttpOptions
+    from api.security.options import SecurityOptions
 
-AllowRemote = Annotated[
-    bool,
-    Option(
-        "--allow-remote",
-        help="Accept unauthenticated connections from other machines.",
-        rich_help_panel=LISTENERS,
-    ),
-]
-StrictModes = Annotated[
-    bool,
-    Option(
-        "--strict-modes",
-        help="Show READ_ONLY partitions as leaderless to clients that do not know modes.",
-        rich_help_panel=LISTENERS,
-    ),
-]
-HttpTokens = Annotated[
-    Path | None,
-    Option(
-        "--http-tokens",
-        metavar="FILE",
-        help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
-        rich_help_panel=SECURITY,
-    ),
-]
-HttpConnections = Annotated[
-    int,
-    Option(
-        "--http-connections",
-        metavar="N",
-        help="Maximum number of HTTP connections, including event streams.",
-        min=1,
-        rich_help_panel=LISTENERS,
-    ),
-]
+
+class HttpListenerOptions(NamedTuple):
+    """Options of a process that answers over HTTP, beside the address."""
+
+    http_tokens: Annotated[
+        Path | None,
+        Option(
+            "--http-tokens",
+            metavar="FILE",
+            help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None
+    # The default of `HttpOptions`, which is imported only when it is used.
+    http_connections: Annotated[
+        int,
+        Option(
+            "--http-connections",
+            metavar="N",
+            help="Maximum number of HTTP connections, including event streams.",
+            min=1,
+            rich_help_panel=LISTENERS,
+        ),
+    ] = 1_200
+
+    def listener(self, address: str, security: "SecurityOptions") -> "HttpOptions":
+        """Return the listener at an address.
+
+        Raises:
+            RequestError: as `HttpOptions.parse`.
+        """
+        from api.http.options import HttpOptions
+
+        return HttpOptions.parse(
+            address, self.http_tokens, security, connections_max=self.http_connections
+        )

@@ -1,18 +1,16 @@
-"""The options of `serve` and `broker` for TLS and SASL."""
+"""The options of `serve`, `broker` and `view` for TLS, and the logins that they ask for."""
 
 import enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from api.cli.options.option_groups import SECURITY
 from api.cli.options.parameters import Option
-from records.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from api.security.client import ClientSecurity
-    from api.security.listeners import ListenerAddress
     from api.security.options import SecurityOptions
     from api.security.tls import TlsFiles
 
@@ -25,93 +23,76 @@ class ClientCertificate(enum.Enum):
     REQUIRED = "required"
 
 
-CertificateFile = Annotated[
-    Path | None,
-    Option(
-        "--certificate-file",
-        metavar="FILE",
-        help="Certificate for TLS, with its chain, in PEM.",
-        rich_help_panel=SECURITY,
-    ),
-]
-KeyFile = Annotated[
-    Path | None,
-    Option(
-        "--key-file",
-        metavar="FILE",
-        help="Its private key; else in the certificate's file.",
-        rich_help_panel=SECURITY,
-    ),
-]
-CaFile = Annotated[
-    Path | None,
-    Option(
-        "--ca-file",
-        metavar="FILE",
-        help="Authorities whose certificates are trusted.",
-        rich_help_panel=SECURITY,
-    ),
-]
-ClientCertificates = Annotated[
-    ClientCertificate,
-    Option(
-        "--client-auth",
-        help="Whether clients of ssl:// need a certificate.",
-        rich_help_panel=SECURITY,
-    ),
-]
-PrincipalRules = Annotated[
-    str,
-    Option(
-        "--principal-rules",
-        metavar="RULES",
-        help="How a certificate's name becomes a user: ssl.principal.mapping.rules.",
-        rich_help_panel=SECURITY,
-        show_default=False,
-    ),
-]
-Mechanisms = Annotated[
-    list[str] | None,
-    Option(
-        "--mechanism",
-        metavar="NAME",
-        help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable; default: all, but "
-        "PLAIN only with TLS or on loopback.",
-        rich_help_panel=SECURITY,
-        show_default=False,
-    ),
-]
-SecretKeyFile = Annotated[
-    str | None,
-    Option(
-        "--secret-key-file",
-        metavar="FILE",
-        help="File with delegation.token.secret.key; - is standard input.",
-        rich_help_panel=SECURITY,
-    ),
-]
+class TlsOptions(NamedTuple):
+    """Options of a process that listens, for TLS."""
 
+    certificate_file: Annotated[
+        Path | None,
+        Option(
+            "--certificate-file",
+            metavar="FILE",
+            help="Certificate for TLS, with its chain, in PEM.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None
+    key_file: Annotated[
+        Path | None,
+        Option(
+            "--key-file",
+            metavar="FILE",
+            help="Its private key; else in the certificate's file.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None
+    ca_file: Annotated[
+        Path | None,
+        Option(
+            "--ca-file",
+            metavar="FILE",
+            help="Authorities whose certificates are trusted.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None
+    client_auth: Annotated[
+        ClientCertificate,
+        Option(
+            "--client-auth",
+            help="Whether clients of ssl:// need a certificate.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = ClientCertificate.NONE
+    principal_rules: Annotated[
+        str,
+        Option(
+            "--principal-rules",
+            metavar="RULES",
+            help="How a certificate's name becomes a user: ssl.principal.mapping.rules.",
+            rich_help_panel=SECURITY,
+            show_default=False,
+        ),
+    ] = ""
 
-def tls_files(certificate: Path | None, key: Path | None, ca: Path | None) -> "TlsFiles":
-    """Return the TLS files given by the options."""
-    from api.security.tls import TlsFiles
+    def files(self) -> "TlsFiles":
+        """Return the TLS files."""
+        from api.security.tls import TlsFiles
 
-    return TlsFiles(certificate=certificate, key=key, ca=ca)
+        return TlsFiles(certificate=self.certificate_file, key=self.key_file, ca=self.ca_file)
 
+    def security(self, mechanisms: list[str] | None = None) -> "SecurityOptions":
+        """Return the security options that all listeners share.
 
-def security_options(
-    tls: "TlsFiles", client_auth: ClientCertificate, rules: str, mechanisms: list[str] | None
-) -> "SecurityOptions":
-    """Return the security options that all listeners share."""
-    from api.security.options import SecurityOptions
-    from api.security.tls import ClientAuth
+        Args:
+            mechanisms: Names of the SASL mechanisms that are accepted; None: all.
+        """
+        from api.security.options import SecurityOptions
+        from api.security.tls import ClientAuth
 
-    return SecurityOptions(
-        tls=tls,
-        client_auth=ClientAuth(client_auth.value),
-        principal_rules=rules,
-        mechanisms=None if mechanisms is None else tuple(mechanisms),
-    )
+        return SecurityOptions(
+            tls=self.files(),
+            client_auth=ClientAuth(self.client_auth.value),
+            principal_rules=self.principal_rules,
+            mechanisms=None if mechanisms is None else tuple(mechanisms),
+        )
 
 
 def with_session_limit(
@@ -139,29 +120,3 @@ def client_security(
         return ClientSecurity(tls=tls)
     login = client_login(user, password_file, mechanism=DEFAULT_MECHANISM)
     return ClientSecurity(tls=tls, login=login)
-
-
-def listener_addresses(
-    texts: list[str], security: "SecurityOptions", *, allow_remote: bool
-) -> "tuple[ListenerAddress, ...]":
-    """Parse the addresses of listeners.
-
-    Raises:
-        RequestError: an address is malformed or may not be listened on, or two listeners have the
-            same name.
-    """
-    from api.security.listeners import parse_listener
-    from api.security.options import check_reachable
-
-    addresses = tuple([parse_listener(text) for text in texts])
-    names = [address.name for address in addresses]
-    for name in names:
-        if names.count(name) > 1:
-            raise RequestError(
-                "INVALID_REQUEST",
-                f"two listeners are named {name}; write NAME=PROTOCOL://HOST:PORT",
-            )
-    if not allow_remote:
-        for address in addresses:
-            check_reachable(address, security)
-    return addresses

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from api.cli.options.consistent import CONSISTENT
 from api.cli.options.keep_going import KEEP_GOING
-from api.cli.options.parameters import Argument, Parameter
+from api.cli.options.parameters import Argument, Parameter, is_shared, with_shared
 from api.cli.options.snapshot_database import DATABASE
 from api.cli.options.time_zone import ASSUMED_ZONE, ZONE
 
@@ -41,6 +41,7 @@ class _Parameter(NamedTuple):
     name: str
     type: Any
     parameter: Parameter
+    is_required: bool
 
 
 def command(**settings: Any) -> Callable[[F], F]:
@@ -63,9 +64,10 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
         return None
     reset_common_options()
     try:
-        return partial(found.function, **_values(found.function, arguments[1:]))
+        values = _values(found.function, arguments[1:])
     except _NotPlain:
         return None
+    return partial(found.function, **with_shared(found.function, values))
 
 
 def reset_common_options() -> None:
@@ -102,20 +104,32 @@ def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any
         raise _NotPlain
     for each, text in zip(positional, given, strict=True):
         values[each.name] = _converted(each, text)
-    required = len(declared) - len(function.__defaults__ or ())
-    if any(each.name not in values for each in declared[:required]):
+    if any(each.is_required and each.name not in values for each in declared):
         raise _NotPlain
     return values
 
 
 def _declared(function: Callable[..., Any]) -> Iterator[_Parameter]:
-    """Yield the parameters of a command.
+    """Yield the parameters of a command, with the options that it shares with others.
 
     Does not use `inspect`, because importing it takes as long as parsing.
     """
-    for name in function.__code__.co_varnames[: function.__code__.co_argcount]:
-        type_, parameter = get_args(function.__annotations__[name])
-        yield _Parameter(name, type_, parameter)
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    required = code.co_argcount - len(function.__defaults__ or ())
+    defaults = {*names[required : code.co_argcount], *(function.__kwdefaults__ or ())}
+    for name in names:
+        annotation = function.__annotations__[name]
+        if is_shared(annotation):
+            for field, option in annotation.__annotations__.items():
+                yield _parameter(field, option, is_required=field not in annotation._field_defaults)
+        else:
+            yield _parameter(name, annotation, is_required=name not in defaults)
+
+
+def _parameter(name: str, annotation: Any, *, is_required: bool) -> _Parameter:
+    type_, parameter = get_args(annotation)
+    return _Parameter(name, type_, parameter, is_required)
 
 
 def _option_names(declared: _Parameter) -> Sequence[str]:

@@ -11,10 +11,9 @@
 import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import update_wrapper
 from pathlib import Path
-from types import FunctionType
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
@@ -25,7 +24,7 @@ from typer.models import CommandFunctionType
 from api.cli.commands import SECTIONS
 from api.cli.options.authorizer_options import FILE_METAVAR, is_options_file
 from api.cli.options.keep_going import VERBS
-from api.cli.options.parameters import Argument, Parameter
+from api.cli.options.parameters import Argument, Parameter, is_shared, with_shared
 from api.cli.parser import common_options
 from api.cli.parser.coercion import without_pydantic
 from api.cli.parser.quick import reset_common_options
@@ -257,23 +256,29 @@ class App(typer.Typer):
 
 
 def _with_typer(function: Any) -> Any:
-    """Return a copy of a command with its parameters converted to typer's."""
-    copy: Any = FunctionType(
-        *(function.__code__, function.__globals__, function.__name__),
-        *(function.__defaults__, function.__closure__),
-    )
-    update_wrapper(copy, function)
-    del copy.__wrapped__
-    copy.__annotations__ = {
-        name: _typer_annotation(annotation) for name, annotation in copy.__annotations__.items()
-    }
-    # typer reads both, and a verb with shared options has a signature of its own.
-    signature = inspect.signature(function)
+    """Return a command that takes each shared option by itself, all declared with typer."""
+
+    def command(**given: Any) -> Any:
+        return function(**with_shared(function, given))
+
+    made: Any = update_wrapper(command, function)
+    del made.__wrapped__
     parameters = [
-        p.replace(annotation=_typer_annotation(p.annotation)) for p in signature.parameters.values()
+        p.replace(annotation=_typer_annotation(p.annotation), kind=inspect.Parameter.KEYWORD_ONLY)
+        for p in _parameters(function)
     ]
-    copy.__signature__ = signature.replace(parameters=parameters)
-    return copy
+    # typer reads both.
+    made.__annotations__ = {p.name: p.annotation for p in parameters}
+    made.__signature__ = inspect.Signature(parameters)
+    return made
+
+
+def _parameters(function: Any) -> Iterator[inspect.Parameter]:
+    for parameter in inspect.signature(function).parameters.values():
+        if is_shared(parameter.annotation):
+            yield from _parameters(parameter.annotation)
+        else:
+            yield parameter
 
 
 def _typer_annotation(annotation: Any) -> Any:

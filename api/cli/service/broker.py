@@ -4,35 +4,13 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from api.cli.options.authorizer_options import (
-    ALLOW_ALL_NAME,
-    AuthorizerName,
-    ServerConfigs,
-    SuperUsers,
-    authorizer_of,
-    server_configs,
-)
-from api.cli.options.listener_options import AllowRemote, StrictModes
-from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
+from api.cli.options.authorizer_options import AccessOptions, authorizer_of
+from api.cli.options.log_format import use_log_format
 from api.cli.options.option_groups import BROKERS, LISTENERS, SECURITY
 from api.cli.options.parameters import Option
-from api.cli.options.secret_input import read_secret
-from api.cli.options.security_options import (
-    CaFile,
-    CertificateFile,
-    ClientCertificate,
-    ClientCertificates,
-    KeyFile,
-    Mechanisms,
-    PrincipalRules,
-    SecretKeyFile,
-    client_security,
-    listener_addresses,
-    security_options,
-    tls_files,
-    with_session_limit,
-)
+from api.cli.options.security_options import TlsOptions, client_security, with_session_limit
 from api.cli.options.server_configs import BROKER
+from api.cli.options.server_options import ServerOptions
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.source.source import server_url
@@ -157,51 +135,37 @@ def broker(
     listen: _Listen = _DEFAULT_LISTEN,
     between_brokers: _BetweenBrokers = None,
     advertise: _Advertise = "",
-    allow_remote: AllowRemote = False,
     cluster_id: _ClusterId = None,
     rack: _Rack = None,
     heartbeat_ms: _HeartbeatMs = 2_000,
     replica_lag_ms: _ReplicaLagMs = 30_000,
     delete_stale_delay_ms: _DeleteStaleDelayMs = None,
     auto_create_topics: _AutoCreateTopics = False,
-    strict_modes: StrictModes = False,
     user: _User = None,
     password_file: _PasswordFile = None,
-    certificate_file: CertificateFile = None,
-    key_file: KeyFile = None,
-    ca_file: CaFile = None,
-    client_auth: ClientCertificates = ClientCertificate.NONE,
-    principal_rules: PrincipalRules = "",
-    mechanism: Mechanisms = None,
-    config: ServerConfigs = None,
-    log_format: LogFormatOption = LogFormat.TEXT,
-    secret_key_file: SecretKeyFile = None,
-    authorizer: AuthorizerName = ALLOW_ALL_NAME,
-    super_user: SuperUsers = None,
+    *,
+    tls: TlsOptions,
+    serving: ServerOptions,
+    access: AccessOptions,
     json: Json = False,
 ) -> None:
     """Run the reference broker; SIGTERM hands its leaderships over first."""
     from api.broker.options import BrokerOptions
     from api.broker.process import Ready, run_broker_until_stopped
-    from controller.decisions.security.tokens import SECRET_KEY
 
-    use_log_format(log_format)
-    files = tls_files(certificate_file, key_file, ca_file)
-    security = security_options(files, client_auth, principal_rules, mechanism)
-    addresses = listener_addresses(listen, security, allow_remote=allow_remote)
-    token_key = None
-    if secret_key_file is not None:
-        token_key = read_secret(secret_key_file, option="--secret-key-file", prompt=SECRET_KEY)
-    configs = server_configs(BROKER, config, authorizer, super_user)
-    security = with_session_limit(security, configs)
+    use_log_format(access.log_format)
+    security = tls.security(serving.mechanism)
+    addresses = serving.listeners(listen, security)
+    token_key = serving.token_key()
+    configs = access.configs(BROKER, serving.config)
     options = BrokerOptions(
         server=server,
         broker_id=broker_id,
         listeners=addresses,
         advertised_host=advertise or None,
         between_brokers=between_brokers,
-        security=security,
-        client=client_security(files, user, password_file),
+        security=with_session_limit(security, configs),
+        client=client_security(tls.files(), user, password_file),
         token_key=token_key,
         log_dirs=tuple(log_dir),
         cluster_id=cluster_id,
@@ -209,9 +173,9 @@ def broker(
         heartbeat_ms=heartbeat_ms,
         replica_lag_ms=replica_lag_ms,
         delete_stale_delay_ms=delete_stale_delay_ms,
-        strict_modes=strict_modes,
+        strict_modes=serving.strict_modes,
         auto_create_topics=auto_create_topics,
-        authorizer=authorizer_of(authorizer, configs),
+        authorizer=authorizer_of(access.authorizer, configs),
     )
 
     def ready(running: Ready) -> None:

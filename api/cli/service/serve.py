@@ -5,22 +5,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.options.authorizer_options import (
-    ALLOW_ALL_NAME,
-    AuthorizerName,
-    ServerConfigs,
-    SuperUsers,
-    authorizer_of,
-    server_configs,
-)
-from api.cli.options.listener_options import (
-    HTTP_CONNECTIONS,
-    AllowRemote,
-    HttpConnections,
-    HttpTokens,
-    StrictModes,
-)
-from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
+from api.cli.options.authorizer_options import AccessOptions, authorizer_of
+from api.cli.options.listener_options import HttpListenerOptions
+from api.cli.options.log_format import use_log_format
 from api.cli.options.node_options import (
     Advertise,
     LeaseMs,
@@ -31,22 +18,9 @@ from api.cli.options.node_options import (
 )
 from api.cli.options.option_groups import BACKGROUND, BROKERS, LISTENERS
 from api.cli.options.parameters import Option, bad_parameter
-from api.cli.options.secret_input import read_secret
-from api.cli.options.security_options import (
-    CaFile,
-    CertificateFile,
-    ClientCertificate,
-    ClientCertificates,
-    KeyFile,
-    Mechanisms,
-    PrincipalRules,
-    SecretKeyFile,
-    listener_addresses,
-    security_options,
-    tls_files,
-    with_session_limit,
-)
+from api.cli.options.security_options import TlsOptions, with_session_limit
 from api.cli.options.server_configs import CONFIG_POLICY, SERVE, TOPIC_POLICY
+from api.cli.options.server_options import ServerOptions
 from api.cli.parser.quick import command
 from api.cli.service.policies import policy_of
 from api.cli.source.arguments import Json, Log
@@ -178,10 +152,8 @@ def serve(
     kafka: _Kafka = _DEFAULT_KAFKA,
     socket: _Socket = None,
     http: _Http = None,
-    http_tokens: HttpTokens = None,
-    http_connections: HttpConnections = HTTP_CONNECTIONS,
-    allow_remote: AllowRemote = False,
-    strict_modes: StrictModes = False,
+    *,
+    web: HttpListenerOptions,
     shared: Shared = None,
     node: NodeId = None,
     lease_ms: LeaseMs = 3_000,
@@ -195,21 +167,12 @@ def serve(
     archive: _Archive = None,
     retain: _Retain = None,
     upkeep_every_s: _UpkeepEveryS = 600,
-    certificate_file: CertificateFile = None,
-    key_file: KeyFile = None,
-    ca_file: CaFile = None,
-    client_auth: ClientCertificates = ClientCertificate.NONE,
-    principal_rules: PrincipalRules = "",
-    mechanism: Mechanisms = None,
-    config: ServerConfigs = None,
-    log_format: LogFormatOption = LogFormat.TEXT,
-    secret_key_file: SecretKeyFile = None,
-    authorizer: AuthorizerName = ALLOW_ALL_NAME,
-    super_user: SuperUsers = None,
+    tls: TlsOptions,
+    server: ServerOptions,
+    access: AccessOptions,
     json: Json = False,
 ) -> None:
     """Run the service: write a log and answer over the network, until SIGTERM."""
-    from api.http.options import HttpOptions
     from api.nodes.options import NodeOptions
     from api.server import ServeOptions, serve_node_until_stopped, serve_until_stopped
     from api.socket.options import parse_socket
@@ -219,7 +182,7 @@ def serve(
     from metadata_log.writer.cut_off_log import seen_end
     from replay.time_travel.points import age_in
 
-    if http_tokens is not None and http is None:
+    if web.http_tokens is not None and http is None:
         raise bad_parameter("there is no --http that needs them", param_hint="--http-tokens")
     if archive == "":
         raise bad_parameter(
@@ -229,26 +192,21 @@ def serve(
         raise bad_parameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
     if (shared is None) != (node is None):
         raise bad_parameter("--shared and --node go together", param_hint="--node")
-    use_log_format(log_format)
-    security = security_options(
-        tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
-    )
-    listeners = listener_addresses(kafka, security, allow_remote=allow_remote)
-    configs = server_configs(SERVE, config, authorizer, super_user)
+    use_log_format(access.log_format)
+    security = tls.security(server.mechanism)
+    listeners = server.listeners(kafka, security)
+    configs = access.configs(SERVE, server.config)
     security = with_session_limit(security, configs)
-    if secret_key_file is not None:
-        configs[SECRET_KEY] = read_secret(
-            secret_key_file, option="--secret-key-file", prompt=SECRET_KEY
-        )
+    token_key = server.token_key()
+    if token_key is not None:
+        configs[SECRET_KEY] = token_key
     options = ServeOptions(
         log=log,
         kafka=listeners,
         security=security,
         socket=None if socket is None else parse_socket(socket, security),
-        http=None
-        if http is None
-        else HttpOptions.parse(http, http_tokens, security, connections_max=http_connections),
-        strict_modes=strict_modes,
+        http=None if http is None else web.listener(http, security),
+        strict_modes=server.strict_modes,
         retry_ms=retry_ms,
         snapshot_every=snapshot_every,
         snapshot_keep=snapshot_keep,
@@ -266,7 +224,7 @@ def serve(
         settings=Settings(
             session_timeout_ms=session_timeout_ms,
             static_configs=configs,
-            authorizer=authorizer_of(authorizer, configs),
+            authorizer=authorizer_of(access.authorizer, configs),
             topic_policy=policy_of(configs, TOPIC_POLICY),
             config_policy=policy_of(configs, CONFIG_POLICY),
         ),

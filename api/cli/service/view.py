@@ -4,27 +4,12 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.options.authorizer_options import (
-    ALLOW_ALL_NAME,
-    AuthorizerName,
-    SuperUsers,
-    authorizer_of,
-    server_configs,
-)
-from api.cli.options.listener_options import HTTP_CONNECTIONS, HttpConnections, HttpTokens
-from api.cli.options.log_format import LogFormat, LogFormatOption, use_log_format
+from api.cli.options.authorizer_options import AccessOptions, authorizer_of
+from api.cli.options.listener_options import HttpListenerOptions
+from api.cli.options.log_format import use_log_format
 from api.cli.options.option_groups import LISTENERS
 from api.cli.options.parameters import Argument, Option
-from api.cli.options.security_options import (
-    CaFile,
-    CertificateFile,
-    ClientCertificate,
-    ClientCertificates,
-    KeyFile,
-    PrincipalRules,
-    security_options,
-    tls_files,
-)
+from api.cli.options.security_options import TlsOptions
 from api.cli.options.server_configs import SERVE
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
@@ -63,34 +48,27 @@ def view(
     logs: _Logs,
     http: _Http = "127.0.0.1:0",
     browser: _Browser = False,
-    http_tokens: HttpTokens = None,
-    http_connections: HttpConnections = HTTP_CONNECTIONS,
-    certificate_file: CertificateFile = None,
-    key_file: KeyFile = None,
-    ca_file: CaFile = None,
-    client_auth: ClientCertificates = ClientCertificate.NONE,
-    principal_rules: PrincipalRules = "",
-    log_format: LogFormatOption = LogFormat.TEXT,
-    authorizer: AuthorizerName = ALLOW_ALL_NAME,
-    super_user: SuperUsers = None,
+    *,
+    web: HttpListenerOptions,
+    tls: TlsOptions,
+    access: AccessOptions,
     json: Json = False,
 ) -> None:
     """Show logs of any kind in a browser, and answer questions over HTTP; writes nothing."""
-    from api.http.options import HttpOptions
     from api.viewer.viewer import ViewOptions, view_until_stopped
     from controller.decisions.context.context import Settings
     from metadata_log.reader.log_reader import LogReader
 
-    use_log_format(log_format)
-    security = security_options(
-        tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, None
-    )
-    configs = server_configs(SERVE, None, authorizer, super_user)
+    use_log_format(access.log_format)
+    security = tls.security()
+    configs = access.configs(SERVE)
     options = ViewOptions(
         logs=tuple(logs),
-        http=HttpOptions.parse(http, http_tokens, security, connections_max=http_connections),
+        http=web.listener(http, security),
         security=security,
-        settings=Settings(static_configs=configs, authorizer=authorizer_of(authorizer, configs)),
+        settings=Settings(
+            static_configs=configs, authorizer=authorizer_of(access.authorizer, configs)
+        ),
     )
     loading = ExitStack()
 
