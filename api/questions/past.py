@@ -265,15 +265,24 @@ class Past:
         left_out = tuple([each for each in self._without.left_out if each.offset <= at])
         return msgspec.structs.replace(about, left_out=left_out)
 
+    def times_at(self, offset: int) -> tuple[int | None, int | UnsetType]:
+        """Return the append time of a record, and its latest possible one if that is another.
+
+        The times inside a run of NoOps are not kept: there the first is the earliest possible one.
+        It is None if the log does not hold the record.
+        """
+        if offset >= self.reader.start_offset:
+            for batch in self.reader.batches(offset, offset + 1):
+                earliest, latest = batch.times_at(offset)
+                return earliest, UNSET if earliest == latest else latest
+        return None, UNSET
+
     def _latest_time_at(self, at: int) -> int | UnsetType:
         """Return the latest possible time of an offset inside a run of NoOps."""
-        if self.reader.kind is not Kind.MIRROR or at < self.reader.start_offset:
-            return UNSET
-        # An answer from a snapshot does not need the record.
-        with suppress(CorruptLogError):
-            for batch in self.reader.batches(at, at + 1):
-                earliest, latest = batch.times_at(at)
-                return UNSET if earliest == latest else latest
+        if self.reader.kind is Kind.MIRROR:
+            # An answer from a snapshot does not need the record.
+            with suppress(CorruptLogError):
+                return self.times_at(at)[1]
         return UNSET
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from api.questions.past import Past
 from api.questions.question import Computed, Question
@@ -31,7 +32,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         about: `leaderless`, `end`, `brokers`, `controllers`, `changes` or `tail`.
         is_bad: True if it says that something is wrong.
-        from_offset, to_offset: The records that it is about; None for the whole range.
+        from_offset, to_offset: The first and the last record that it is about; None for those of
+            the range.
     """
 
     about: str
@@ -59,6 +61,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         from_time, to_time: Append times of the first and the last record, ms since 1970; None if
             there are no records.
+        from_time_max, to_time_max: Their latest possible times, where the record lies in a run of
+            NoOps whose own times are not kept; those above then are the earliest.
         leaderless: The times in which any partition had no leader, in order.
         longest: The place in `leaderless` of the longest one; None if there is none.
         partitions, leaderless_partitions, under_replicated: Numbers of partitions at the end.
@@ -70,6 +74,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     from_time: int | None
     to_time: int | None
+    from_time_max: int | UnsetType = UNSET
+    to_time_max: int | UnsetType = UNSET
     leaderless: tuple[LeaderlessTime, ...]
     longest: int | None
     partitions: int
@@ -115,9 +121,12 @@ def _summary(
     controllers = tuple(_controllers(events))
     actors = _actors(events)
     longest = max(range(len(times)), key=lambda number: times[number].duration_ms, default=None)
+    (from_time, from_max), (to_time, to_max) = past.times_at(first), past.times_at(at)
     return Summary(
-        from_time=_time_at(past, first) if at >= first else None,
-        to_time=image.provenance.timestamp if at >= first else None,
+        from_time=from_time,
+        to_time=to_time,
+        from_time_max=from_max,
+        to_time_max=to_max,
         leaderless=tuple(times),
         longest=longest,
         partitions=health.partitions,
@@ -136,12 +145,6 @@ def _summary(
             *_of_tail(past, at),
         ),
     )
-
-
-def _time_at(past: Past, offset: int) -> int | None:
-    for batch in past.reader.batches(offset, offset + 1):
-        return batch.times_at(offset)[0]
-    return None
 
 
 def _controllers(events: Iterable[TimelineEvent]) -> Iterator[int]:
@@ -240,7 +243,6 @@ def _of_tail(past: Past, at: int) -> Iterator[Clause]:
             about="tail",
             text=f"Kafka may still replace the records from offset {confirmed:,} on",
             from_offset=confirmed,
-            to_offset=at,
         )
 
 

@@ -5,9 +5,10 @@ import functools
 import re
 import sqlite3
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -288,6 +289,7 @@ ASKED: dict[str, list[list[str]]] = {
     "why": [["why", "LOG", "PARTITION", "--at", "TO"], ["why", "LOG", "broker:1", "--at", "TO"]],
     "topics lives": [["topics", "lives", "*", "--log", "LOG", "--at", "TO"]],
     "timeline": [["timeline", "LOG", "--from", "FROM", "--to", "TO"]],
+    "summary": [["summary", "LOG", "--from", "FROM", "--to", "TO"]],
     "outages": [
         ["outages", "LOG", "--from", "FROM", "--to", "TO"],
         ["outages", "LOG", "--broker", "1", "--to", "TO"],
@@ -306,7 +308,6 @@ log, a file, and objects of the log; FROM and TO for two points.
 """
 
 NOT_ASKED = {
-    "summary": "the times of its first and last record may lie in a run, whose times are not kept",
     "du": "it counts NoOps",
     "image overview": "its text is compared, as that of all others",
     "tail": "it prints records, of which the NoOps are some",
@@ -350,13 +351,14 @@ def points(mirrors: Mirrors) -> dict[str, str]:
 class Told(NamedTuple):
     """The exit code, the answer without what is of NoOps, and the errors.
 
-    `times` are the earliest and the latest possible time of the answer's offset, in ms.
+    `times` are the earliest and the latest possible time, in ms, of the answer's offset, and of the
+    first and the last record if they are in the answer, by name.
     """
 
     code: int
     answer: Any
     errors: str
-    times: tuple[int, int] | None = None
+    times: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
 
 def told(mirrors: Mirrors, metalog: Metalog, arguments: list[str]) -> Told:
@@ -365,22 +367,23 @@ def told(mirrors: Mirrors, metalog: Metalog, arguments: list[str]) -> Told:
         # Its message may say which offset is the last at a time.
         return Told(answer.code, answer.error["code"], "")
     found = answer.lines_or_json if answer.out else []
-    times: tuple[int, int] | None = None
+    times: dict[str, tuple[int, int]] = {}
     if isinstance(found, dict):
         for name in ("as_of", "from"):
             if isinstance(found.get(name), int):
                 found[name] = f"after {bisect_right(mirrors.changes, found[name])} changes"
-        if earliest := found.get("as_of_timestamp"):
-            times = earliest, found.get("as_of_timestamp_max") or earliest
+        for name in ("as_of_timestamp", "from_time", "to_time"):
+            if earliest := found.pop(name, None):
+                times[name] = earliest, found.pop(f"{name}_max", earliest)
     return Told(answer.code, _without_noops(found), answer.err, times)
 
 
 def check_same(kept: Told, collapsed: Told, where: str) -> None:
     assert collapsed[:3] == kept[:3], where
-    assert (collapsed.times is None) == (kept.times is None), where
-    if kept.times and collapsed.times:
-        (time, latest), (begin, end) = kept.times, collapsed.times
-        assert begin <= time == latest <= end, where
+    assert collapsed.times.keys() == kept.times.keys(), where
+    for name, (begin, end) in collapsed.times.items():
+        time, latest = kept.times[name]
+        assert begin <= time == latest <= end, f"{name} of {where}"
 
 
 @sampled
