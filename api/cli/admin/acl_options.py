@@ -1,14 +1,10 @@
 """Options of the ACL commands: resources, operations and principals, much as in kafka-acls."""
 
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
-from api.cli.admin.verb_options import set_parameters
 from api.cli.options.parameters import Option, bad_parameter
 from controller.authorization.authorizer import CLUSTER, Operation, Resource, ResourceType
 from replay.acl_words import resource_text
@@ -19,31 +15,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Enum)
 
-Topics = Annotated[
-    list[str] | None, Option("--topic", metavar="TOPIC", help="A topic, by full name or @ID.")
-]
-Groups = Annotated[list[str] | None, Option("--group", metavar="NAME", help="A group.")]
-Cluster = Annotated[bool, Option("--cluster", help="The cluster itself.")]
-TransactionalIds = Annotated[
-    list[str] | None,
-    Option("--transactional-id", metavar="ID", help="A transactional id."),
-]
-DelegationTokens = Annotated[
-    list[str] | None,
-    Option("--delegation-token", metavar="ID", help="A delegation token."),
-]
-Users = Annotated[
-    list[str] | None,
-    Option("--user", metavar="PRINCIPAL", help="A user that others act as."),
-]
-InNamespace = Annotated[
-    str | None,
-    Option(
-        "--namespace",
-        metavar="NS",
-        help="A namespace and everything in it; with --topic: the namespace of the topics.",
-    ),
-]
 Principals = Annotated[
     list[str] | None,
     Option(
@@ -60,109 +31,105 @@ Operations = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selected:
-    """The resources selected by options such as --topic and --group."""
+class Selected(NamedTuple):
+    """The options that select resources."""
 
-    topics: list[str] | None
-    groups: list[str] | None
-    cluster: bool
-    transactional_ids: list[str] | None
-    delegation_tokens: list[str] | None
-    users: list[str] | None
-    namespace: str | None
+    topic: Annotated[
+        list[str] | None, Option("--topic", metavar="TOPIC", help="A topic, by full name or @ID.")
+    ] = None
+    group: Annotated[list[str] | None, Option("--group", metavar="NAME", help="A group.")] = None
+    cluster: Annotated[bool, Option("--cluster", help="The cluster itself.")] = False
+    transactional_id: Annotated[
+        list[str] | None,
+        Option("--transactional-id", metavar="ID", help="A transactional id."),
+    ] = None
+    delegation_token: Annotated[
+        list[str] | None,
+        Option("--delegation-token", metavar="ID", help="A delegation token."),
+    ] = None
+    user: Annotated[
+        list[str] | None,
+        Option("--user", metavar="PRINCIPAL", help="A user that others act as."),
+    ] = None
+    namespace: Annotated[
+        str | None,
+        Option(
+            "--namespace",
+            metavar="NS",
+            help="A namespace and everything in it; with --topic: the namespace of the topics.",
+        ),
+    ] = None
 
     def resources(self) -> "list[Resource]":
         """Return the resources, in the order of the options."""
 
         by_type = {
             ResourceType.TOPIC: self._full_topics(),
-            ResourceType.GROUP: self.groups,
-            ResourceType.TRANSACTIONAL_ID: self.transactional_ids,
-            ResourceType.DELEGATION_TOKEN: self.delegation_tokens,
-            ResourceType.USER: self.users,
+            ResourceType.GROUP: self.group,
+            ResourceType.TRANSACTIONAL_ID: self.transactional_id,
+            ResourceType.DELEGATION_TOKEN: self.delegation_token,
+            ResourceType.USER: self.user,
         }
         found = [Resource(type_, name) for type_, names in by_type.items() for name in names or ()]
         if self.cluster:
             found.append(CLUSTER)
-        if self.namespace is not None and not self.topics:
+        if self.namespace is not None and not self.topic:
             found.append(Resource(ResourceType.NAMESPACE, self.namespace))
         return found
 
     def _full_topics(self) -> list[str]:
         if not self.namespace:
-            return self.topics or []
+            return self.topic or []
         return [
             topic if topic.startswith("@") else f"{self.namespace}:{topic}"
-            for topic in self.topics or ()
+            for topic in self.topic or ()
         ]
 
 
-def _selected(
-    *,
-    topic: Topics = None,
-    group: Groups = None,
-    cluster: Cluster = False,
-    transactional_id: TransactionalIds = None,
-    delegation_token: DelegationTokens = None,
-    user: Users = None,
-    namespace: InNamespace = None,
-) -> Selected:
-    return Selected(
-        topics=topic,
-        groups=group,
-        cluster=cluster,
-        transactional_ids=transactional_id,
-        delegation_tokens=delegation_token,
-        users=user,
-        namespace=namespace,
-    )
+class Filter(NamedTuple):
+    """The options that, with resources, select entries; an omitted option matches anything."""
 
+    principal: Principals = None
+    operation: Operations = None
+    permission: Annotated[
+        str | None,
+        Option("--permission", metavar="allow|deny", help="Only entries with this permission."),
+    ] = None
+    pattern_type: Annotated[
+        str | None,
+        Option(
+            "--pattern-type",
+            metavar="TYPE",
+            help="literal, prefixed, any, or match: all entries that apply to the name.",
+        ),
+    ] = None
+    host: Hosts = None
 
-def selecting(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the resource options to a verb, which gets their values as its parameter `selected`."""
-    own = list(inspect.signature(verb).parameters.values())
-    added = list(inspect.signature(_selected).parameters.values())
+    def of(self, selected: Selected) -> "list[AclFilter]":
+        """Return an ACL filter for each combination of options."""
+        from controller.authorization.acls import PatternType, PermissionType
+        from controller.decisions.security.acls import ANY, AclFilter
 
-    @functools.wraps(verb)
-    def wrapped(first: Any, **given: Any) -> Any:
-        selected = _selected(**{p.name: given.pop(p.name) for p in added})
-        return verb(first, selected=selected, **given)
-
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in own[1:] if p.name != "selected"]
-    set_parameters(wrapped, [own[0], *added, *parameters])
-    return wrapped
-
-
-def filters(
-    selected: Selected,
-    pattern_type: str | None,
-    principals: list[str] | None,
-    hosts: list[str] | None,
-    operations: list[str] | None,
-    permission: str | None,
-) -> "list[AclFilter]":
-    """Return an ACL filter for each combination of options; an omitted option matches anything."""
-    from controller.authorization.acls import PatternType, PermissionType
-    from controller.decisions.security.acls import ANY, AclFilter
-
-    resources: list[Resource | None] = [*selected.resources()]
-    everyone: list[str | None] = [None]
-    codes = [parse_operation(text).value for text in operations or ()]
-    return [
-        AclFilter(
-            resource_types=() if resource is None else (resource.type.value,),
-            resource_name=None if resource is None else resource.name,
-            pattern_type=parse_word(pattern_type or "any", PatternType, "--pattern-type").value,
-            principal=principal,
-            host=host,
-            operation=operation,
-            permission_type=parse_word(permission or "any", PermissionType, "--permission").value,
+        resources: list[Resource | None] = [*selected.resources()]
+        everyone: list[str | None] = [None]
+        codes = [parse_operation(text).value for text in self.operation or ()]
+        pattern_type = parse_word(self.pattern_type or "any", PatternType, "--pattern-type")
+        permission = parse_word(self.permission or "any", PermissionType, "--permission")
+        combined = product(
+            resources or [None], self.principal or everyone, self.host or everyone, codes or [ANY]
         )
-        for resource, principal, host, operation in product(
-            resources or [None], principals or everyone, hosts or everyone, codes or [ANY]
-        )
-    ]
+        return [
+            AclFilter(
+                resource_types=() if resource is None else (resource.type.value,),
+                resource_name=None if resource is None else resource.name,
+                pattern_type=pattern_type.value,
+                principal=principal,
+                host=host,
+                operation=operation,
+                permission_type=permission.value,
+            )
+            for resource, principal, host, operation in combined
+        ]
 
 
 def parse_operation(text: str) -> "Operation":

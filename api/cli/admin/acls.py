@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 app = App()
 
 _PatternType = Annotated[str, Option("--pattern-type", metavar="TYPE", help="literal or prefixed.")]
-_PatternFilter = Annotated[
-    str | None,
-    Option(
-        "--pattern-type",
-        metavar="TYPE",
-        help="literal, prefixed, any, or match: all entries that apply to the name.",
-    ),
-]
-_Permission = Annotated[
-    str | None,
-    Option("--permission", metavar="allow|deny", help="Only entries with this permission."),
-]
 _AllowLockout = Annotated[
     bool,
     Option(
@@ -45,9 +33,9 @@ _AllowLockout = Annotated[
 
 
 @changing(app)
-@options.selecting
 def create(
     ask: AdminClient,
+    *,
     selected: options.Selected,
     principal: options.Principals = None,
     operation: options.Operations = None,
@@ -106,15 +94,11 @@ def create(
 
 
 @changing(app)
-@options.selecting
 def delete(
     ask: AdminClient,
+    *,
     selected: options.Selected,
-    principal: options.Principals = None,
-    operation: options.Operations = None,
-    permission: _Permission = None,
-    pattern_type: _PatternFilter = None,
-    host: options.Hosts = None,
+    entries: options.Filter,
     all_: Annotated[bool, Option("--all", help="Select all entries.")] = False,
     validate_only: ValidateOnly = False,
     allow_lockout: _AllowLockout = False,
@@ -123,7 +107,7 @@ def delete(
     from api.documents.changes import AclAltered, Nothing
     from controller.decisions.security.acls import AclFilter, DeleteAcls
 
-    filters = options.filters(selected, pattern_type, principal, host, operation, permission)
+    filters = entries.of(selected)
     if filters == [AclFilter()] and not all_:
         raise bad_parameter("that would be all entries; say which, or --all")
     told = ask.run(
@@ -148,21 +132,17 @@ def delete(
 
 
 @reading(app, "list")
-@options.selecting
 def list_(
     look: Look,
+    *,
     selected: options.Selected,
-    principal: options.Principals = None,
-    operation: options.Operations = None,
-    permission: _Permission = None,
-    pattern_type: _PatternFilter = None,
-    host: options.Hosts = None,
+    entries: options.Filter,
 ) -> None:
     """List the entries that match the options, or all."""
     from api.documents.acls import Acl, AclList
     from controller.descriptions.acls import ListAcls
 
-    filters = options.filters(selected, pattern_type, principal, host, operation, permission)
+    filters = entries.of(selected)
     found: dict[object, AclFound] = {}
     for wanted in filters:
         answer, about = look.answer("acls list", ListAcls(filter=wanted))

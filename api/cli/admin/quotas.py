@@ -1,7 +1,7 @@
 """Client quotas: set, delete, describe, explain."""
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -35,25 +35,42 @@ _Pairs = Annotated[
 ]
 _Keys = Annotated[list[str], Argument(metavar="KEY...", help="Quotas.", show_default=False)]
 
-Entity = tuple[tuple[str, str | None], ...]
+
+class _Entity(NamedTuple):
+    """The entity whose quotas change: a user, a client id, both, or an address."""
+
+    user: _User = None
+    default_user: _DefaultUser = False
+    client_id: _ClientId = None
+    default_client_id: _DefaultClientId = False
+    ip: _Ip = None
+    default_ip: _DefaultIp = False
+
+    def parts(self) -> tuple[tuple[str, str | None], ...]:
+        """Return the kinds and names that make up the entity; None is the name of a default."""
+        given = (
+            (_USER, self.user, self.default_user),
+            (_CLIENT_ID, self.client_id, self.default_client_id),
+            (_IP, self.ip, self.default_ip),
+        )
+        for kind, name, is_default in given:
+            _check_one(kind, name is not None, is_default)
+        return tuple(
+            [(kind, name) for kind, name, is_default in given if is_default or name is not None]
+        )
 
 
 @changing(app, "set")
 def set_(
     ask: AdminClient,
     quotas: _Pairs,
-    user: _User = None,
-    default_user: _DefaultUser = False,
-    client_id: _ClientId = None,
-    default_client_id: _DefaultClientId = False,
-    ip: _Ip = None,
-    default_ip: _DefaultIp = False,
+    *,
+    entity: _Entity,
     validate_only: ValidateOnly = False,
 ) -> int:
     """Set quotas of a user, a client id, both together, or an address."""
     from controller.decisions.quotas.client_quotas import QuotaChange
 
-    entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
     changes = [QuotaChange(key, _number(key, text)) for key, text in config_pairs(quotas)]
     return _alter(ask, entity, changes, "set", validate_only=validate_only)
 
@@ -62,18 +79,13 @@ def set_(
 def delete(
     ask: AdminClient,
     keys: _Keys,
-    user: _User = None,
-    default_user: _DefaultUser = False,
-    client_id: _ClientId = None,
-    default_client_id: _DefaultClientId = False,
-    ip: _Ip = None,
-    default_ip: _DefaultIp = False,
+    *,
+    entity: _Entity,
     validate_only: ValidateOnly = False,
 ) -> int:
     """Delete quotas of an entity; those of the next entity that matches apply then."""
     from controller.decisions.quotas.client_quotas import QuotaChange
 
-    entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
     changes = [QuotaChange(key) for key in keys]
     return _alter(ask, entity, changes, "deleted", validate_only=validate_only)
 
@@ -138,7 +150,7 @@ def _print_explained(found: "QuotasExplained") -> None:
 
 def _alter(
     ask: AdminClient,
-    entity: Entity,
+    of: _Entity,
     changes: "list[QuotaChange]",
     verb: str,
     *,
@@ -147,6 +159,7 @@ def _alter(
     from api.documents.users import Quotas
     from controller.decisions.quotas.client_quotas import AlterQuotas, EntityChange
 
+    entity = of.parts()
     change = EntityChange(entity=entity, changes=tuple(changes))
     told = ask.run("quotas alter", AlterQuotas(entities=(change,), validate_only=validate_only))
     (result,) = told.response
@@ -158,26 +171,6 @@ def _alter(
         refusal=result.refusal,
     )
     return ask.report(told, [item], validate_only=validate_only)
-
-
-def _entity(
-    user: str | None,
-    default_user: bool,
-    client_id: str | None,
-    default_client_id: bool,
-    ip: str | None,
-    default_ip: bool,
-) -> Entity:
-    given = (
-        (_USER, user, default_user),
-        (_CLIENT_ID, client_id, default_client_id),
-        (_IP, ip, default_ip),
-    )
-    for kind, name, is_default in given:
-        _check_one(kind, name is not None, is_default)
-    return tuple(
-        [(kind, name) for kind, name, is_default in given if is_default or name is not None]
-    )
 
 
 def _filter(kind: str, name: str | None, is_default: bool, is_any: bool) -> "list[QuotaFilter]":

@@ -1,6 +1,6 @@
 """Delegation tokens: create, renew, expire, describe."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -17,18 +17,6 @@ if TYPE_CHECKING:
 
 app = App()
 
-_HmacFile = Annotated[
-    str | None,
-    Option(
-        "--hmac-file",
-        metavar="FILE",
-        help="File with the token's HMAC in base64; - is standard input. Default: a prompt.",
-    ),
-]
-_TokenId = Annotated[
-    str | None,
-    Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
-]
 _SecretKeyFile = Annotated[
     str | None,
     Option(
@@ -38,9 +26,27 @@ _SecretKeyFile = Annotated[
         "delegation.token.secret.key; - is standard input.",
     ),
 ]
-_Period = Annotated[
-    int, Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
-]
+
+
+class _Lifetime(NamedTuple):
+    """Options that name a token and when it is to end."""
+
+    hmac_file: Annotated[
+        str | None,
+        Option(
+            "--hmac-file",
+            metavar="FILE",
+            help="File with the token's HMAC in base64; - is standard input. Default: a prompt.",
+        ),
+    ] = None
+    token_id: Annotated[
+        str | None,
+        Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
+    ] = None
+    period_ms: Annotated[
+        int, Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
+    ] = -1
+    secret_key_file: _SecretKeyFile = None
 
 
 @changing(app)
@@ -74,37 +80,19 @@ def create(
 
 
 @changing(app)
-def renew(
-    ask: AdminClient,
-    hmac_file: _HmacFile = None,
-    token_id: _TokenId = None,
-    period_ms: _Period = -1,
-    secret_key_file: _SecretKeyFile = None,
-) -> int:
+def renew(ask: AdminClient, *, lifetime: _Lifetime) -> int:
     """Extend a token's life, up to its maximum; for its owner and its renewers."""
     from controller.decisions.security.tokens import RenewToken
 
-    _use_secret_key(ask, secret_key_file)
-    hmac = None if token_id is not None else _hmac(hmac_file)
-    request = RenewToken(hmac=hmac, token_id=token_id, period_ms=period_ms)
-    return _report(ask, "tokens renew", request)
+    return _end_at(ask, "tokens renew", RenewToken, lifetime)
 
 
 @changing(app)
-def expire(
-    ask: AdminClient,
-    hmac_file: _HmacFile = None,
-    token_id: _TokenId = None,
-    period_ms: _Period = -1,
-    secret_key_file: _SecretKeyFile = None,
-) -> int:
+def expire(ask: AdminClient, *, lifetime: _Lifetime) -> int:
     """End a token at once, or after a while; for its owner and its renewers."""
     from controller.decisions.security.tokens import ExpireToken
 
-    _use_secret_key(ask, secret_key_file)
-    hmac = None if token_id is not None else _hmac(hmac_file)
-    request = ExpireToken(hmac=hmac, token_id=token_id, period_ms=period_ms)
-    return _report(ask, "tokens expire", request)
+    return _end_at(ask, "tokens expire", ExpireToken, lifetime)
 
 
 @reading(app)
@@ -150,10 +138,12 @@ def _use_secret_key(ask: AdminClient, file: str | None) -> None:
     ask.static_configs = {SECRET_KEY: key}
 
 
-def _report(ask: AdminClient, command: str, request: Any) -> int:
+def _end_at(ask: AdminClient, command: str, request: type[Any], given: _Lifetime) -> int:
     from api.documents.changes import TokenExpires
 
-    told = ask.run(command, request)
+    _use_secret_key(ask, given.secret_key_file)
+    hmac = None if given.token_id is not None else _hmac(given.hmac_file)
+    told = ask.run(command, request(hmac=hmac, token_id=given.token_id, period_ms=given.period_ms))
     at = told.response.expiration_timestamp
     item = Item(
         answer=TokenExpires(expiration_timestamp=at),

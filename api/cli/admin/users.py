@@ -1,7 +1,7 @@
 """Users and their SCRAM credentials: create, alter, list, describe, delete."""
 
 import enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -30,52 +30,38 @@ class _Mechanism(enum.Enum):
 
 
 _Name = Annotated[str, Argument(metavar="USER", help="Such as alice.", show_default=False)]
-_MechanismOption = Annotated[
-    _Mechanism, Option("--mechanism", help="SASL mechanism of the credential.")
-]
-_Iterations = Annotated[
-    int, Option("--iterations", metavar="N", help="Iterations of the hash, 4096 to 16384.")
-]
-_PasswordFile = Annotated[
-    str | None,
-    Option(
-        "--password-file",
-        metavar="FILE",
-        help="File with the password; - is standard input. Default: a prompt.",
-    ),
-]
+
+
+class _Credential(NamedTuple):
+    """Options of a new credential."""
+
+    mechanism: Annotated[
+        _Mechanism, Option("--mechanism", help="SASL mechanism of the credential.")
+    ] = _Mechanism.SCRAM_SHA_512
+    iterations: Annotated[
+        int, Option("--iterations", metavar="N", help="Iterations of the hash, 4096 to 16384.")
+    ] = 4096
+    password_file: Annotated[
+        str | None,
+        Option(
+            "--password-file",
+            metavar="FILE",
+            help="File with the password; - is standard input. Default: a prompt.",
+        ),
+    ] = None
+    validate_only: ValidateOnly = False
 
 
 @changing(app)
-def create(
-    ask: AdminClient,
-    user: _Name,
-    mechanism: _MechanismOption = _Mechanism.SCRAM_SHA_512,
-    iterations: _Iterations = 4096,
-    password_file: _PasswordFile = None,
-    validate_only: ValidateOnly = False,
-) -> int:
+def create(ask: AdminClient, user: _Name, *, credential: _Credential) -> int:
     """Give a user a SCRAM credential that it does not have yet, made from a password."""
-    from controller.decisions.security.users import Expected
-
-    upsertion = _upsertion(ask, user, mechanism, iterations, password_file, Expected.ABSENT)
-    return _set(ask, upsertion, "created", validate_only=validate_only)
+    return _set(ask, user, credential, "ABSENT", "created")
 
 
 @changing(app)
-def alter(
-    ask: AdminClient,
-    user: _Name,
-    mechanism: _MechanismOption = _Mechanism.SCRAM_SHA_512,
-    iterations: _Iterations = 4096,
-    password_file: _PasswordFile = None,
-    validate_only: ValidateOnly = False,
-) -> int:
+def alter(ask: AdminClient, user: _Name, *, credential: _Credential) -> int:
     """Replace a user's SCRAM credential by one made from a new password."""
-    from controller.decisions.security.users import Expected
-
-    upsertion = _upsertion(ask, user, mechanism, iterations, password_file, Expected.PRESENT)
-    return _set(ask, upsertion, "altered", validate_only=validate_only)
+    return _set(ask, user, credential, "PRESENT", "altered")
 
 
 @changing(app)
@@ -116,29 +102,24 @@ def describe(
 
 
 def _upsertion(
-    ask: AdminClient,
-    user: str,
-    mechanism: _Mechanism,
-    iterations: int,
-    password_file: str | None,
-    expected: "Expected",
+    ask: AdminClient, user: str, given: _Credential, expected: "Expected"
 ) -> "ScramUpsertion":
     """Return the new credential; its keys are derived here, so that the password is not sent."""
     from controller.decisions.security.scram import ITERATIONS_MAX, keys_of, salted_password
     from controller.decisions.security.users import ScramUpsertion
 
     password = read_secret(
-        password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
+        given.password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
     )
-    scram, salt = _scram(mechanism), _salt(ask.request_id, user, mechanism.value)
+    scram, salt = _scram(given.mechanism), _salt(ask.request_id, user, given.mechanism.value)
     # Numbers out of bounds are refused by the decision; they must not cost time before.
-    rounds = min(max(iterations, 1), ITERATIONS_MAX)
+    rounds = min(max(given.iterations, 1), ITERATIONS_MAX)
     name = scram.hash_name
     keys = keys_of(name, salted_password(name, password, salt, rounds))
     return ScramUpsertion(
         user=user,
         mechanism=scram.value,
-        iterations=iterations,
+        iterations=given.iterations,
         salt=salt,
         stored_key=keys.stored_key,
         server_key=keys.server_key,
@@ -162,17 +143,15 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
     return hashlib.sha256(named.encode()).digest()[:SALT_SIZE_BYTES]
 
 
-def _set(ask: AdminClient, item: "ScramUpsertion", verb: str, *, validate_only: bool) -> int:
+def _set(ask: AdminClient, user: str, given: _Credential, expected: str, verb: str) -> int:
     from api.documents.changes import UserAltered
-    from controller.decisions.security.scram import ScramMechanism
-    from controller.decisions.security.users import AlterUsers
+    from controller.decisions.security.users import AlterUsers, Expected
 
-    request = AlterUsers(upsertions=(item,), validate_only=validate_only)
-    title = ScramMechanism(item.mechanism).title
-    altered = UserAltered(user=item.user, mechanism=title, iterations=item.iterations)
-    return _report(
-        ask, request, verb, altered, f"{item.user}: {title}, {item.iterations} iterations"
-    )
+    upsertion = _upsertion(ask, user, given, Expected[expected])
+    request = AlterUsers(upsertions=(upsertion,), validate_only=given.validate_only)
+    title = _scram(given.mechanism).title
+    altered = UserAltered(user=user, mechanism=title, iterations=given.iterations)
+    return _report(ask, request, verb, altered, f"{user}: {title}, {given.iterations} iterations")
 
 
 def _report(

@@ -6,7 +6,7 @@ the cluster, a `Look` for one that reads it.
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from api.cli.options.parameters import bad_parameter
@@ -42,12 +42,14 @@ def check_text(value: Any) -> None:
     Raises:
         typer.BadParameter: an argument is not UTF-8.
     """
-    for text in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(text, str) and not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                raise bad_parameter(f"{text!r} is not UTF-8") from None
+    if isinstance(value, list | tuple):
+        for each in value:
+            check_text(each)
+    elif isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise bad_parameter(f"{value!r} is not UTF-8") from None
 
 
 def _with_options(function: Callable[..., Any], options: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,11 +64,8 @@ def _with_options(function: Callable[..., Any], options: Callable[..., Any]) -> 
         return function(first, **given)
 
     parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *common)]
-    set_parameters(command, parameters)
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    made: Any = command
+    # The options of the command are read from these.
+    made.__signature__ = inspect.Signature(parameters)
+    made.__annotations__ = {p.name: p.annotation for p in parameters}
     return command
-
-
-def set_parameters(verb: Any, parameters: Sequence[inspect.Parameter]) -> None:
-    """Set the signature of a verb, from which typer creates its arguments and options."""
-    verb.__signature__ = inspect.Signature(parameters)
