@@ -140,7 +140,9 @@ class LocalAdmin:
                     f"log of it with `metalog fork {self._directory} LOG --at end`",
                 )
             self.history_start = reader.history_start
-            image = self._load(reader) if self._known is None else self._go_on(reader, self._known)
+            image = (
+                self._load(reader) if self._known is None else self._caught_up(reader, self._known)
+            )
             self._known = image
             self.not_understood = image.provenance.not_understood
             return _Read(
@@ -153,9 +155,9 @@ class LocalAdmin:
     def _current(self, read: _Read) -> MetadataImage:
         """Return the state at the log's end, including batches written before we got the lock."""
         with LogReader.open(self._directory) as reader:
-            return self._go_on(reader, read.image)
+            return self._caught_up(reader, read.image)
 
-    def _go_on(self, reader: LogReader, image: MetadataImage) -> MetadataImage:
+    def _caught_up(self, reader: LogReader, image: MetadataImage) -> MetadataImage:
         """Return the state at the log's end, by replay from an earlier image if possible."""
         # Inside a transaction the image is the one before it, and cannot be continued.
         settled = image.provenance.pending_transaction is None

@@ -42,14 +42,14 @@ def broker_configs(
     return tuple(found)
 
 
-def delete_stale_delay_ms(told: Iterable[BrokerConfig], own: int | None) -> int:
+def delete_stale_delay_ms(latest: Iterable[BrokerConfig], own: int | None) -> int:
     """Return the effective delay in ms before stale folders are deleted.
 
     Args:
-        told: The latest configs from the controller.
+        latest: The latest configs from the controller.
         own: The value from the broker's command line; None if the option was not given.
     """
-    by_name = {config.name: config for config in told}
+    by_name = {config.name: config for config in latest}
     config = by_name.get(DELETE_STALE_DELAY)
     if config is not None and (own is None or not config.is_static):
         value = whole_number(config.value)

@@ -33,11 +33,11 @@ def completed_by(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> PartitionMetadata:
     """Return a folder's known identity, with unknown fields taken from a request."""
-    told = named_by(topic, state)
+    latest = named_by(topic, state)
     return replace(
         known,
-        topic_id=told.topic_id if known.topic_id == ZERO_UUID else known.topic_id,
-        create_offset=told.create_offset if known.create_offset is None else known.create_offset,
+        topic_id=latest.topic_id if known.topic_id == ZERO_UUID else known.topic_id,
+        create_offset=latest.create_offset if known.create_offset is None else known.create_offset,
     )
 
 

@@ -182,16 +182,16 @@ class _Events:
         return _encoded(event.row.offset, data)
 
     async def _from_log(self) -> bytes:
-        told = b""
+        notice = b""
         if self._is_live:
             self._is_live = False
-            told = b'event: behind\ndata: {"next_offset":%d,"log_end":%d}\n\n' % (
+            notice = b'event: behind\ndata: {"next_offset":%d,"log_end":%d}\n\n' % (
                 self._offset,
                 self._feed.end_offset,
             )
         page, self._first = self._first or await self._page(str(self._offset)), None
         self._offset = page.next_offset
-        return told + b"".join(
+        return notice + b"".join(
             [_encoded(row.offset, msgspec.json.encode(row)) for row in page.rows]
         )
 

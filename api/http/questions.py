@@ -210,10 +210,10 @@ async def _blame_of(answers: Answers, answer: Any) -> Any:
     blame = blame_of_access(answer)
     if blame is None:
         return None
-    told, _ = await Answers(
+    result, _ = await Answers(
         answers.documents, answers.service, BLAME, to_wire(blame), answers.at, answers.caller
     ).whole()
-    return told
+    return result
 
 
 async def _explained(answers: Answers, code: str, message: str, object_: str) -> str:
@@ -247,16 +247,16 @@ async def _refused(answers: Answers, wanted: Any, answer: Any) -> list[dict[str,
     items = {"topics describe": lambda: answer.topics, "users describe": lambda: answer}.get(name)
     found = list(items()) if items else []
     refusals = [(place, each.refusal) for place, each in enumerate(found) if each.refusal]
-    told = []
+    errors = []
     for place, refusal in refusals:
         message = refusal.message
         if name == "topics describe":
             object_ = topic_object(wanted.topics[place])
             message = await _explained(answers, refusal.code, message, object_)
-        told.append(Error.of_refusal(refusal, message))
-    if told and len(told) == len(found):
-        raise RequestError(told[0].code, told[0].message)
-    return [msgspec.to_builtins(error) for error in told]
+        errors.append(Error.of_refusal(refusal, message))
+    if errors and len(errors) == len(found):
+        raise RequestError(errors[0].code, errors[0].message)
+    return [msgspec.to_builtins(error) for error in errors]
 
 
 def _encoded(place: Place | None, found: Any, more: dict[str, Any]) -> bytes:

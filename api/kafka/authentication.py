@@ -200,11 +200,11 @@ class _Conversation:
             raise AuthenticationError(refusal)
         answer, login = await self._exchanged(body.auth_bytes, frame)
         session, session_ms = (None, 0) if login is None else self._session(login)
-        told = SaslAuthenticateResponse(
+        response = SaslAuthenticateResponse(
             auth_bytes=answer,
             session_lifetime_ms=session_ms if frame.version >= _TELLS_SESSION else 0,
         )
-        await self._answer(frame, told)
+        await self._answer(frame, response)
         return session
 
     def _session(self, login: Login) -> tuple[Session, int]:

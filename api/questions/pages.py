@@ -68,7 +68,7 @@ class PagedLog:
         """
         self._place = place
         self._is_live = is_live
-        self._kept: dict[bytes, _Reading] = {}
+        self._kept: dict[bytes, _ReadAnswer] = {}
         self._kept_reports = KeptReports()
 
     def page(
@@ -112,11 +112,11 @@ class PagedLog:
                     sql_history=sql_history,
                     by_name=by_name,
                 )
-                told = question.answered(past, past.offset(at), request)
+                result = question.answered(past, past.offset(at), request)
             if question.item is None:
-                answer = to_wire(told.answer)
-                return Page(payload=answer, about=told.about(), points=dict(past.points))
-            reading = _Reading(past, told)
+                answer = to_wire(result.answer)
+                return Page(payload=answer, about=result.about(), points=dict(past.points))
+            reading = _ReadAnswer(past, result)
             if cursor is not None:
                 reading.skip(cursor.position)
         items = reading.take(PAGE_BYTES, limit)
@@ -128,7 +128,7 @@ class PagedLog:
         about = None if limit is None else reading.about
         return Page(payload=to_wire(items), about=about, cursor=following, points=points)
 
-    def _keep(self, key: bytes, reading: "_Reading") -> None:
+    def _keep(self, key: bytes, reading: "_ReadAnswer") -> None:
         self._kept[key] = reading
         if len(self._kept) > _KEPT_MAX:
             del self._kept[next(iter(self._kept))]
@@ -138,13 +138,13 @@ def _key(asked: tuple[str, bytes, bool], cursor: Cursor) -> bytes:
     return to_wire((*asked, cursor.position, sorted(cursor.points.items())))
 
 
-class _Reading:
+class _ReadAnswer:
     """An answer of which some pages have been read."""
 
-    def __init__(self, past: Past, told: Computed) -> None:
-        self.past, self._told = past, told
+    def __init__(self, past: Past, result: Computed) -> None:
+        self.past, self._result = past, result
         self.position = 0
-        self._items: Iterator[msgspec.Raw] = map(_raw, told.items)
+        self._items: Iterator[msgspec.Raw] = map(_raw, result.items)
         self._next = next(self._items, None)
 
     @property
@@ -153,7 +153,7 @@ class _Reading:
 
     @cached_property
     def about(self) -> About:
-        return self._told.about()
+        return self._result.about()
 
     def skip(self, count: int) -> None:
         for _ in islice(self._taken(), count):

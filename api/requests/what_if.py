@@ -158,15 +158,15 @@ def _forked(past: Past, start: int, at: int, changes: Changes, *, keep: bool) ->
         cluster_id=reader.cluster_id, accepts_unknown_configs=True
     )
     fork, written = Fork(image, start, changes, RECORDED, settings), ForkRows(start)
-    end, told = start - 1, 0
+    end, reported_count = start - 1, 0
     with past.progress("deciding anew", at + 1) as advance:
         for step, rows in fork.steps(reader.batches(start, at + 1)):
             if step.rows:
                 end = step.rows[-1].offset
                 advance(end + 1)
             if keep:
-                written.add(rows, [remark.text for remark in fork.changed[told:]])
-                told = len(fork.changed)
+                written.add(rows, [remark.text for remark in fork.changed[reported_count:]])
+                reported_count = len(fork.changed)
     return Anew(fork, start, max(end, min(at, reader.end_offset - 1)), written)
 
 

@@ -30,7 +30,7 @@ class VisiblePages:
     """Divides the visible parts of answers into pages."""
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, _Reading] = {}
+        self._kept: dict[bytes, _ReadAnswer] = {}
 
     async def page(
         self,
@@ -51,7 +51,7 @@ class VisiblePages:
         reading = None if cursor is None else self._kept.pop(_key(key, cursor), None)
         if reading is None:
             start = None if cursor is None else Cursor(0, dict(cursor.points))
-            reading = _Reading(question, ask, show, start)
+            reading = _ReadAnswer(question, ask, show, start)
             await reading.skip(0 if cursor is None else cursor.position)
         reading.ask, reading.show = ask, show
         items = await reading.take(limit)
@@ -64,7 +64,7 @@ class VisiblePages:
         self._keep(_key(key, following), reading)
         return Page(payload=to_wire(items), cursor=following, points=following.points)
 
-    def _keep(self, key: bytes, reading: "_Reading") -> None:
+    def _keep(self, key: bytes, reading: "_ReadAnswer") -> None:
         self._kept[key] = reading
         if len(self._kept) > _KEPT_MAX:
             del self._kept[next(iter(self._kept))]
@@ -74,7 +74,7 @@ def _key(key: Any, cursor: Cursor) -> bytes:
     return to_wire((key, cursor.position, sorted(cursor.points.items())))
 
 
-class _Reading:
+class _ReadAnswer:
     """The visible part of one answer, read so far.
 
     Attributes:

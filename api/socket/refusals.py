@@ -87,20 +87,20 @@ def _request_error(body: dict[str, str], message: str) -> RequestError:
 
 
 def _outcome(
-    error: MetadataLogError, told: str | None, done_to: str | None
+    error: MetadataLogError, outcome: str | None, done_to: str | None
 ) -> tuple[Outcome, int | None]:
     """Return a refused request's outcome, and the last offset committed if partial or done.
 
     Args:
-        told: The outcome in the frame. An old server sends none; the outcome is then `NOTHING` for
-            a RequestError other than NOT_CONTROLLER, and `UNKNOWN` for any other error.
+        outcome: The outcome in the frame. An old server sends none, which means `NOTHING` for a
+            RequestError other than NOT_CONTROLLER, and `UNKNOWN` for any other error.
         done_to: The last committed offset in the frame.
     """
-    match told:
+    match outcome:
         case Outcome.NOTHING:
             return Outcome.NOTHING, None
         case Outcome.PARTIAL | Outcome.DONE if done_to is not None and done_to.isdecimal():
-            return Outcome(told), int(done_to)
+            return Outcome(outcome), int(done_to)
         case None if isinstance(error, RequestError) and error.code != "NOT_CONTROLLER":
             # The server sends no outcomes: only refusals by rule are certain not to be written.
             return Outcome.NOTHING, None

@@ -171,12 +171,12 @@ class _Simulation:
         await self._submit(self._broker_events())
         while await self._submit([_FENCING]):
             pass
-        told = next(self._story, None)
+        story = next(self._story, None)
         events = [*self._housekeeping(), *isr_changes(world), *deletion_reports(world)]
         if people:
             events.extend(self._ordinary_events())
-        await self._submit([*events, *(told or [])])
-        return told is not None
+        await self._submit([*events, *(story or [])])
+        return story is not None
 
     def _elapsed_ms(self) -> int:
         """Return the length of the next step: seconds while brokers start or stop, else minutes."""

@@ -56,10 +56,10 @@ class ClassArchive:
             return ""  # Java's options and commands would have to be quoted, each in its way.
         home = java.executable.resolve().parents[1]
         self._key = _key(home)
-        path = self._whole()
+        path = self._complete_archive()
         if path is None and self._make and _can_make(home):
             self._lock = self._locked()
-            path = self._whole()
+            path = self._complete_archive()
         if path is not None:
             self.close()
             with suppress(OSError):
@@ -111,7 +111,7 @@ class ClassArchive:
             return None
         return lock
 
-    def _whole(self) -> Path | None:
+    def _complete_archive(self) -> Path | None:
         """Return the path of the archive if it exists and has its full size, else None."""
         with suppress(OSError):
             for path in self._folder.glob(f"{self._key}.*.jsa"):

@@ -165,7 +165,7 @@ def _by(table: str, column: str, value: Callable[[str], Any]) -> Finder:
     return lambda tables, name, _: tables.add(table, f"{column} = :value", value=value(name.name))
 
 
-def _whole(*names: str) -> Finder:
+def _all_of(*names: str) -> Finder:
     """Return a finder that selects all objects in the given tables."""
 
     def find(tables: RecordOffsets, name: ObjectName, ids: Collection[Uuid]) -> None:
@@ -190,11 +190,11 @@ FINDERS: dict[str, Finder] = {
     "controller": _by("controller_version", "controller_id", int),
     "feature": _by("feature_version", "name", unescaped),
     "acl": _by("acl_version", "id", _id_text),
-    "namespace": _whole("namespace_version"),
-    "quota": _whole("client_quota_version"),
-    "scram": _whole("scram_version"),
-    "token": _whole("delegation_token_version"),
-    "note": _whole("note_version"),
-    "cluster": _whole("producer_ids_version", "zk_migration_version", "kraft_version_version"),
-    "voter": _whole("voter_version"),
+    "namespace": _all_of("namespace_version"),
+    "quota": _all_of("client_quota_version"),
+    "scram": _all_of("scram_version"),
+    "token": _all_of("delegation_token_version"),
+    "note": _all_of("note_version"),
+    "cluster": _all_of("producer_ids_version", "zk_migration_version", "kraft_version_version"),
+    "voter": _all_of("voter_version"),
 }

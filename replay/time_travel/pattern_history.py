@@ -44,17 +44,19 @@ def history_matching(
     """
     check_point(source, to_offset - 1)
     first = max(start.provenance.next_offset, source.history_start)
-    told = 0
+    yielded = 0
 
-    def told_by(rows: Iterable[Envelope]) -> Iterator[tuple[str, Envelope, list[EffectiveChange]]]:
-        watch = _Watch(start, pattern, shown)
+    def changes_in(
+        rows: Iterable[Envelope],
+    ) -> Iterator[tuple[str, Envelope, list[EffectiveChange]]]:
+        replayer = _PatternReplayer(start, pattern, shown)
         for row in rows:
             if progress is not None and row.offset % 1000 == 0:
                 progress(row.offset)
-            for label, changes in watch.replay(row):
+            for label, changes in replayer.replay(row):
                 if row.offset >= from_offset:
                     yield label, row, changes
-        if not watch.has_matched and not watch.matches_any():
+        if not replayer.has_matched and not replayer.matches_any():
             raise RequestError(
                 "RESOURCE_NOT_FOUND",
                 f"no {pattern.kind.name} matches {pattern.text} between offsets {from_offset} and "
@@ -64,17 +66,17 @@ def history_matching(
     skimmed = matching_rows(source, pattern, shown, start, first, to_offset)
     if skimmed is not None:
         try:
-            for each in told_by(skimmed):
+            for each in changes_in(skimmed):
                 yield each
-                told += 1
+                yielded += 1
             return
         except (ContradictionError, CorruptLogError, Missed):
             pass  # reading all of it raises the same error as other commands
     rows = effective_rows(source.batches(first, to_offset), first, to_offset)
-    yield from islice(told_by(rows), told, None)
+    yield from islice(changes_in(rows), yielded, None)
 
 
-class _Watch:
+class _PatternReplayer:
     """Replays rows, and yields the changes of matching objects."""
 
     def __init__(self, image: MetadataImage, pattern: ObjectName, shown: Shown) -> None:

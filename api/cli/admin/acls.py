@@ -74,13 +74,13 @@ def create(
             )
         ]
     )
-    told = ask.run(
+    result = ask.run(
         "acls create",
         CreateAcls(acls=acls, validate_only=validate_only, allow_lockout=allow_lockout),
     )
     named = [
         acl if made.resource_name is None else replace(acl, resource_name=made.resource_name)
-        for acl, made in zip(acls, told.response, strict=True)
+        for acl, made in zip(acls, result.response, strict=True)
     ]
     items = [
         Item(
@@ -88,9 +88,9 @@ def create(
             lines=(f"{_verb(made.created, validate_only)} {_named(made.acl_id, acl)}",),
             refusal=made.refusal,
         )
-        for acl, made in zip(named, told.response, strict=True)
+        for acl, made in zip(named, result.response, strict=True)
     ]
-    return ask.report(told, items, validate_only=validate_only)
+    return ask.report(result, items, validate_only=validate_only)
 
 
 @changing(app)
@@ -110,14 +110,14 @@ def delete(
     filters = entries.of(selected)
     if filters == [AclFilter()] and not all_:
         raise bad_parameter("that would be all entries; say which, or --all")
-    told = ask.run(
+    result = ask.run(
         "acls delete",
         DeleteAcls(
             filters=tuple(filters), validate_only=validate_only, allow_lockout=allow_lockout
         ),
     )
     verb = "can delete" if validate_only else "deleted"
-    found = {acl.acl_id: acl for each in told.response for acl in each.deleted}
+    found = {acl.acl_id: acl for each in result.response for acl in each.deleted}
     items = [
         Item(
             answer=AclAltered.of(acl),
@@ -126,9 +126,9 @@ def delete(
         for acl in found.values()
     ]
     refused = [
-        Item(answer=Nothing(), refusal=each.refusal) for each in told.response if each.refusal
+        Item(answer=Nothing(), refusal=each.refusal) for each in result.response if each.refusal
     ]
-    return ask.report(told, items + refused, validate_only=validate_only)
+    return ask.report(result, items + refused, validate_only=validate_only)
 
 
 @reading(app, "list")

@@ -216,38 +216,38 @@ class AdminClient:
         from controller.decisions.outcome import Refusal
 
         items: list[Item] = []
-        told: AdminResult | None = None
+        result: AdminResult | None = None
         for number, one in enumerate(wanted):
-            before = told
+            before = result
             try:
-                told = self.run(command, one.request, part=f"/{number}" if number else "")
-                told = told if before is None else told.after(before)
+                result = self.run(command, one.request, part=f"/{number}" if number else "")
+                result = result if before is None else result.after(before)
             except MetadataLogError as error:
                 if not isinstance(error, RequestError) or error.outcome is not Outcome.NOTHING:
                     if items:
-                        self.report(told, items)
+                        self.report(result, items)
                     raise
                 items.append(Item(answer=one.answer, refusal=Refusal.of(error)))
             else:
-                line = f"{one.what}: {one.line(told.response)}"
+                line = f"{one.what}: {one.line(result.response)}"
                 items.append(Item(answer=one.answer, lines=(line,)))
-        return self.report(told, items)
+        return self.report(result, items)
 
-    def _known(self, told: AdminResult | None) -> "Known":
+    def _known(self, result: AdminResult | None) -> "Known":
         """Return the position of a result in its log.
 
         Fields that a service does not report are None.
         """
         from api.documents.logs import Known
 
-        if told is None:
+        if result is None:
             return Known(as_of=None, log_end=None)
-        found = told.about or self._about_service()
+        found = result.about or self._about_service()
         if found is None:
-            return Known.of_gone_service(told.end_offset - 1)
+            return Known.of_gone_service(result.end_offset - 1)
         return Known(
-            as_of=told.end_offset - 1,
-            log_end=told.end_offset,
+            as_of=result.end_offset - 1,
+            log_end=result.end_offset,
             history_start=found.history_start,
             not_understood=found.not_understood,
             not_counted=found.not_counted,
@@ -271,7 +271,7 @@ class AdminClient:
 
     def report(
         self,
-        told: AdminResult | None,
+        result: AdminResult | None,
         items: list[Item],
         *,
         validate_only: bool = False,
@@ -280,13 +280,14 @@ class AdminClient:
         """Print the result of each item, and return the exit code.
 
         Args:
-            told: The command's result; None if nothing was decided, because every item was refused.
+            result: The command's result; None if nothing was decided, since every item was
+                refused.
             more: Further fields of the JSON document, which apply to all items.
         """
         done = [item for item in items if item.refusal is None]
         refused = [item for item in items if item.refusal is not None]
-        end = None if told is None else told.end_offset
-        is_written = told is not None and told.wrote and done and not validate_only
+        end = None if result is None else result.end_offset
+        is_written = result is not None and result.wrote and done and not validate_only
         committed = end - 1 if end is not None and is_written else None
         if self.json:
             from api.documents.changes import Change, Results
@@ -294,10 +295,10 @@ class AdminClient:
             change = Change(
                 committed_at=committed,
                 validated_only=validate_only,
-                versions=() if told is None else told.versions,
+                versions=() if result is None else result.versions,
             )
             results = Results(results=tuple(map(_fields, items)))
-            print_json(self._known(told), change, *filter(None, [more]), results)
+            print_json(self._known(result), change, *filter(None, [more]), results)
         else:
             for line in (line for item in done for line in item.lines):
                 print_line(line)

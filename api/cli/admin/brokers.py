@@ -146,13 +146,13 @@ def register(
         rack=rack,
         log_dirs=(new_id(rng),),
     )
-    told = ask.run("brokers register", request)
-    epoch = told.response.broker_epoch
+    result = ask.run("brokers register", request)
+    epoch = result.response.broker_epoch
     item = Item(
         answer=BrokerNamed(broker=broker_id, broker_epoch=epoch),
         lines=(f"registered broker {broker_id}, epoch {epoch}; it is fenced until unfenced",),
     )
-    return ask.report(told, [item])
+    return ask.report(result, [item])
 
 
 @changing(app)

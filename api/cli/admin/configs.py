@@ -182,7 +182,7 @@ def _alter(
     change = ResourceChange(resource_type=kind, resource_name=name, changes=tuple(changes))
     asked = (request or AlterConfigs)(resources=(change,), validate_only=validate_only)
     verb = "configs replace" if isinstance(asked, ReplaceConfigs) else "configs alter"
-    told = ask.run(verb, asked)
+    answer = ask.run(verb, asked)
     names = [change.name for change in changes]
     items = [
         Item(
@@ -198,9 +198,9 @@ def _alter(
             ),
             refusal=result.refusal,
         )
-        for result in told.response
+        for result in answer.response
     ]
-    return ask.report(told, items, validate_only=validate_only)
+    return ask.report(answer, items, validate_only=validate_only)
 
 
 def _done_lines(
@@ -208,9 +208,11 @@ def _done_lines(
 ) -> list[str]:
     """Return lines that list the configs set or changed, and those that a replacement deletes."""
     could = "can be " if validate_only else ""
-    told = {"changed": changed, "deleted": deleted}
+    result = {"changed": changed, "deleted": deleted}
     return [
-        f"{could}{done}: {', '.join(names)} of {resource}" for done, names in told.items() if names
+        f"{could}{done}: {', '.join(names)} of {resource}"
+        for done, names in result.items()
+        if names
     ]
 
 

@@ -35,15 +35,15 @@ def elect_leaders(
 
     need_topics(namespace, partitions)
     refs = tuple([partition_ref(text, namespace) for text in partitions or []])
-    told = ask.run("leaders elect", ElectLeaders(partitions=refs, unclean=unclean))
+    answer = ask.run("leaders elect", ElectLeaders(partitions=refs, unclean=unclean))
     items = [
         Item(
             answer=PartitionElected(topic=result.topic, partition=result.partition_id),
             lines=(f"elected a leader for {result.topic}/{result.partition_id}",),
             refusal=result.refusal,
         )
-        for result in told.response
+        for result in answer.response
     ]
     if not items and not ask.json:
         print_line("no partition needs an election")
-    return ask.report(told, items)
+    return ask.report(answer, items)

@@ -64,7 +64,9 @@ def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bo
             for name, level in map(_parsed, levels)
         ]
     )
-    told = ask.run("features update", UpdateFeatures(updates=updates, validate_only=validate_only))
+    result = ask.run(
+        "features update", UpdateFeatures(updates=updates, validate_only=validate_only)
+    )
     verb = "can be" if validate_only else "is"
     items = [
         Item(
@@ -73,7 +75,7 @@ def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bo
         )
         for update in updates
     ]
-    return ask.report(told, items, validate_only=validate_only)
+    return ask.report(result, items, validate_only=validate_only)
 
 
 def _parsed(text: str) -> tuple[str, int]:

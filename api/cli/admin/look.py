@@ -80,9 +80,9 @@ class Look:
             CorruptLogError: the log is damaged.
         """
         question = _question(name)
-        told = self.source.ask(question, request, at=self.at, within_s=within_s)
-        answer = told.answer if question.item is None else [*told.items]
-        about = told.about()
+        result = self.source.ask(question, request, at=self.at, within_s=within_s)
+        answer = result.answer if question.item is None else [*result.items]
+        about = result.about()
         if not self.json:
             print_remark(about)
         return answer, place_of(about)

@@ -31,13 +31,13 @@ def create(ask: AdminClient, name: _Name, validate_only: ValidateOnly = False) -
     from api.documents.changes import Matched
     from controller.decisions.namespaces.namespaces import CreateNamespace
 
-    told = ask.run("namespaces create", CreateNamespace(name, validate_only))
-    matched = told.response.subscriptions
-    items = _items("can create" if validate_only else "created", told.response)
+    result = ask.run("namespaces create", CreateNamespace(name, validate_only))
+    matched = result.response.subscriptions
+    items = _items("can create" if validate_only else "created", result.response)
     items[-1] = replace(
         items[-1], lines=(*items[-1].lines, *warning_lines(matched, f"topics in {name}"))
     )
-    return ask.report(told, items, validate_only=validate_only, more=Matched.of(matched))
+    return ask.report(result, items, validate_only=validate_only, more=Matched.of(matched))
 
 
 @changing(app)
@@ -54,13 +54,13 @@ def delete(
     from controller.decisions.namespaces.namespaces import DeleteNamespace
 
     request = DeleteNamespace(name=name, recursive=recursive, validate_only=validate_only)
-    told = ask.run("namespaces delete", request)
+    result = ask.run("namespaces delete", request)
     verb = "can delete" if validate_only else "deleted"
-    items = _items(verb, told.response)
-    more = deletion_lines(told.response, verb)
+    items = _items(verb, result.response)
+    more = deletion_lines(result.response, verb)
     items[-1] = replace(items[-1], lines=(*items[-1].lines, *more))
-    gone = Deletion.of(told.response)
-    return ask.report(told, items, validate_only=validate_only, more=gone)
+    gone = Deletion.of(result.response)
+    return ask.report(result, items, validate_only=validate_only, more=gone)
 
 
 @changing(app)
@@ -89,19 +89,19 @@ def move(
     request = MoveTopics(
         from_namespace=from_, to_namespace=to, topic=ref, validate_only=validate_only
     )
-    told = ask.run("topics move", request)
-    verb, effects = "can move" if validate_only else "moved", told.response.effects
+    result = ask.run("topics move", request)
+    verb, effects = "can move" if validate_only else "moved", result.response.effects
     items = [
         Item(
             answer=TopicNamed(topic=name),
             lines=(f"{verb} {name} to {to or 'the default namespace'}",),
         )
-        for name in told.response.topics
+        for name in result.response.topics
     ]
     more = None if effects is None else Moved(effects=MoveEffects.of(effects))
     if items and effects is not None:
         items[-1] = replace(items[-1], lines=(*items[-1].lines, *effect_lines(effects)))
-    return ask.report(told, items, validate_only=validate_only, more=more)
+    return ask.report(result, items, validate_only=validate_only, more=more)
 
 
 @reading(app, "list")

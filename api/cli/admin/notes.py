@@ -43,10 +43,10 @@ def add(
     """Pin a note to an offset; the timeline and `history --notes` show it there."""
     from controller.decisions.notes import AddNote
 
-    told = ask.run("notes add", AddNote(at_offset=offset, text=text, author=author))
-    note = told.response
+    result = ask.run("notes add", AddNote(at_offset=offset, text=text, author=author))
+    note = result.response
     lines = (f"pinned a note of {note.author} to offset {note.at_offset}",)
-    return ask.report(told, [Item(answer=note, lines=lines)])
+    return ask.report(result, [Item(answer=note, lines=lines)])
 
 
 @reading(app, "list")

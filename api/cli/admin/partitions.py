@@ -119,11 +119,11 @@ def states(
         since=source.point(since), topic=ref, partition_id=number, replicas=replicas
     )
     with look.explaining(question):
-        told = source.ask(STATES, question, at=look.at)
-        for step in told.items:
+        result = source.ask(STATES, question, at=look.at)
+        for step in result.items:
             _print_state_change(StateChange.of(step), json=look.json)
     if verbose:
-        print_end(told.about(), json=look.json)
+        print_end(result.about(), json=look.json)
 
 
 def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":

@@ -161,8 +161,8 @@ def _alter(
 
     entity = of.parts()
     change = EntityChange(entity=entity, changes=tuple(changes))
-    told = ask.run("quotas alter", AlterQuotas(entities=(change,), validate_only=validate_only))
-    (result,) = told.response
+    answer = ask.run("quotas alter", AlterQuotas(entities=(change,), validate_only=validate_only))
+    (result,) = answer.response
     names = ", ".join(change.key for change in changes)
     shown = f"can be {verb}" if validate_only else verb
     item = Item(
@@ -170,7 +170,7 @@ def _alter(
         lines=(f"{shown}: {names} of {_text(dict(entity))}",),
         refusal=result.refusal,
     )
-    return ask.report(told, [item], validate_only=validate_only)
+    return ask.report(answer, [item], validate_only=validate_only)
 
 
 def _filter(kind: str, name: str | None, is_default: bool, is_any: bool) -> "list[QuotaFilter]":

@@ -123,9 +123,9 @@ def _alter(
     request = AlterReassignments(
         partitions=tuple(targets), allow_rf_change=allow_rf_change, validate_only=validate_only
     )
-    told = ask.run("reassignments alter", request)
+    answer = ask.run("reassignments alter", request)
     items = []
-    for target, result in zip(targets, told.response, strict=True):
+    for target, result in zip(targets, answer.response, strict=True):
         brokers = target.broker_ids
         where = "" if brokers is None else f" to {value_text(brokers)}"
         items.append(
@@ -137,7 +137,7 @@ def _alter(
                 refusal=result.refusal,
             )
         )
-    return ask.report(told, items, validate_only=validate_only)
+    return ask.report(answer, items, validate_only=validate_only)
 
 
 def _target(text: str, namespace: str) -> "PartitionTarget":

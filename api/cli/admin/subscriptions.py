@@ -34,8 +34,8 @@ def register(
     from controller.decisions.topics.subscriptions import RegisterSubscription
 
     request = RegisterSubscription(group=group, pattern=pattern)
-    told = ask.run("subscriptions register", request)
-    return ask.report(told, [_item("registered", told.response)])
+    result = ask.run("subscriptions register", request)
+    return ask.report(result, [_item("registered", result.response)])
 
 
 @changing(app)
@@ -43,8 +43,8 @@ def delete(ask: AdminClient, group: _Group) -> int:
     """Forget the pattern of a group."""
     from controller.decisions.topics.subscriptions import DeleteSubscription
 
-    told = ask.run("subscriptions delete", DeleteSubscription(group=group))
-    return ask.report(told, [_item("deleted", told.response)])
+    result = ask.run("subscriptions delete", DeleteSubscription(group=group))
+    return ask.report(result, [_item("deleted", result.response)])
 
 
 @reading(app, "list")

@@ -74,9 +74,9 @@ def create(
     request = CreateToken(
         owner=owner, renewers=tuple(renewers or ()), max_lifetime_ms=max_lifetime_ms
     )
-    told = ask.run("tokens create", request)
-    created = Token.of(told.response)
-    return ask.report(told, [Item(answer=created, lines=_lines(created))])
+    result = ask.run("tokens create", request)
+    created = Token.of(result.response)
+    return ask.report(result, [Item(answer=created, lines=_lines(created))])
 
 
 @changing(app)
@@ -143,13 +143,13 @@ def _end_at(ask: AdminClient, command: str, request: type[Any], given: _Lifetime
 
     _use_secret_key(ask, given.secret_key_file)
     hmac = None if given.token_id is not None else _hmac(given.hmac_file)
-    told = ask.run(command, request(hmac=hmac, token_id=given.token_id, period_ms=given.period_ms))
-    at = told.response.expiration_timestamp
+    result = ask.run(command, request(hmac=hmac, token_id=given.token_id, period_ms=given.period_ms))
+    at = result.response.expiration_timestamp
     item = Item(
         answer=TokenExpires(expiration_timestamp=at),
         lines=(f"the token expires at {time_text(at)}",),
     )
-    return ask.report(told, [item])
+    return ask.report(result, [item])
 
 
 def _lines(created: "Token") -> tuple[str, ...]:

@@ -53,9 +53,9 @@ def adopt(
     except (ValueError, msgspec.DecodeError, typer.BadParameter) as error:
         raise bad_parameter(f"{file}: {error}", param_hint="FILE") from None
     request = CreateTopics(topics=topics, validate_only=validate_only)
-    told = ask.run("topics create", request)
-    items = [created_item(result) for result in told.response]
-    return ask.report(told, items, validate_only=validate_only)
+    answer = ask.run("topics create", request)
+    items = [created_item(result) for result in answer.response]
+    return ask.report(answer, items, validate_only=validate_only)
 
 
 def _from_lines(text: str, namespace: str) -> "tuple[NewTopic, ...]":

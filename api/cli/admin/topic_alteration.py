@@ -92,12 +92,12 @@ def alter(
         placement=placement,
         validate_only=validate_only,
     )
-    told = ask.run("topics alter", request)
+    answer = ask.run("topics alter", request)
     items = [
         _item(result, plans.get(ref), validate_only=validate_only)
-        for ref, result in zip(refs, told.response, strict=True)
+        for ref, result in zip(refs, answer.response, strict=True)
     ]
-    return ask.report(told, items, validate_only=validate_only)
+    return ask.report(answer, items, validate_only=validate_only)
 
 
 def _plans(

@@ -63,9 +63,9 @@ def create(
         for of_namespace, name in named
     ]
     request = CreateTopics(topics=tuple(topics), placement=placement, validate_only=validate_only)
-    told = ask.run("topics create", request)
-    items = [created_item(result) for result in told.response]
-    return ask.report(told, items, validate_only=validate_only)
+    answer = ask.run("topics create", request)
+    items = [created_item(result) for result in answer.response]
+    return ask.report(answer, items, validate_only=validate_only)
 
 
 @changing(app)
@@ -80,14 +80,14 @@ def delete(
     from controller.decisions.topics.topics import DeleteTopics
 
     refs = tuple([topic_ref(name, namespace) for name in topics])
-    told = ask.run("topics delete", DeleteTopics(topics=refs, validate_only=validate_only))
+    answer = ask.run("topics delete", DeleteTopics(topics=refs, validate_only=validate_only))
     verb = "can delete" if validate_only else "deleted"
     items = []
-    for result in told.response:
+    for result in answer.response:
         deleted = TopicDeleted.of(result)
         line = f"{verb} {deleted.name}, id {deleted.topic_id}"
         items.append(Item(answer=deleted, lines=(line,), refusal=result.refusal))
-    return ask.report(told, items, validate_only=validate_only)
+    return ask.report(answer, items, validate_only=validate_only)
 
 
 @reading(app, "list")

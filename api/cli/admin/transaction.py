@@ -41,7 +41,7 @@ def transaction(
     from api.requests.transactions import Transact
 
     request = Transact(steps=tuple(_steps(file)), validate_only=validate_only)
-    told = ask.run("transaction", request)
+    result = ask.run("transaction", request)
     verb = "can be done" if validate_only else "done"
     items = [
         Item(
@@ -52,10 +52,10 @@ def transaction(
             lines=(f"step {number}, {step.command}: {verb}",),
         )
         for number, (step, response) in enumerate(
-            zip(request.steps, step_responses(told.response), strict=True), 1
+            zip(request.steps, step_responses(result.response), strict=True), 1
         )
     ]
-    return ask.report(told, items, validate_only=validate_only)
+    return ask.report(result, items, validate_only=validate_only)
 
 
 def _steps(file: IO[bytes]) -> "list[Step]":

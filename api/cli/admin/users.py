@@ -157,11 +157,11 @@ def _set(ask: AdminClient, user: str, given: _Credential, expected: str, verb: s
 def _report(
     ask: AdminClient, request: "AlterUsers", verb: str, altered: "UserAltered", text: str
 ) -> int:
-    told = ask.run("users alter", request)
+    answer = ask.run("users alter", request)
     shown = f"can be {verb}" if request.validate_only else verb
-    (result,) = told.response
+    (result,) = answer.response
     item = Item(answer=altered, lines=(f"{shown} {text}",), refusal=result.refusal)
-    return ask.report(told, [item], validate_only=request.validate_only)
+    return ask.report(answer, [item], validate_only=request.validate_only)
 
 
 def _print_described(look: Look, users: tuple[str, ...]) -> int:

@@ -31,9 +31,9 @@ def upgrade_check(
     from api.questions.upgrade import UPGRADE_CHECK, CheckUpgrade
     from controller.upgrade.findings import CHECKED, NOT_CHECKED
 
-    told = log.ask(UPGRADE_CHECK, CheckUpgrade(to=to), at=at)
-    findings = tuple(told.items)
-    about = told.about()
+    result = log.ask(UPGRADE_CHECK, CheckUpgrade(to=to), at=at)
+    findings = tuple(result.items)
+    about = result.about()
     code = FOUND if findings else DONE
     if json:
         print_json(place_of(about), Upgrade(ready=not findings, findings=findings))

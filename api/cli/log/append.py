@@ -133,7 +133,7 @@ def _with_account(error: MetadataLogError, done: Appended) -> MetadataLogError:
     if outcome is Outcome.NOTHING and done.done_to is not None:
         outcome = Outcome.PARTIAL
     done_to = done.done_to if outcome is Outcome.PARTIAL else None
-    parts = (str(error), *_stands(error, done), _go_on(error, done))
+    parts = (str(error), *_stands(error, done), _next_step(error, done))
     return error.with_outcome(outcome, "; ".join(parts), done_to=done_to)
 
 
@@ -144,11 +144,11 @@ def _stands(error: MetadataLogError, done: Appended) -> list[str]:
             f"the {records} records before, lines up to {done.last_line}, are committed up to "
             f"offset {done.done_to}"
         ]
-    is_told = error.outcome is Outcome.UNKNOWN or "nothing was written" in str(error)
-    return [] if is_told else ["nothing was written"]
+    is_stated = error.outcome is Outcome.UNKNOWN or "nothing was written" in str(error)
+    return [] if is_stated else ["nothing was written"]
 
 
-def _go_on(error: MetadataLogError, done: Appended) -> str:
+def _next_step(error: MetadataLogError, done: Appended) -> str:
     again = "run the same command again: what is committed is not appended twice"
     if error.outcome is Outcome.UNKNOWN:
         return (

@@ -49,15 +49,15 @@ def dump(
         show_secrets=show_secrets,
     )
     mask = row_mask(log, to, asked=asked) if mask_hosts else None
-    told = log.ask(DUMP, request, at=to)
-    for shown in told.items:
+    result = log.ask(DUMP, request, at=to)
+    for shown in result.items:
         row = shown if mask is None else mask(shown)
         if json:
             print_json_line(row)
         else:
             print_line(row_text(row))
     if verbose:
-        print_end(told.about(), json=json)
+        print_end(result.about(), json=json)
 
 
 @command()
@@ -86,8 +86,8 @@ def image(
         return
     from api.questions.overview import OVERVIEW, ShowOverview
 
-    told = log.ask(OVERVIEW, ShowOverview(), at=at)
-    print_overview(told.answer, told.about())
+    result = log.ask(OVERVIEW, ShowOverview(), at=at)
+    print_overview(result.answer, result.about())
 
 
 def _print_parts(log: Source, at: str, parts: list[str], format_: str, show_secrets: bool) -> None:
@@ -98,15 +98,15 @@ def _print_parts(log: Source, at: str, parts: list[str], format_: str, show_secr
         if part not in PARTS:
             raise bad_parameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="--part")
     if format_ == "kraft-json":
-        told = log.ask(KRAFT_IMAGE, ShowKraftImage(show_secrets=show_secrets), at=at)
-        print_json_pieces(told.items)
+        result = log.ask(KRAFT_IMAGE, ShowKraftImage(show_secrets=show_secrets), at=at)
+        print_json_pieces(result.items)
         return
-    told = log.ask(IMAGE, ShowImage(parts=tuple(parts), show_secrets=show_secrets), at=at)
-    objects = joined(told.items)
+    result = log.ask(IMAGE, ShowImage(parts=tuple(parts), show_secrets=show_secrets), at=at)
+    objects = joined(result.items)
     if format_ == "json":
-        print_json(place_of(told.about()), Image(parts=objects))
+        print_json(place_of(result.about()), Image(parts=objects))
     else:
-        print_objects(objects, told.about())
+        print_objects(objects, result.about())
 
 
 @command()
@@ -134,14 +134,14 @@ def digest(
     if by not in WAYS:
         raise bad_parameter(f"{by!r} is none of {', '.join(WAYS)}", param_hint="--by")
     if by == "sql":
-        told = by_sql(log.place("--by sql"), at, database)
+        result = by_sql(log.place("--by sql"), at, database)
     elif by == "spark":
-        told = by_spark(log.place("--by spark"), at)
+        result = by_spark(log.place("--by spark"), at)
     else:
         DATABASE.set(database if by == "snapshot" else None)
-        told = log.ask(DIGEST, ShowDigest(by=by), at=at)
+        result = log.ask(DIGEST, ShowDigest(by=by), at=at)
     if json:
-        print_json(told.answer, place_of(told.about()))
+        print_json(result.answer, place_of(result.about()))
     else:
-        print_line(told.answer.digest)
-        print_remark(told.about())
+        print_line(result.answer.digest)
+        print_remark(result.about())

@@ -41,10 +41,12 @@ async def _of_service(server: str, request: FollowRows) -> AsyncGenerator[list[R
     except UnavailableError as error:
         if not request.first:
             raise
-        raise error.with_outcome(error.outcome, f"{error}; {_go_on(server, request)}") from error
+        raise error.with_outcome(
+            error.outcome, f"{error}; {_resume_hint(server, request)}"
+        ) from error
 
 
-def _go_on(server: str, request: FollowRows) -> str:
+def _resume_hint(server: str, request: FollowRows) -> str:
     types = "".join([f" --type {name}" for name in request.types])
     command = f"metalog tail --server {server} --from {request.first}{types}"
     return f"go on with `{command}`"

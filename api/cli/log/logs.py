@@ -56,12 +56,12 @@ def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
     """Show a log's kind, cluster, offsets, epoch, size and writer."""
     from api.questions.log_info import INFO, ShowInfo
 
-    told = log.ask(INFO, ShowInfo())
-    about = told.about()
+    result = log.ask(INFO, ShowInfo())
+    about = result.about()
     if json:
-        print_json(place_of(about), told.answer)
+        print_json(place_of(about), result.answer)
     else:
-        _print_info(told.answer, about)
+        _print_info(result.answer, about)
 
 
 def _print_info(found: "LogInfo", about: "About") -> None:

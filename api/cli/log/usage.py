@@ -49,9 +49,9 @@ def du(
     for way in by or []:
         if way not in WAYS:
             raise bad_parameter(f"{way!r} is none of {', '.join(WAYS)}", param_hint="--by")
-    told = log.ask(USAGE, ShowUsage(by=tuple(by or ())), at=at)
-    rows = list(told.items)
-    about = told.about()
+    result = log.ask(USAGE, ShowUsage(by=tuple(by or ())), at=at)
+    rows = list(result.items)
+    about = result.about()
     if json:
         print_json(place_of(about), UsageRows(rows=rows))
         return

@@ -79,9 +79,9 @@ def history(
         show_secrets=show_secrets,
         notes=notes,
     )
-    told = log.ask(HISTORY, request, at=to if point is None else point)
+    result = log.ask(HISTORY, request, at=to if point is None else point)
     origins = []
-    for event in told.items:
+    for event in result.items:
         origins.append(event.origin)
         if json:
             print_json_line(event)
@@ -90,7 +90,7 @@ def history(
     if not json:
         print_unknown_origin(origins)
     if verbose or KEEP_GOING.get():
-        print_end(told.about(), json=json)
+        print_end(result.about(), json=json)
     if not origins:
         between = f"between {from_} and {to}"
         where = between if point is None else f"{'after' if prev is None else 'before'} {point}"
@@ -156,9 +156,9 @@ def diff(
         passed=other is None and not stat,
     )
     if other is None:
-        told = log.ask(DIFF, request, at=after)
-        found = list(told.items)
-        about = told.about()
+        result = log.ask(DIFF, request, at=after)
+        found = list(result.items)
+        about = result.about()
     else:
         from api.cli.source.two_logs import diff_of_logs
 
@@ -203,10 +203,10 @@ def blame(
     """Show which record last set each field of an object, and who caused it."""
     from api.questions.changes import BLAME, ShowBlame
 
-    told = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
-    about = told.about()
+    result = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
+    about = result.about()
     if json:
-        print_json(place_of(about), told.answer)
+        print_json(place_of(about), result.answer)
         return
     before = f"before {about.history_start}: not known"
     print_table(
@@ -220,10 +220,10 @@ def blame(
                 _whom(found, verbose=verbose),
                 value_text(found.value),
             )
-            for field, found in told.answer.fields.items()
+            for field, found in result.answer.fields.items()
         ],
     )
-    print_unknown_origin(found.origin for found in told.answer.fields.values() if found.known)
+    print_unknown_origin(found.origin for found in result.answer.fields.values() if found.known)
     print_remark(about)
 
 

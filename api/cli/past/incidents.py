@@ -71,12 +71,12 @@ def summary(
 
     until = to or ("end" if log.server is None else "now")
     request = ShowSummary(first=log.point(from_), until=absolute_point(until))
-    told = log.ask(SUMMARY, request, at=until)
-    about = told.about()
+    result = log.ask(SUMMARY, request, at=until)
+    about = result.about()
     if json:
-        print_json(place_of(about), told.answer)
+        print_json(place_of(about), result.answer)
         return
-    found = told.answer
+    found = result.answer
     if found.from_time is not None:
         print_line(f"{time_text(found.from_time)} to {time_text(found.to_time)}")
     for clause in found.clauses:
@@ -119,9 +119,9 @@ def timeline(
     request = ShowTimeline(
         first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
     )
-    told = log.ask(TIMELINE, request, at=to)
-    events = tuple(told.items)
-    about = told.about()
+    result = log.ask(TIMELINE, request, at=to)
+    events = tuple(result.items)
+    about = result.about()
     if json:
         print_json(place_of(about), Stat.of(events) if stat else Timeline(events=events))
         return
@@ -238,12 +238,12 @@ def outages(
         objects=tuple(objects or ()),
         min_insync_replicas=None if assume is None else _assumed(assume),
     )
-    told = log.ask(OUTAGES, request, at=until)
+    result = log.ask(OUTAGES, request, at=until)
     if json:
-        print_json_pieces(told.items, lambda: place_of(told.about()))
+        print_json_pieces(result.items, lambda: place_of(result.about()))
     else:
-        found = joined(told.items)
-        about = told.about()
+        found = joined(result.items)
+        about = result.about()
         _print(found, about, verbose)
         print_remark(about)
 
@@ -261,12 +261,12 @@ def why(
     """Show the records that led to a value, such as that of partition:T/0#leader."""
     from api.questions.why import WHY, AskWhy
 
-    told = log.ask(WHY, AskWhy(object=object_, show_secrets=show_secrets), at=at)
-    about = told.about()
+    result = log.ask(WHY, AskWhy(object=object_, show_secrets=show_secrets), at=at)
+    about = result.about()
     if json:
-        print_json(place_of(about), told.answer)
+        print_json(place_of(about), result.answer)
         return
-    found = told.answer
+    found = result.answer
     print_line(f"{found.object}#{found.field} is {value_text(found.value)} at {about.as_of}")
     for remark in found.notes:
         print_line(f"  {remark}")

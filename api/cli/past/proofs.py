@@ -49,9 +49,9 @@ def bisect(
     from api.questions.objects import Piece, joined
 
     request = FindFlips(expression=expression, first=log.point(from_), monotone=monotone)
-    told = log.ask(BISECT, request, at=to)
-    items: tuple[Piece, ...] = tuple(told.items)
-    about = told.about()
+    result = log.ask(BISECT, request, at=to)
+    items: tuple[Piece, ...] = tuple(result.items)
+    about = result.about()
     found = joined(items)
     code = FOUND if found["first"] is None else DONE
     if json:
@@ -103,9 +103,9 @@ def check(
     from api.questions.objects import Piece, joined
 
     request = CheckHistory(first=log.point(from_), expect=tuple(expect or ()))
-    told = log.ask(CHECK, request, at=to)
-    items: tuple[Piece, ...] = tuple(told.items)
-    about = told.about()
+    result = log.ask(CHECK, request, at=to)
+    items: tuple[Piece, ...] = tuple(result.items)
+    about = result.about()
     found = joined(items)["violations"]
     if json:
         print_json_pieces(items, lambda: place_of(about))

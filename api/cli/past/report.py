@@ -52,9 +52,9 @@ def report(
     from api.report.page import report_page
 
     request = ShowReport(first=log.point(from_), mask_hosts=mask_hosts)
-    told = log.ask(REPORT, request, at=to)
-    pieces: list[ReportPiece] = list(told.items)
-    about = told.about()
+    result = log.ask(REPORT, request, at=to)
+    pieces: list[ReportPiece] = list(result.items)
+    about = result.about()
     packed = b"".join(piece.content for piece in pieces)
     page = report_page(packed, _command(log, hides_place=mask_hosts))
     _write(file, page)

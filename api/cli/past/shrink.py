@@ -106,11 +106,11 @@ def _up_to_flip(
 
     start = past.image(first - 1)
     with past.progress("replaying", at + 1) as advance:
-        batches = _told(past.reader.batches(start.provenance.next_offset, at + 1), advance)
+        batches = _with_progress(past.reader.batches(start.provenance.next_offset, at + 1), advance)
         return up_to_flip(atoms_of(start, batches, at + 1), expression, breaks=breaks)
 
 
-def _told(batches: "Iterable[Batch]", advance: Callable[[int], None]) -> "Iterator[Batch]":
+def _with_progress(batches: "Iterable[Batch]", advance: Callable[[int], None]) -> "Iterator[Batch]":
     for batch in batches:
         advance(batch.end_offset)
         yield batch

@@ -113,12 +113,12 @@ def what_if(
     )
     if at is None and request.changes.first_offset is None:
         raise bad_parameter("name the point from which the past is decided anew: --at POINT")
-    told = log.ask(WHAT_IF, request, at=to) if save is None else _saved(log, to, request, save)
+    result = log.ask(WHAT_IF, request, at=to) if save is None else _saved(log, to, request, save)
     if json:
-        print_json_pieces(told.items, lambda: place_of(told.about()))
+        print_json_pieces(result.items, lambda: place_of(result.about()))
     else:
-        found = joined(told.items)
-        _print(found, told.about(), verbose, without or ())
+        found = joined(result.items)
+        _print(found, result.about(), verbose, without or ())
 
 
 def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Computed":
@@ -139,9 +139,9 @@ def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Compute
             f"after offset {anew.start - 1}, up to {anew.end}; what follows did not happen"
         )
         save_fork(past.reader, target, written, anew.fork.state.image, about)
-        told = document_of(anew, past, request)
+        result = document_of(anew, past, request)
         saved = {"log": str(target), "first_offset": written.start, "end_offset": written.end}
-        return replaced(told, items=[*told.items, Piece("saved", saved)])
+        return replaced(result, items=[*result.items, Piece("saved", saved)])
 
 
 def _print(found: dict[str, Any], about: "About", verbose: bool, without: Sequence[str]) -> None:

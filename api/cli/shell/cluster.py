@@ -131,9 +131,9 @@ class _Served:
 
     def _ask(self, part: str, point: str) -> None:
         request = ShowImage(parts=(part,), show_secrets=self._show_secrets)
-        told = self._source.ask(IMAGE, request, at=point)
-        objects = joined(told.items).get(part, [])
-        about = told.about()
+        result = self._source.ask(IMAGE, request, at=point)
+        objects = joined(result.items).get(part, [])
+        about = result.about()
         if part not in self._parts or about.as_of != self.about.as_of:
             self._parts = {}
         self._parts[part] = {each["object"].partition(":")[2]: each for each in objects}

@@ -84,14 +84,14 @@ def _named_by(source: "Source", point: str, request: "ShowDiff") -> "tuple[Named
         # The name of a token is its secret.
         parts = tuple(name for name in parts if name != "tokens")
     asked = ShowImage(parts=parts, show_secrets=request.show_secrets)
-    told = source.ask(IMAGE, asked, at=point)
+    result = source.ask(IMAGE, asked, at=point)
     objects = [
         (kind, label, fields)
-        for piece in told.items
+        for piece in result.items
         for kind, label, fields in plain_objects(piece.value)
         if only is None or label == only.name
     ]
-    return named(objects, None if only is None else only.field), told.about()
+    return named(objects, None if only is None else only.field), result.about()
 
 
 def _only(request: "ShowDiff") -> "ObjectName | None":
