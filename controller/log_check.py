@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from controller.invariants.history import InvariantWatch, Key, Violation, begun
+from controller.invariants.history import InvariantTracker, Key, Violation, begun
 from metadata_log.format.batch import Batch
 from replay.expressions.bisect import holds
 from replay.expressions.changed_tokens import touched
@@ -38,10 +38,10 @@ def check_log(
         RequestError: INVALID_REQUEST, the types of an expectation do not fit.
         CorruptLogError: the log is damaged, or a record contradicts the state before it.
     """
-    invariants = InvariantWatch(start)
-    watches = [(each.text, each.watch()) for each in expectations]
+    invariants = InvariantTracker(start)
+    evaluators = [(each.text, each.incremental()) for each in expectations]
     missed: set[Key] = {
-        (EXPECT, None, text) for text, watch in watches if not holds(watch.start(start))
+        (EXPECT, None, text) for text, evaluator in evaluators if not holds(evaluator.start(start))
     }
     lasting = _begun(invariants.active | missed, None)
     found = list(lasting.values())
@@ -57,10 +57,10 @@ def check_log(
         tokens = touched(replayer.delta)
         image = replayer.image()
         found += begun(invariants.step(image, tokens), batch, at_once=True)
-        for text, watch in watches:
-            if watch.is_touched(tokens):
+        for text, evaluator in evaluators:
+            if evaluator.is_touched(tokens):
                 key: Key = (EXPECT, None, text)
-                (missed.discard if holds(watch.start(image)) else missed.add)(key)
+                (missed.discard if holds(evaluator.start(image)) else missed.add)(key)
         now = invariants.active | missed
         if now != lasting.keys():
             for key in lasting.keys() - now:

@@ -183,7 +183,7 @@ def load_image(
     *,
     start: MetadataImage | None = None,
     progress: Callable[[int], None] | None = None,
-    watch: Callable[[Batch], None] | None = None,
+    on_batch: Callable[[Batch], None] | None = None,
 ) -> MetadataImage:
     """Return the image of the cluster as of offset `at`, inclusive; None means the end of the log.
 
@@ -194,8 +194,8 @@ def load_image(
         start: Image of the same log to continue from; not newer than `at`. Ignored if it ends
             before the kept history.
         progress: Called with the end offset of each batch as it is replayed.
-        watch: Called with each batch after it was replayed; of the last one, the records after `at`
-            were not.
+        on_batch: Called with each batch after it was replayed; of the last batch, the records after
+            `at` were not replayed.
 
     Raises:
         UnknownHistoryError: `at` is before the kept history.
@@ -211,8 +211,8 @@ def load_image(
         replayer.replay(batch, up_to=end_offset - 1)
         if progress is not None:
             progress(replayer.next_offset)
-        if watch is not None:
-            watch(batch)
+        if on_batch is not None:
+            on_batch(batch)
     return replayer.image()
 
 

@@ -53,7 +53,7 @@ class LogImages:
         *,
         start: MetadataImage | None = None,
         progress: Progress | None = None,
-        watch: Callable[[Batch], None] | None = None,
+        on_batch: Callable[[Batch], None] | None = None,
     ) -> MetadataImage:
         """Return the image of the cluster as of offset `at`, inclusive; None means the log's end.
 
@@ -62,7 +62,7 @@ class LogImages:
         Args:
             start: An image of this log to continue from, instead of a snapshot.
             progress: Called with the end offset of each batch as it is replayed.
-            watch: Called with each batch that is replayed, as by `load_image`.
+            on_batch: Called with each batch that is replayed, as by `load_image`.
 
         Raises:
             UnknownHistoryError: `at` is before the kept history.
@@ -73,7 +73,7 @@ class LogImages:
         if start is None:
             start = self.newest_snapshot(at)
         with explained(self.source):
-            return load_image(self.source, at, start=start, progress=progress, watch=watch)
+            return load_image(self.source, at, start=start, progress=progress, on_batch=on_batch)
 
     def images(
         self, from_offset: int, to_offset: int, *, start: MetadataImage | None = None

@@ -46,7 +46,7 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
             earlier, later = sorted((before, at))
             old = past.timeline.image(earlier, progress=advance)
             followed = PassedObjects(old, later + 1)
-            new = past.timeline.image(later, start=old, watch=followed.follow)
+            new = past.timeline.image(later, start=old, on_batch=followed.follow)
             differ = diff_by_name if past.by_name else diff_images
             found = differ(old, new) if before <= at else differ(new, old)
             between = (_shown_passed(each, request) for each in followed.passed(new))

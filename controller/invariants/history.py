@@ -100,7 +100,7 @@ assert _READS.keys() == {check.__name__ for check in OF_IMAGES}
 _OF_NAMES = (names_are_unique, ids_are_unique, namespaces_have_parents)
 
 
-class InvariantWatch:
+class InvariantTracker:
     """The violated invariants of the current image, while following a log.
 
     Attributes:

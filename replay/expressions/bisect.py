@@ -14,8 +14,8 @@ from records.base import Record
 from records.control import EndTransactionRecord, NoOpRunRecord
 from records.envelope import Envelope
 from replay.expressions.changed_tokens import touched, touched_by
-from replay.expressions.expression import Expression, Watch
-from replay.expressions.live_image import LiveImage
+from replay.expressions.expression import Expression, IncrementalEvaluator
+from replay.expressions.lazy_image import LazyImage
 from replay.expressions.values import Token
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, Replayer, replayer_from
@@ -92,16 +92,16 @@ def find_flips(
 
 
 class _Look(NamedTuple):
-    """An image, the value of an expression in it, and the watch that computed the value."""
+    """An image, the value of an expression in it, and the evaluator that computed the value."""
 
     image: MetadataImage
-    watch: Watch
+    evaluator: IncrementalEvaluator
     value: Any
 
 
 def _look(expression: Expression, image: MetadataImage) -> _Look:
-    watch = expression.watch()
-    return _Look(image, watch, watch.start(image))
+    evaluator = expression.incremental()
+    return _Look(image, evaluator, evaluator.start(image))
 
 
 def _flips_after(
@@ -111,15 +111,15 @@ def _flips_after(
     once: bool,
     progress: Callable[[int], None] | None,
 ) -> Flips:
-    watch, value = start.watch, start.value
+    evaluator, value = start.evaluator, start.value
     flips = Flips(before=value)
     replayer = replayer_from(source, start.image)
-    live = cast(MetadataImage, LiveImage(replayer))
-    for batch, end, tokens in _steps(source, replayer, to_offset, watch.types, progress):
-        if tokens and watch.is_touched(tokens):
-            new = watch.start(live)
+    live = cast(MetadataImage, LazyImage(replayer))
+    for batch, end, tokens in _steps(source, replayer, to_offset, evaluator.types, progress):
+        if tokens and evaluator.is_touched(tokens):
+            new = evaluator.start(live)
             if not _is_same(new, value):
-                flips.found.append(_flip(batch, watch, new))
+                flips.found.append(_flip(batch, evaluator, new))
                 value = new
         if flips.first is None and holds(value):
             flips.first = end
@@ -236,9 +236,9 @@ def _candidates(rows: Sequence[Envelope], may_change: Callable[[Record], bool]) 
     ]
 
 
-def _flip(batch: Batch, watch: Watch, value: Any) -> Flip:
+def _flip(batch: Batch, evaluator: IncrementalEvaluator, value: Any) -> Flip:
     # The expression reads other objects now than before: a record may concern neither.
-    cause = (_candidates(batch.rows, watch.may_change) or batch.rows)[0]
+    cause = (_candidates(batch.rows, evaluator.may_change) or batch.rows)[0]
     origin = cause.origin
     return Flip(
         offset=batch.end_offset - 1,

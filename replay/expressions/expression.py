@@ -41,9 +41,9 @@ class Expression:
     def evaluate(self, image: MetadataImage) -> Any:
         """Return the value in an image, as JSON.
 
-        Stops at the first element that decides `exists` or `all`, and keeps no outcomes. A `Watch`
-        instead evaluates all elements once and keeps their outcomes; tests compare its values with
-        those of this method.
+        Stops at the first element that decides `exists` or `all`, and keeps no outcomes. An
+        `IncrementalEvaluator` instead evaluates all elements once and keeps their outcomes; tests
+        compare its values with those of this method.
 
         If the expression reads an object that does not exist, the result is false for a condition
         and None for any other expression.
@@ -56,9 +56,9 @@ class Expression:
         part = compiler.compile(self._tree)
         return self.value_of(part.evaluate, Env(image, compiler.slot_count))
 
-    def watch(self) -> "Watch":
-        """Return a new watch, which follows the value while records are replayed."""
-        return Watch(self)
+    def incremental(self) -> "IncrementalEvaluator":
+        """Return a new evaluator, which follows the value while records are replayed."""
+        return IncrementalEvaluator(self)
 
     def value_of(self, evaluate: Any, env: Env) -> Any:
         """Evaluate the compiled expression; return the value as JSON."""
@@ -77,7 +77,7 @@ class Expression:
         return value
 
 
-class Watch:
+class IncrementalEvaluator:
     """The value of an expression while records are replayed; evaluated only when it may change.
 
     Attributes:

@@ -19,7 +19,7 @@ from records.envelope import Envelope
 from records.errors import ContradictionError, RequestError
 from replay.expressions.bisect import holds
 from replay.expressions.changed_tokens import touched
-from replay.expressions.expression import Expression, Watch
+from replay.expressions.expression import Expression, IncrementalEvaluator
 from replay.expressions.values import Token
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
@@ -264,7 +264,7 @@ class _Run:
 
     def __init__(self, expression: Expression, wanted: bool, state: _State | None = None) -> None:
         """Start from a state; None: from an empty image, and the first unit may be BASE."""
-        self._watch: Watch = expression.watch()
+        self._evaluator: IncrementalEvaluator = expression.incremental()
         self._wanted = wanted
         self._image = MetadataImage.EMPTY
         self._is_started = self._is_ready = False
@@ -301,8 +301,8 @@ class _Run:
                 return kept, False
             self._start()
         kept, tokens = self._applied(unit)
-        if self._watch.is_touched(tokens):
-            self._holds = holds(self._watch.start(self._image))
+        if self._evaluator.is_touched(tokens):
+            self._holds = holds(self._evaluator.start(self._image))
         is_wanted = self._holds is self._wanted
         is_flipped = self._is_ready and is_wanted
         self._is_ready = self._is_ready or not is_wanted
@@ -310,7 +310,7 @@ class _Run:
 
     def _start(self, *, is_ready: bool = False) -> None:
         self._is_started = True
-        self._holds = holds(self._watch.start(self._image))
+        self._holds = holds(self._evaluator.start(self._image))
         self._is_ready = is_ready or self._holds is not self._wanted
 
     def _applied(self, atoms: Sequence[Atom]) -> tuple[list[Atom], set[Token]]:

@@ -8,7 +8,7 @@ from records.base import Record
 from records.secrets import REDACTED
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
-from replay.incidents.live_state import LiveState
+from replay.incidents.replay_state import ReplayState
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS
 from replay.time_travel.labels import escaped
@@ -38,7 +38,7 @@ GOING: frozenset[type[Record]] = frozenset(
 """Records whose objects have their names before them; those of all others after them."""
 
 
-def affected_objects(record: Any, state: LiveState) -> Iterable[str]:
+def affected_objects(record: Any, state: ReplayState) -> Iterable[str]:
     """Return the names of the objects that a record touches.
 
     Args:
@@ -49,7 +49,7 @@ def affected_objects(record: Any, state: LiveState) -> Iterable[str]:
     return _by_record(record)
 
 
-def _by_state(record: Any, state: LiveState) -> Iterator[str]:
+def _by_state(record: Any, state: ReplayState) -> Iterator[str]:
     match record:
         case topics.TopicRecord(topic_id=topic_id):
             yield f"topic:{state.topic_label(topic_id)}"

@@ -28,7 +28,7 @@ from records.topics import (
     TopicRecord,
 )
 from replay.incidents.causes import BROKER_RECORDS, PartitionKey
-from replay.incidents.live_state import MIN_ISR
+from replay.incidents.replay_state import MIN_ISR
 from replay.loader import BatchSource
 from replay.time_travel.skim import effective_batches
 

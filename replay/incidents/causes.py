@@ -23,7 +23,7 @@ from records.partitions import PartitionChangeRecord
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
-from replay.incidents.live_state import LiveState
+from replay.incidents.replay_state import ReplayState
 
 BROKER_RECORDS: frozenset[type[Record]] = frozenset(
     {
@@ -71,7 +71,7 @@ def broker_of(record: Record) -> int:
 class Causes:
     """Follows a log batch by batch and finds the causes of its outages."""
 
-    def __init__(self, state: LiveState, seen: Collection[PartitionKey] | None = None) -> None:
+    def __init__(self, state: ReplayState, seen: Collection[PartitionKey] | None = None) -> None:
         """Start from a state.
 
         Args:

@@ -28,8 +28,8 @@ from replay.incidents.event import (
     partition_effects,
 )
 from replay.incidents.flaps import Flaps
-from replay.incidents.live_state import LiveState
-from replay.incidents.live_topics import LiveDelta
+from replay.incidents.replay_state import ReplayState
+from replay.incidents.unversioned_topics import UnversionedDelta
 from replay.incidents.words import detail_of, effect_of
 from replay.loader import BatchSource, check_point, provenance_at
 from replay.time_travel.asked_for import PLANNING, AskedInRange, asked_before
@@ -160,9 +160,9 @@ class _Events:
     """
 
     def __init__(self, image: MetadataImage, noted: Callable[[control.NoteRecord], object]) -> None:
-        delta = LiveDelta(image)
+        delta = UnversionedDelta(image)
         self._topics = delta.topics
-        self._state = LiveState(delta)
+        self._state = ReplayState(delta)
         self._noted = noted
         self._asked = AskedInRange(image)
         # What the rows of these events do may have been asked for before the range.

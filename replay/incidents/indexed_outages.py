@@ -13,7 +13,7 @@ from records.envelope import Envelope
 from records.errors import ContradictionError
 from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS
-from replay.incidents.watch import Watch
+from replay.incidents.outage_tracker import OutageTracker
 from replay.loader import BatchSource
 from replay.time_travel.change_index import ChangeIndex
 from replay.transactions import Transactions, rows_within
@@ -24,26 +24,26 @@ _OFFSET = attrgetter("offset")
 def indexed_watch(
     source: BatchSource,
     index: ChangeIndex,
-    watch: Watch,
+    tracker: OutageTracker,
     past: MetadataImage,
     assumed_min_isr: int | None,
-) -> Watch | None:
-    """Return a watch that knows the beginning of each outage at a snapshot.
+) -> OutageTracker | None:
+    """Return a tracker that knows the beginning of each outage at a snapshot.
 
     Returns None if the index does not give the outages that are in progress in the snapshot.
 
     Args:
-        watch: Positioned at the snapshot.
+        tracker: Positioned at the snapshot.
         past: The image at the start of the history.
 
     Raises:
         CorruptLogError: the log is damaged.
     """
-    known = index.outage_beginnings(watch.provenance.next_offset, assumed_min_isr)
+    known = index.outage_beginnings(tracker.provenance.next_offset, assumed_min_isr)
     if known is None:
         return None
     # It follows no partition from its beginning.
-    found, done = Watch(past, assumed_min_isr, ()), 0
+    found, done = OutageTracker(past, assumed_min_isr, ()), 0
     try:
         for batch in _batches_at(source, known.broker_offsets):
             transactions = Transactions()
@@ -59,7 +59,7 @@ def indexed_watch(
         found.replay(known.rows[done:])
     except ContradictionError:
         return None  # a pass over the log says where
-    return found if found.has_outages_of(watch) else None
+    return found if found.has_outages_of(tracker) else None
 
 
 def _with_brokers(states: Sequence[Envelope], rows: Sequence[Envelope]) -> list[Envelope]:

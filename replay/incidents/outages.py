@@ -7,7 +7,7 @@ from replay.incidents.already_down import RowsOf
 from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
 from replay.incidents.outage import Outages
-from replay.incidents.watch import Watch
+from replay.incidents.outage_tracker import OutageTracker
 from replay.loader import BatchSource, Newest, load_image, provenance_at
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
@@ -49,43 +49,43 @@ def find_outages(
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    watch = _watch_before(source, newest, index, min(from_offset, end_offset), assumed_min_isr)
-    provenance = watch.provenance
+    tracker = _tracker_before(source, newest, index, min(from_offset, end_offset), assumed_min_isr)
+    provenance = tracker.provenance
     start = max(source.history_start, provenance.next_offset)
     for batch, rows in effective_batches(source, start, end_offset):
-        watch.replay(list(rows))
+        tracker.replay(list(rows))
         provenance = provenance_at(batch, min(batch.end_offset, end_offset))
         if progress is not None:
             progress(batch.end_offset)
     now = provenance.timestamp if until_ms is None else max(until_ms, provenance.timestamp)
-    return watch.finish(from_offset, provenance, now)
+    return tracker.finish(from_offset, provenance, now)
 
 
-def _watch_before(
+def _tracker_before(
     source: BatchSource,
     newest: Newest,
     index: ChangeIndex | None,
     end_offset: int,
     assumed_min_isr: int | None,
-) -> Watch:
-    """Return a watch positioned at one of the newest snapshots below an offset.
+) -> OutageTracker:
+    """Return a tracker positioned at one of the newest snapshots below an offset.
 
-    The watch knows which objects are down at that snapshot, and since when. Without a snapshot, the
-    watch is positioned at the start of the history.
+    It knows which objects are down at that snapshot, and since when. Without a snapshot, it is
+    positioned at the start of the history.
     """
     found = None
     for image in _snapshots_before(source, newest, end_offset):
         if found is not None and _is_anything_down(image):
             continue
-        watch = Watch(image, assumed_min_isr)
-        if watch.is_quiet:
-            return watch
-        found = found or watch
+        tracker = OutageTracker(image, assumed_min_isr)
+        if tracker.is_quiet:
+            return tracker
+        found = found or tracker
         if index is not None and len(found.partitions_down) > _DOWN_MANY:
             break
     past = load_image(source, source.history_start - 1)
     if found is None:
-        return Watch(past, assumed_min_isr)
+        return OutageTracker(past, assumed_min_isr)
     before = None if index is None else indexed_watch(source, index, found, past, assumed_min_isr)
     _take_over(source, newest, found, before or _look_back(source, found, past, assumed_min_isr))
     return found
@@ -116,23 +116,25 @@ def _snapshots_before(
 
 
 def _look_back(
-    source: BatchSource, watch: Watch, past: MetadataImage, assumed_min_isr: int | None
-) -> Watch:
-    """Return a watch that has followed the log up to a snapshot, for what is down there.
+    source: BatchSource, tracker: OutageTracker, past: MetadataImage, assumed_min_isr: int | None
+) -> OutageTracker:
+    """Return a tracker that has followed the log up to a snapshot, for what is down there.
 
     Args:
-        watch: Positioned at the snapshot.
+        tracker: Positioned at the snapshot.
         past: The image at the start of the history.
     """
-    found = Watch(past, assumed_min_isr, watch.partitions_down)
-    matters = RowsOf(watch.partitions_down)
-    for rows in matters.batches(source, watch.provenance.next_offset):
+    found = OutageTracker(past, assumed_min_isr, tracker.partitions_down)
+    matters = RowsOf(tracker.partitions_down)
+    for rows in matters.batches(source, tracker.provenance.next_offset):
         found.replay(rows, matters.chosen(rows))
     return found
 
 
-def _take_over(source: BatchSource, newest: Newest, watch: Watch, past: Watch) -> None:
-    """Set in `watch` the beginning and cause of each outage at a snapshot, as `past` knows them."""
+def _take_over(
+    source: BatchSource, newest: Newest, tracker: OutageTracker, past: OutageTracker
+) -> None:
+    """Set in `tracker` the beginning and cause of each outage at a snapshot, from `past`."""
     last: MetadataImage | None = None
 
     def load(at: int) -> MetadataImage:
@@ -145,4 +147,4 @@ def _take_over(source: BatchSource, newest: Newest, watch: Watch, past: Watch) -
         last = load_image(source, at, start=last)
         return last
 
-    watch.take_over(past, load)
+    tracker.take_over(past, load)

@@ -14,8 +14,8 @@ from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS, broker_of
-from replay.incidents.live_state import LiveState
-from replay.incidents.live_topics import LiveDelta
+from replay.incidents.replay_state import ReplayState
+from replay.incidents.unversioned_topics import UnversionedDelta
 from replay.loader import BatchSource, rows_below
 from replay.time_travel.contradictions import explains
 from replay.time_travel.reach import ReplicasReach
@@ -87,7 +87,7 @@ class _Follower:
     def __init__(self, base: Iterable[Envelope]) -> None:
         self.since = ReplicasSince({}, {})
         self._moves: dict[PartitionKey, tuple[tuple[int, ...], tuple[int, ...]]] = {}
-        self._state = LiveState(LiveDelta(MetadataImage.EMPTY))
+        self._state = ReplayState(UnversionedDelta(MetadataImage.EMPTY))
         self.follow(base)
         self.since = ReplicasSince({}, {})
 

@@ -28,7 +28,7 @@ from replay.incidents.causes import (
 )
 from replay.incidents.fencings import had_lead
 from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, brokers_missing, partition_kinds
-from replay.incidents.live_state import LiveState
+from replay.incidents.replay_state import ReplayState
 from replay.loader import BatchSource, Newest
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
@@ -187,7 +187,7 @@ class Follower:
     """
 
     def __init__(self, image: MetadataImage, *, is_partial: bool = False) -> None:
-        self.state = LiveState(MetadataDelta(image))
+        self.state = ReplayState(MetadataDelta(image))
         self.is_partial = is_partial
         self._causes = Causes(self.state)
         self.steps: dict[tuple[Uuid, int], list[Step]] = {}

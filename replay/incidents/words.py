@@ -12,12 +12,12 @@ from records.base import Uuid
 from replay.acl_words import acl_text
 from replay.image.configs import BROKER, RESOURCE_NAMES
 from replay.incidents.affected_objects import affected_objects
-from replay.incidents.live_state import LiveState
+from replay.incidents.replay_state import ReplayState
 
 _ZK_MIGRATION = {0: "none", 1: "pre-migration", 2: "migrating", 3: "done"}
 
 
-def effect_of(record: Any, state: LiveState) -> str:
+def effect_of(record: Any, state: ReplayState) -> str:
     """Return the description of a record's effect.
 
     Args:
@@ -33,7 +33,7 @@ def effect_of(record: Any, state: LiveState) -> str:
     )
 
 
-def detail_of(record: Any, state: LiveState) -> str:
+def detail_of(record: Any, state: ReplayState) -> str:
     """Return the details of a record's effect that `effect_of` leaves out, or an empty text.
 
     Args:
@@ -55,7 +55,7 @@ def _of_config(record: configs.ConfigRecord) -> str:
     return f"{record.name} of {of}/{record.resource_name} {did}"
 
 
-def _of_names(record: Any, state: LiveState) -> str | None:
+def _of_names(record: Any, state: ReplayState) -> str | None:
     match record:
         case topics.TopicRecord(topic_id=topic_id):
             return f"topic {state.topic_name(topic_id)} created"
@@ -72,7 +72,7 @@ def _of_names(record: Any, state: LiveState) -> str | None:
     return None
 
 
-def _of_settings(record: Any, state: LiveState) -> str | None:
+def _of_settings(record: Any, state: ReplayState) -> str | None:
     match record:
         case configs.FeatureLevelRecord(name=name, feature_level=level):
             return f"feature {name} is {level}"
@@ -111,7 +111,7 @@ def _of_quorum(record: Any) -> str | None:
     return None
 
 
-def _of_removals(record: Any, state: LiveState) -> str:
+def _of_removals(record: Any, state: ReplayState) -> str:
     match record:
         case partitions.DeleteTopicPartitionsRecord(topic_id=topic_id, partition_ids=ids):
             return f"{_partitions(topic_id, ids, state)} to be removed"
@@ -128,12 +128,12 @@ def _of_removals(record: Any, state: LiveState) -> str:
     return f"{type(record).__name__}%s"
 
 
-def _partitions(topic_id: Uuid, ids: Sequence[int], state: LiveState) -> str:
+def _partitions(topic_id: Uuid, ids: Sequence[int], state: ReplayState) -> str:
     numbers = ", ".join(map(str, ids))
     return f"partition{'' if len(ids) == 1 else 's'} {numbers} of {state.topic_name(topic_id)}"
 
 
-def _object(record: Any, state: LiveState) -> str:
+def _object(record: Any, state: ReplayState) -> str:
     """Return the name of a record's object, such as `quota user=ann/producer_byte_rate`."""
     kind, _, label = next(iter(affected_objects(record, state))).partition(":")
     return f"{kind} {label}"

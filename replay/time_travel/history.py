@@ -82,13 +82,13 @@ def history(
         raise UnknownHistoryError(
             f"offset {end - 1} is unknown: history starts at {source.history_start}"
         )
-    watch, events = events_below(source, name, end, progress, index, past)
+    replay, events = events_below(source, name, end, progress, index, past)
     found = False
     for event in events:
         if from_offset is None or event.row.offset >= from_offset:
             found = True
             yield event
-    if not found and not watch.fields:
+    if not found and not replay.fields:
         raise absence(source, name, end - 1, index)
 
 
@@ -134,9 +134,9 @@ def change_before(
         RequestError: there never was such an object or field.
     """
     end = max(offset, source.history_start)
-    watch, events = events_below(source, name, end, progress, index, past)
+    replay, events = events_below(source, name, end, progress, index, past)
     last = deque(events, 1)
-    if not last and not watch.fields:
+    if not last and not replay.fields:
         # It may have been created later; raises if it was not.
         next(history(source, name, None, progress, index=index, past=past), None)
     return last[0] if last else None
@@ -165,14 +165,14 @@ def blame(
     """
     check_point(source, at)
     setter = _own_row if by_name else Event.setter
-    watch, last, was_moved = _last_setters(source, name, at, progress, index, past, setter)
-    if watch.fields and was_moved and not by_name:
+    replay, last, was_moved = _last_setters(source, name, at, progress, index, past, setter)
+    if replay.fields and was_moved and not by_name:
         # By key, so that other objects of the same name do not count.
-        key = name.key(watch.image)
-        watch, last, _ = _last_setters(source, _by_key(name, key), at, progress, index, past)
-    if not watch.fields:
+        key = name.key(replay.image)
+        replay, last, _ = _last_setters(source, _by_key(name, key), at, progress, index, past)
+    if not replay.fields:
         raise absence(source, name, at, index)
-    return {field: LastSet(value, last.get(field)) for field, value in watch.fields.items()}
+    return {field: LastSet(value, last.get(field)) for field, value in replay.fields.items()}
 
 
 def _own_row(event: Event, field: str) -> Envelope | None:
@@ -193,7 +193,7 @@ def _last_setters(
 
     After a move the name may mean another topic.
     """
-    watch, events = events_below(source, name, at + 1, progress, index, past)
+    replay, events = events_below(source, name, at + 1, progress, index, past)
     last: dict[str, Envelope | None] = {}
     was_moved = False
     for event in events:
@@ -202,7 +202,7 @@ def _last_setters(
             last[change.field] = setter(event, change.field)
         if event.removed:
             last.clear()
-    return watch, last, was_moved
+    return replay, last, was_moved
 
 
 @explains
@@ -212,7 +212,7 @@ def fields_at(source: BatchSource, name: ObjectName, at: int) -> Fields | None:
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    return _watch_at(source, name, at, None, None).fields
+    return _replay_to(source, name, at, None, None).fields
 
 
 @explains
@@ -231,15 +231,15 @@ def fields_of_two(
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    old, new = (_watch_at(source, name, at, index, past) for at in (before, after))
+    old, new = (_replay_to(source, name, at, index, past) for at in (before, after))
     keys = name.key(old.image), name.key(new.image)
     if name.kind.is_renamed and None in keys and keys != (None, None):
         by_id = name.by_id(keys[0] if keys[1] is None else keys[1])
-        old, new = (_watch_at(source, by_id, at, index, past) for at in (before, after))
+        old, new = (_replay_to(source, by_id, at, index, past) for at in (before, after))
     return old.fields, new.fields
 
 
-def _watch_at(
+def _replay_to(
     source: BatchSource,
     name: ObjectName,
     at: int,
@@ -247,10 +247,10 @@ def _watch_at(
     past: PastTopics | None,
 ) -> ObjectReplay:
     check_point(source, at)
-    watch, events = events_below(source, name, at + 1, index=index, past=past)
+    replay, events = events_below(source, name, at + 1, index=index, past=past)
     for _ in events:
         pass
-    return watch
+    return replay
 
 
 def _by_key(name: ObjectName, key: Any) -> ObjectName:

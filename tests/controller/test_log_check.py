@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.invariants.history import InvariantWatch
+from controller.invariants.history import InvariantTracker
 from controller.log_check import check_log
 from metadata_log.reader.log_reader import LogReader
 from records.base import ZERO_UUID, Record, Uuid
@@ -28,19 +28,19 @@ def _compare(log: BatchSource, start: MetadataImage) -> int:
     """Compare both checks after every batch outside transactions; return the number of
     violations.
     """
-    replayer, watch = replayer_from(log, start), InvariantWatch(start)
+    replayer, tracker = replayer_from(log, start), InvariantTracker(start)
     whole, count = HistoryCheck(start), 0
     for batch, image in images(log, replayer.next_offset, log.end_offset, start=start):
         replayer.replay(batch)
-        watch.add(row.payload for row in batch.rows)
+        tracker.add(row.payload for row in batch.rows)
         by_history = {v.invariant for v in whole.step(batch, image)}
         if replayer.in_transaction:
             continue
         tokens = touched(replayer.delta)
         replayer.image()
-        steps = {invariant for invariant, _, _ in watch.step(image, tokens)}
+        steps = {invariant for invariant, _, _ in tracker.step(image, tokens)}
         expected = {(v.invariant, v.finding) for v in check_image(image)}
-        assert {_finding(*key) for key in watch.active} == expected, batch.base_offset
+        assert {_finding(*key) for key in tracker.active} == expected, batch.base_offset
         assert steps <= by_history
         assert by_history - steps <= {invariant for invariant, _ in expected}
         count += len(expected) + len(steps)

@@ -77,7 +77,7 @@ _IMAGE = image_of(
 )
 def test_values(text: str, expected: Any) -> None:
     assert Expression(text).evaluate(_IMAGE) == expected
-    assert Expression(text).watch().start(_IMAGE) == expected
+    assert Expression(text).incremental().start(_IMAGE) == expected
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_values(text: str, expected: Any) -> None:
 )
 def test_what_does_not_exist_is_absent(text: str, expected: Any) -> None:
     assert Expression(text).evaluate(_IMAGE) == expected
-    assert Expression(text).watch().start(_IMAGE) == expected
+    assert Expression(text).incremental().start(_IMAGE) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_types_that_do_not_fit_are_refused(text: str, message: str) -> None:
     with pytest.raises(RequestError, match=re.escape(message)):
         Expression(text).evaluate(_IMAGE)
     with pytest.raises(RequestError, match=re.escape(message)):
-        Expression(text).watch().start(_IMAGE)
+        Expression(text).incremental().start(_IMAGE)
 
 
 def test_an_evaluation_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,8 @@ from replay.incidents import outages
 from replay.incidents.health import UNDER_REPLICATED
 from replay.incidents.indexed_outages import indexed_watch
 from replay.incidents.outage import Outages
+from replay.incidents.outage_tracker import OutageTracker
 from replay.incidents.outages import find_outages
-from replay.incidents.watch import Watch
 from replay.loader import BatchSource, load_image
 from replay.sql_history.file import HistoryFile
 from replay.sql_history.server import HistoryDatabase
@@ -73,7 +73,7 @@ _Index = _File | _Database
 def count_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the answers for which the log was not read."""
 
-    def counted(source: BatchSource, index: _Index, *of: Any) -> Watch | None:
+    def counted(source: BatchSource, index: _Index, *of: Any) -> OutageTracker | None:
         found = indexed_watch(source, index, *of)
         index.used += found is not None
         return found

@@ -30,7 +30,7 @@ def passed_objects(log: FakeLog, old: MetadataImage, new: MetadataImage) -> list
     """Return the short-lived objects that a replay from one image to the other finds."""
     end = new.provenance.next_offset
     found = PassedObjects(old, end)
-    load_image(log, end - 1, start=old, watch=found.follow)
+    load_image(log, end - 1, start=old, on_batch=found.follow)
     return found.passed(new)
 
 

@@ -21,9 +21,9 @@ from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, PartitionKey, broker_of
 from replay.incidents.health import broker_kinds, partition_kinds
-from replay.incidents.live_state import MIN_ISR, LiveState
-from replay.incidents.live_topics import LiveDelta
 from replay.incidents.outage import Outage, Outages
+from replay.incidents.replay_state import MIN_ISR, ReplayState
+from replay.incidents.unversioned_topics import UnversionedDelta
 
 _NONE: Sequence[Outage] = ()
 
@@ -31,7 +31,7 @@ _Key = PartitionKey | int
 """Of a partition, or of a broker."""
 
 
-class Watch:
+class OutageTracker:
     """Replays rows and collects outages."""
 
     def __init__(
@@ -48,9 +48,9 @@ class Watch:
             seen: The partitions whose records are all replayed; None means all partitions.
         """
         self.provenance = image.provenance
-        delta = LiveDelta(image)
+        delta = UnversionedDelta(image)
         self._topics = delta.topics
-        self._state = LiveState(delta)
+        self._state = ReplayState(delta)
         self._causes = Causes(self._state, seen)
         # True while no broker's record can be the cause of an outage.
         self._is_calm = True
@@ -92,14 +92,14 @@ class Watch:
         """The partitions that are in an outage."""
         return [key for key in self._open if not isinstance(key, int)]
 
-    def has_outages_of(self, other: "Watch") -> bool:
+    def has_outages_of(self, other: "OutageTracker") -> bool:
         """True if each object that is in an outage in `other` is in the same kinds of outage."""
         return all(
             [it.kind for it in self._open.get(key, _NONE)] == [it.kind for it in of]
             for key, of in other._open.items()
         )
 
-    def take_over(self, past: "Watch", load: Callable[[int], MetadataImage]) -> None:
+    def take_over(self, past: "OutageTracker", load: Callable[[int], MetadataImage]) -> None:
         """Take over from `past` the beginning and the cause of each current outage.
 
         Args:

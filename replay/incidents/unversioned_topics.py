@@ -1,4 +1,4 @@
-"""The topics of a cluster while its log is followed, without the means to make an image of them.
+"""The topics of a cluster during replay, without versions, so that no image can be made of them.
 
 A `TopicsDelta` keeps the offset of each change, and looks for a partition first among the changes,
 then in the image. Incidents do not need these offsets: here all partitions of a topic are in one
@@ -24,7 +24,7 @@ from replay.image.topic_entry import no_partition
 from replay.image.topics import Topic, TopicsDelta, TopicsImage
 
 
-class LiveTopics(TopicsDelta):
+class UnversionedTopics(TopicsDelta):
     """Topics with their current partitions.
 
     Each record has the same effect and raises the same errors as in `TopicsDelta`. Versions are not
@@ -129,11 +129,11 @@ class LiveTopics(TopicsDelta):
         return live
 
 
-class LiveDelta(MetadataDelta):
-    """A delta whose topics are `LiveTopics`; it cannot make an image."""
+class UnversionedDelta(MetadataDelta):
+    """A delta whose topics are `UnversionedTopics`; it cannot make an image."""
 
-    topics: LiveTopics
+    topics: UnversionedTopics
 
     def __init__(self, image: MetadataImage) -> None:
         super().__init__(image)
-        self.topics = LiveTopics(image._topics)
+        self.topics = UnversionedTopics(image._topics)

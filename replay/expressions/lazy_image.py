@@ -10,7 +10,7 @@ from replay.image.topics import Topic
 from replay.loader import Replayer
 
 
-class LiveImage:
+class LazyImage:
     """The current state of a replayer, with the methods of an image.
 
     Single objects are read from the replayer's delta, because building an image costs more than

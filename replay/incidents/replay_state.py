@@ -21,7 +21,7 @@ from replay.time_travel.labels import escaped
 MIN_ISR = "min.insync.replicas"
 
 
-class LiveState:
+class ReplayState:
     """The current state of a cluster, to which records are applied.
 
     Attributes:
@@ -33,7 +33,7 @@ class LiveState:
         """Use a delta; only this object may apply records to it.
 
         Args:
-            delta: A `LiveDelta` is faster, but cannot make an image.
+            delta: A `UnversionedDelta` is faster, but cannot make an image.
         """
         self._delta = delta
         self._topics = self._delta.topics

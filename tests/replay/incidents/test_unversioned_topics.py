@@ -15,7 +15,7 @@ from records.topics import RemoveTopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.incidents.live_topics import LiveDelta
+from replay.incidents.unversioned_topics import UnversionedDelta
 from replay.timeline import Timeline
 from replay.transactions import effective_rows
 from tests.histories import random_history
@@ -33,7 +33,7 @@ def test_live_partitions_equal_those_of_a_replay_from_any_image(seed: int, count
     replayed = MetadataDelta(MetadataImage.EMPTY)
     replayed.replay_all(rows[:cut])
     image = replayed.apply(Provenance())
-    replayed, live = MetadataDelta(image), LiveDelta(image)
+    replayed, live = MetadataDelta(image), UnversionedDelta(image)
     for row in rows[cut:]:
         replayed.replay(row)
         live.replay(row)
@@ -63,7 +63,7 @@ A, B = topic("a"), topic("b")
 def test_a_record_that_contradicts_live_topics_is_refused_as_by_a_replay(record: Record) -> None:
     (before, after) = batches((A, partition("a", 0)), (record,))
     errors = []
-    for delta in (MetadataDelta(MetadataImage.EMPTY), LiveDelta(MetadataImage.EMPTY)):
+    for delta in (MetadataDelta(MetadataImage.EMPTY), UnversionedDelta(MetadataImage.EMPTY)):
         delta.replay_all(before.rows)
         with pytest.raises(ContradictionError) as error:
             delta.replay_all(after.rows)
