@@ -65,11 +65,11 @@ class OffsetLookups:
         for topic in request.topics:
             counts = Counter([partition.partition_index for partition in topic.partitions])
             partitions = []
-            for asked in topic.partitions:
+            for requested in topic.partitions:
                 partitions.append(
-                    _refused(asked, "INVALID_REQUEST")
-                    if counts[asked.partition_index] > 1
-                    else await self._listed(fence, topic, asked, request.replica_id, version)
+                    _refused(requested, "INVALID_REQUEST")
+                    if counts[requested.partition_index] > 1
+                    else await self._listed(fence, topic, requested, request.replica_id, version)
                 )
                 await turns.item()
             topics.append(
@@ -81,30 +81,30 @@ class OffsetLookups:
         self,
         fence: Fence,
         topic: ListOffsetsTopic,
-        asked: ListOffsetsPartition,
+        partition: ListOffsetsPartition,
         replica_id: int,
         version: int,
     ) -> ListedOffset:
-        if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, version + 1):
-            return _refused(asked, "UNSUPPORTED_VERSION")
+        if partition.timestamp < 0 and version < _SINCE.get(partition.timestamp, version + 1):
+            return _refused(partition, "UNSUPPORTED_VERSION")
         try:
-            replica = fence.replica(topic.name, topic.topic_id, asked.partition_index)
-            fence.check_readable(topic.name, asked.partition_index)
+            replica = fence.replica(topic.name, topic.topic_id, partition.partition_index)
+            fence.check_readable(topic.name, partition.partition_index)
             if replica_id != DEBUGGING:
-                replica.check_leader(asked.current_leader_epoch)
+                replica.check_leader(partition.current_leader_epoch)
             found = await self._found(
-                replica, asked.timestamp, is_client=replica_id == NOT_A_REPLICA
+                replica, partition.timestamp, is_client=replica_id == NOT_A_REPLICA
             )
         except RequestError as error:
             if error.code == "OFFSET_NOT_AVAILABLE" and version < _OFFSET_NOT_AVAILABLE_SINCE:
-                return _refused(asked, "LEADER_NOT_AVAILABLE")
-            return _refused(asked, error.code)
+                return _refused(partition, "LEADER_NOT_AVAILABLE")
+            return _refused(partition, error.code)
         except CorruptLogError:
-            return _refused(asked, "CORRUPT_MESSAGE")
+            return _refused(partition, "CORRUPT_MESSAGE")
         except OSError:
-            return _refused(asked, "KAFKA_STORAGE_ERROR")
+            return _refused(partition, "KAFKA_STORAGE_ERROR")
         return ListedOffset(
-            partition_index=asked.partition_index,
+            partition_index=partition.partition_index,
             timestamp=found.timestamp,
             offset=found.offset,
             leader_epoch=found.leader_epoch,
@@ -153,5 +153,5 @@ def _check_known(replica: Replica, *, is_client: bool) -> None:
         )
 
 
-def _refused(asked: ListOffsetsPartition, name: str) -> ListedOffset:
-    return ListedOffset(partition_index=asked.partition_index, error_code=code_of(name))
+def _refused(partition: ListOffsetsPartition, name: str) -> ListedOffset:
+    return ListedOffset(partition_index=partition.partition_index, error_code=code_of(name))

@@ -39,8 +39,8 @@ async def delete_records(request: DeleteRecordsRequest, fence: Fence, is_live: I
     async with asyncio.TaskGroup() as group:
         for topic in request.topics:
             tasks = []
-            for asked in topic.partitions:
-                deleting = _deleted(fence, topic.name, asked, is_live, deadline)
+            for requested in topic.partitions:
+                deleting = _deleted(fence, topic.name, requested, is_live, deadline)
                 tasks.append(group.create_task(deleting))
                 await turns.item()
             topics.append((topic.name, tasks))
@@ -57,14 +57,18 @@ async def delete_records(request: DeleteRecordsRequest, fence: Fence, is_live: I
 
 
 async def _deleted(
-    fence: Fence, name: str, asked: DeleteRecordsPartition, is_live: IsLive, deadline: float
+    fence: Fence,
+    name: str,
+    requested: DeleteRecordsPartition,
+    is_live: IsLive,
+    deadline: float,
 ) -> DeleteRecordsPartitionResult:
-    index = asked.partition_index
+    index = requested.partition_index
     try:
         replica = fence.replica(name, ZERO_UUID, index)
         fence.check_readable(name, index)
         leader_epoch = replica.check_leader(ANY_EPOCH).leader_epoch
-        offset = await _delete(replica, asked.offset, leader_epoch)
+        offset = await _delete(replica, requested.offset, leader_epoch)
         await _wait(replica, offset, leader_epoch, is_live, deadline)
     except RequestError as error:
         return DeleteRecordsPartitionResult(partition_index=index, error_code=code_for(error))
@@ -79,11 +83,11 @@ async def _deleted(
     )
 
 
-async def _delete(replica: Replica, asked: int, leader_epoch: int) -> int:
+async def _delete(replica: Replica, requested: int, leader_epoch: int) -> int:
     """Move the start of the leader's log to the requested offset, and return the new start.
 
     Args:
-        asked: The requested offset; HIGH_WATERMARK stands for the high watermark.
+        requested: The requested offset; HIGH_WATERMARK stands for the high watermark.
 
     Raises:
         RequestError: OFFSET_OUT_OF_RANGE, LEADER_NOT_AVAILABLE or NOT_LEADER_OR_FOLLOWER.
@@ -92,7 +96,7 @@ async def _delete(replica: Replica, asked: int, leader_epoch: int) -> int:
     async with replica.order:
         _check_epoch(replica, leader_epoch)
         high_watermark = replica.high_watermark
-        offset = high_watermark if asked == HIGH_WATERMARK else asked
+        offset = high_watermark if requested == HIGH_WATERMARK else requested
         if offset >= high_watermark and not replica.has_caught_up_with_epoch:
             raise RequestError(
                 "LEADER_NOT_AVAILABLE", "a new leader does not know yet what is committed"

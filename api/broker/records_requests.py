@@ -156,8 +156,8 @@ class RecordsRequests:
         topics = []
         for topic in request.topics:
             ends = []
-            for asked in topic.partitions:
-                ends.append(_epoch_end(fence, topic, asked))
+            for partition in topic.partitions:
+                ends.append(_epoch_end(fence, topic, partition))
                 await turns.item()
             topics.append(
                 EpochTopicResult(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(ends))
@@ -197,18 +197,18 @@ def _write(
     )
 
 
-def _epoch_end(fence: Fence, topic: EpochTopic, asked: EpochPartition) -> EpochEnd:
+def _epoch_end(fence: Fence, topic: EpochTopic, partition: EpochPartition) -> EpochEnd:
     try:
-        replica = fence.replica(topic.topic, topic.topic_id, asked.partition)
-        fence.check_readable(topic.topic, asked.partition)
-        replica.check_leader(asked.current_leader_epoch)
+        replica = fence.replica(topic.topic, topic.topic_id, partition.partition)
+        fence.check_readable(topic.topic, partition.partition)
+        replica.check_leader(partition.current_leader_epoch)
     except RequestError as error:
-        return EpochEnd(partition=asked.partition, error_code=code_for(error))
-    found = replica.epoch_end(asked.leader_epoch)
+        return EpochEnd(partition=partition.partition, error_code=code_for(error))
+    found = replica.epoch_end(partition.leader_epoch)
     if found is None:
-        return EpochEnd(partition=asked.partition)
+        return EpochEnd(partition=partition.partition)
     return EpochEnd(
-        partition=asked.partition,
+        partition=partition.partition,
         leader_epoch=found.leader_epoch,
         end_offset=found.end_offset,
     )

@@ -158,15 +158,15 @@ class ReplicaFetchers:
         """
         life = _life(replica)
         while replica.log.last_epoch is not None:
-            asked = replica.log.last_epoch
-            end = await self._epoch_end(connection, replica, asked)
+            requested = replica.log.last_epoch
+            end = await self._epoch_end(connection, replica, requested)
             if end is None or _life(replica) != life:
                 return False
             leader_epoch, end_offset = end
             ours = replica.log.epoch_end(leader_epoch)
             keep = min(end_offset, 0 if ours is None else ours.end_offset)
             await replica.truncate_to(keep, life[2])
-            if leader_epoch == asked:
+            if leader_epoch == requested:
                 break
         return _life(replica) == life
 
@@ -178,12 +178,12 @@ class ReplicaFetchers:
         None if the leader refuses the request.
         """
         metadata = replica.metadata
-        asked = EpochPartition(
+        requested = EpochPartition(
             partition=metadata.partition,
             current_leader_epoch=replica.leader_epoch,
             leader_epoch=epoch,
         )
-        topic = EpochTopic(topic=metadata.name, topic_id=metadata.topic_id, partitions=(asked,))
+        topic = EpochTopic(topic=metadata.name, topic_id=metadata.topic_id, partitions=(requested,))
         request = OffsetForLeaderEpochRequest(replica_id=self._broker_id, topics=(topic,))
         response = await connection.request(request, OffsetForLeaderEpochResponse)
         (partition,) = response.topics[0].partitions

@@ -14,7 +14,7 @@ from api.documents.errors import Error
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
 from api.http.problems import problem_of_refusal
 from api.http.questions import LINES, path_of
-from api.http.request import Asked, Reply, asked_of, one_offset, reply_with
+from api.http.request import Call, Reply, call_of, one_offset, reply_with
 from api.requests.command import Command
 from api.requests.commands import COMMANDS, find_command, named
 from api.requests.json_errors import json_error
@@ -84,28 +84,28 @@ def change(scope: Mapping[str, Any]) -> Answer:
         UnavailableError, FencedError: as `Service.run`.
     """
     command = ROUTES[scope["path"]]
-    asked = asked_of(scope)
-    _check_parameters(asked, HEADERS)
-    command.guard.check_caller(asked.service.access(asked.acting_caller()))
-    return partial(_changed, command, asked)
+    call = call_of(scope)
+    _check_parameters(call, HEADERS)
+    command.guard.check_caller(call.service.access(call.acting_caller()))
+    return partial(_changed, command, call)
 
 
-async def _changed(command: Command, asked: Asked, body: bytes) -> Reply:
+async def _changed(command: Command, call: Call, body: bytes) -> Reply:
     cls = request_class(command.name)
     is_large = len(body) > PARSED_AT_ONCE_BYTES_MAX
     wanted = await _beside(is_large, lambda: request_from_json(_json(body), cls))
     argument = named(wanted)[1] if cls is not command.request else wanted
-    caller = asked.acting_caller()
-    origin = caller.origin(command.name, reason=asked.reason, trace_parent=asked.trace_parent)
-    origin = identified(origin, asked.request_id, command.name, to_wire(argument))
-    done = await asked.service.run(
+    caller = call.acting_caller()
+    origin = caller.origin(command.name, reason=call.reason, trace_parent=call.trace_parent)
+    origin = identified(origin, call.request_id, command.name, to_wire(argument))
+    done = await call.service.run(
         command.name,
         argument,
         caller=caller,
         origin=origin,
-        expected_versions=asked.expected_versions,
+        expected_versions=call.expected_versions,
     )
-    return await _beside(is_large, lambda: _reply_of(command, asked, wanted, done))
+    return await _beside(is_large, lambda: _reply_of(command, call, wanted, done))
 
 
 async def _beside(is_large: bool, work: Callable[[], T]) -> T:
@@ -113,7 +113,7 @@ async def _beside(is_large: bool, work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work) if is_large else work()
 
 
-def _reply_of(command: Command, asked: Asked, wanted: Any, done: Done[Any]) -> Reply:
+def _reply_of(command: Command, call: Call, wanted: Any, done: Done[Any]) -> Reply:
     response = json_value(done.response, find_command(command.name).response)
     refused = _refused(done.response)
     if refused is not None:
@@ -124,7 +124,7 @@ def _reply_of(command: Command, asked: Asked, wanted: Any, done: Done[Any]) -> R
         versions=done.versions,
     )
     changed = Changed(results=results_of(command, response), response=response)
-    return _reply(_about(asked, done), change_, changed)
+    return _reply(_about(call, done), change_, changed)
 
 
 def results_of(command: Command, response: Any) -> list[dict[str, Any]]:
@@ -162,26 +162,26 @@ def append(scope: Mapping[str, Any]) -> Answer:
         RequestError: a line cannot be read, or the batch is refused.
         UnavailableError, FencedError: as `Appends.append`.
     """
-    asked = asked_of(scope)
-    _check_parameters(asked, (*HEADERS, EXPECTED_END))
-    _APPEND_GUARD.check_caller(asked.service.access(asked.acting_caller()))
-    return partial(_appended, asked)
+    call = call_of(scope)
+    _check_parameters(call, (*HEADERS, EXPECTED_END))
+    _APPEND_GUARD.check_caller(call.service.access(call.acting_caller()))
+    return partial(_appended, call)
 
 
-async def _appended(asked: Asked, body: bytes) -> Reply:
+async def _appended(call: Call, body: bytes) -> Reply:
     lines = await _beside(len(body) > PARSED_AT_ONCE_BYTES_MAX, lambda: _lines(body))
-    caller = asked.acting_caller()
-    origin = caller.origin("append", reason=asked.reason, trace_parent=asked.trace_parent)
-    if asked.request_id is not None:
-        check_request_id(asked.request_id)
+    caller = call.acting_caller()
+    origin = caller.origin("append", reason=call.reason, trace_parent=call.trace_parent)
+    if call.request_id is not None:
+        check_request_id(call.request_id)
         origin = msgspec.structs.replace(
-            origin, request_id=asked.request_id, request_hash=hashlib.sha256(body).digest()
+            origin, request_id=call.request_id, request_hash=hashlib.sha256(body).digest()
         )
-    result = await asked.service.append(
+    result = await call.service.append(
         NewBatch(records=lines.records, payloads=lines.payloads, origin=origin),
         caller=caller,
-        expected_end_offset=one_offset(asked.values, EXPECTED_END),
-        expected_versions=asked.expected_versions,
+        expected_end_offset=one_offset(call.values, EXPECTED_END),
+        expected_versions=call.expected_versions,
     )
     return Reply(msgspec.json.encode(_position(result)))
 
@@ -208,8 +208,8 @@ def _lines(body: bytes) -> LineBatch:
     return first
 
 
-def _check_parameters(asked: Asked, known: tuple[str, ...]) -> None:
-    unknown = sorted(asked.values.keys() - set(known))
+def _check_parameters(call: Call, known: tuple[str, ...]) -> None:
+    unknown = sorted(call.values.keys() - set(known))
     if unknown:
         raise RequestError(
             "INVALID_REQUEST",
@@ -225,12 +225,12 @@ def _refused(response: Any) -> Refusal | None:
     return found
 
 
-def _about(asked: Asked, answer: Done[Any]) -> About:
+def _about(call: Call, answer: Done[Any]) -> About:
     return About(
         as_of=answer.end_offset - 1,
-        history_start=asked.service.answers.history_start,
+        history_start=call.service.answers.history_start,
         log_end=answer.end_offset,
-        not_understood=asked.service.image.provenance.not_understood,
+        not_understood=call.service.image.provenance.not_understood,
     )
 
 

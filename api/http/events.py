@@ -25,7 +25,7 @@ from api.http.limits import EVENTS_A_CHUNK
 from api.http.parameters import read_request
 from api.http.problems import code_of
 from api.http.questions import COMMON, ROUTES, path_of
-from api.http.request import Asked, asked_of, shared_state
+from api.http.request import Call, call_of, shared_state
 from api.questions.rows import TAIL, FollowRows, RowsFollowed, check_types, is_offset
 from api.questions.table import guard_of
 from api.service.feed import Event, Feed
@@ -53,29 +53,29 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
             may not see all records.
         UnavailableError: the service cannot answer now.
     """
-    asked, shared = asked_of(request.scope), shared_state(request.scope)
-    wanted, _ = read_request(PARAMETERS, FollowRows, asked.values, COMMON)
+    call, shared = call_of(request.scope), shared_state(request.scope)
+    wanted, _ = read_request(PARAMETERS, FollowRows, call.values, COMMON)
     check_types(wanted.types)
-    last = last_event_id(asked)
+    last = last_event_id(call)
     if last is not None:
         wanted = msgspec.structs.replace(wanted, first=str(last + 1))
 
     def is_known() -> bool:
         # SIGHUP may have taken the token away, or given it to somebody else.
-        return authenticated(shared.listener, request.scope) == asked.caller
+        return authenticated(shared.listener, request.scope) == call.caller
 
-    stream = _Events(asked, shared.feed, shared.heartbeats, wanted, is_known)
+    stream = _Events(call, shared.feed, shared.heartbeats, wanted, is_known)
     await stream.begin()
     return Stream(stream.chunks(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
-def last_event_id(asked: Asked) -> int | None:
+def last_event_id(call: Call) -> int | None:
     """Return the last offset that a reconnecting client has received; None for a new client.
 
     Raises:
         RequestError: INVALID_REQUEST, the header `Last-Event-ID` is not an offset.
     """
-    text = asked.headers.get("last-event-id")
+    text = call.headers.get("last-event-id")
     if text is None:
         return None
     if not is_offset(text):
@@ -88,16 +88,16 @@ class _Events:
 
     def __init__(
         self,
-        asked: Asked,
+        call: Call,
         feed: Feed,
         beats: Heartbeats,
         wanted: FollowRows,
         is_known: Callable[[], bool],
     ) -> None:
-        self._asked, self._service = asked, asked.service
+        self._call, self._service = call, call.service
         self._feed, self._heartbeats = feed, beats
         self._wanted, self._is_known = wanted, is_known
-        self._caller = asked.acting_caller()
+        self._caller = call.acting_caller()
         self._offset = feed.end_offset
         self._is_live = True
         self._first: RowsFollowed | None = None
@@ -156,7 +156,7 @@ class _Events:
         if not self._is_known():
             raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
         # The right to take the identity may have gone, too.
-        self._caller = self._asked.acting_caller()
+        self._caller = self._call.acting_caller()
         guard_of(TAIL).check_request(self._service.access(self._caller), self._wanted)
 
     async def _next(self) -> bytes:

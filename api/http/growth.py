@@ -31,7 +31,7 @@ from api.http.limits import GROWTH_INTERVAL_S
 from api.http.parameters import read_request
 from api.http.problems import problem_of
 from api.http.questions import COMMON, Answers
-from api.http.request import asked_of, one, one_offset, shared_state
+from api.http.request import call_of, one, one_offset, shared_state
 from api.http.web_page import PARAMETERS as OF_COLUMNS
 from api.http.web_page import columns_name, shown_report
 from api.questions.report import REPORT, ReportPiece, ShowReport
@@ -68,12 +68,12 @@ class _Growth:
 
     def __init__(self, request: Request[Any, Any, Any]) -> None:
         self._scope = request.scope
-        self._asked, self._shared = asked_of(request.scope), shared_state(request.scope)
+        self._call, self._shared = call_of(request.scope), shared_state(request.scope)
         self._feed = self._shared.feed
-        values = self._asked.values
+        values = self._call.values
         self._wanted, _ = read_request(PARAMETERS, ShowReport, values, (*COMMON, *HELD))
         self._name = one(values, COLUMNS)
-        known = last_event_id(self._asked)
+        known = last_event_id(self._call)
         known = one_offset(values, KNOWN) if known is None else known
         if known is None:
             raise RequestError("INVALID_REQUEST", "known or Last-Event-ID is required: an offset")
@@ -125,8 +125,8 @@ class _Growth:
             return _ANEW
         caller, found = before
         wanted = to_wire(replace(found, known=self._known))
-        asked = self._asked
-        answers = Answers(asked.documents, asked.service, REPORT, wanted, "end", caller)
+        call = self._call
+        answers = Answers(call.documents, call.service, REPORT, wanted, "end", caller)
         pieces = await questions.report_pieces(answers)
         # The token, rights and topics may have changed meanwhile.
         if self._shown() != before or pieces[0].after != self._known:
@@ -143,13 +143,13 @@ class _Growth:
         Raises:
             RequestError: the token is no longer known, or the caller may not see the report.
         """
-        asked = self._asked
+        call = self._call
         # SIGHUP may have taken the token away, or given it to somebody else.
-        if authenticated(self._shared.listener, self._scope) != asked.caller:
+        if authenticated(self._shared.listener, self._scope) != call.caller:
             raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
-        caller = asked.acting_caller()
-        found = shown_report(asked, self._wanted, caller)
-        return (caller, found) if columns_name(asked, found) == self._name else None
+        caller = call.acting_caller()
+        found = shown_report(call, self._wanted, caller)
+        return (caller, found) if columns_name(call, found) == self._name else None
 
 
 def _event(pieces: list[ReportPiece]) -> bytes:

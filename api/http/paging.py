@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from api.documents.document import Document
-from api.http.request import COUNT_MAX, Asked, one, one_count
+from api.http.request import COUNT_MAX, Call, one, one_count
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question
 from controller.authorization.caller import Caller
@@ -137,7 +137,7 @@ class Paging(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def paging_of(
-    asked: Asked, caller: Caller, document: Document, question: Question, at: str, path: str
+    call: Call, caller: Caller, document: Document, question: Question, at: str, path: str
 ) -> Paging:
     """Return the page that a request asks for.
 
@@ -149,17 +149,17 @@ def paging_of(
         RequestError: INVALID_REQUEST, the limit is not positive, or the cursor was changed or
             belongs to another question. RESOURCE_GONE, the log does not hold the list any more.
     """
-    limit, text = one_count(asked.values, LIMIT), one(asked.values, CURSOR)
+    limit, text = one_count(call.values, LIMIT), one(call.values, CURSOR)
     if limit is None and text is None:
         return Paging()
-    query = {name: of for name, of in asked.values.items() if name != CURSOR}
+    query = {name: of for name, of in call.values.items() if name != CURSOR}
     named = sorted((name, of) for name, of in query.items() if name not in _OF_THE_REQUEST)
-    subject = to_wire((asked.service.settings.cluster_id, caller.principal, path, named))
+    subject = to_wire((call.service.settings.cluster_id, caller.principal, path, named))
     found = Paging(
         list_field=None if _comes_by_items(document, question) else document.list_field,
         limit=limit,
         subject=subject,
-        history_start=asked.service.answers.history_start,
+        history_start=call.service.answers.history_start,
         url=(path, query),
     )
     if text is None:
@@ -167,7 +167,7 @@ def paging_of(
     content = _read(text, subject)
     if at not in content.points:
         raise _unreadable()
-    _check_held(asked, question, content, content.points[at])
+    _check_held(call, question, content, content.points[at])
     start = Cursor(content.position, content.points, content.worker)
     return replace(found, start=start, history_start=content.history_start)
 
@@ -192,7 +192,7 @@ def _key(subject: bytes) -> bytes:
     return hashlib.blake2b(subject, digest_size=32).digest()
 
 
-def _check_held(asked: Asked, question: Question, content: _Content, as_of: int) -> None:
+def _check_held(call: Call, question: Question, content: _Content, as_of: int) -> None:
     """Check that the log still holds what the first page was made of.
 
     The state at an offset is held while the history after it is; a list of past records changes
@@ -201,7 +201,7 @@ def _check_held(asked: Asked, question: Question, content: _Content, as_of: int)
     Raises:
         RequestError: RESOURCE_GONE.
     """
-    start, end = asked.service.answers.history_start, asked.service.image.provenance.next_offset
+    start, end = call.service.answers.history_start, call.service.image.provenance.next_offset
     if as_of >= end:
         why = f"the log ends at offset {end} now, before the list's offset {as_of}"
     elif as_of < start - 1:

@@ -25,7 +25,7 @@ from api.http.paging import (
 )
 from api.http.parameters import Parameter, parameters_of, read_request
 from api.http.problems import code_of
-from api.http.request import JSON, Asked, asked_of, flag, one_offset, shared_state
+from api.http.request import JSON, Call, call_of, flag, one_offset, shared_state
 from api.http.shared_state import SharedState
 from api.http.versions import etag_of
 from api.questions.changes import BLAME, ShowBlame
@@ -148,33 +148,33 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
         UnavailableError: the service cannot answer now.
     """
     route = ROUTES[request.scope["path"]]
-    asked = asked_of(request.scope)
-    wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
+    call = call_of(request.scope)
+    wanted, point = read_request(route.parameters, route.request, call.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
-    caller = asked.acting_caller()
-    if flag(asked.values, CONSISTENT):
-        await asked.service.answers.up_to_date(caller)
-    min_offset = one_offset(asked.values, MIN_OFFSET)
+    caller = call.acting_caller()
+    if flag(call.values, CONSISTENT):
+        await call.service.answers.up_to_date(caller)
+    min_offset = one_offset(call.values, MIN_OFFSET)
     if min_offset is not None:
-        await asked.service.answers.holds(min_offset, caller)
+        await call.service.answers.holds(min_offset, caller)
     if isinstance(argument, FollowRows):
-        await asked.service.answers.rows_come(argument, caller)
+        await call.service.answers.rows_come(argument, caller)
         argument = msgspec.structs.replace(argument, wait_ms=0)
     answers = Answers(
-        asked.documents, asked.service, route.question, to_wire(argument), point, caller
+        call.documents, call.service, route.question, to_wire(argument), point, caller
     )
     if route.document is None:
-        command = _command(shared_state(request.scope), asked, masked=wanted.mask_hosts)
+        command = _command(shared_state(request.scope), call, masked=wanted.mask_hosts)
         return await _report(answers, command)
     path = request.scope["path"]
-    paging = paging_of(asked, caller, route.document, route.question, point, path)
+    paging = paging_of(call, caller, route.document, route.question, point, path)
     start, limit = paging.computed
     answers = msgspec.structs.replace(answers, start=start, limit=limit)
     try:
         if route.is_stream:
-            verbose = flag(asked.values, VERBOSE)
+            verbose = flag(call.values, VERBOSE)
             return await _streamed(route.document, answers, wanted, paging, verbose=verbose)
-        return await _document(route.document, answers, wanted, asked, paging)
+        return await _document(route.document, answers, wanted, call, paging)
     except RequestError as error:
         object_ = asked_object(wanted)
         if object_ is None:
@@ -184,7 +184,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
 
 
 async def _document(
-    document: Document, answers: Answers, wanted: Any, asked: Asked, paging: Paging
+    document: Document, answers: Answers, wanted: Any, call: Call, paging: Paging
 ) -> Response[bytes]:
     async with answers.documents:
         answer, last = await answers.whole()
@@ -192,7 +192,7 @@ async def _document(
         if answers.question.name == "acls explain":
             found = access_explained(answer, await _blame_of(answers, answer))
         else:
-            flags = {name: flag(asked.values, name) for name in document.flags}
+            flags = {name: flag(call.values, name) for name in document.flags}
             found = document.of(wanted, answer, **flags)
         refused = await _refused(answers, wanted, answer)
         etag = etag_of(found) if answers.at == "end" and paging.start is None else None
@@ -316,13 +316,13 @@ async def report_pieces(answers: Answers) -> list[ReportPiece]:
         return pieces
 
 
-def _command(shared: SharedState, asked: Asked, *, masked: bool) -> PageCommand:
+def _command(shared: SharedState, call: Call, *, masked: bool) -> PageCommand:
     """Return the command that makes the same page."""
     if masked:
         return PageCommand(name="report", where="LOG", masked=True)
     if shared.log is not None:
         return PageCommand(name=shared.log, where=shlex.quote(shared.log), masked=False)
-    server = shared.kafka_url(asked.headers)
+    server = shared.kafka_url(call.headers)
     return PageCommand(name=server, where=f"--server {server}", masked=False)
 
 

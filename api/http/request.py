@@ -76,7 +76,7 @@ COUNT_MAX = 1_000_000_000
 Values = Mapping[str, Sequence[str]]
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a request that do not depend on its path.
 
     Attributes:
@@ -131,7 +131,7 @@ def shared_state(scope: Mapping[str, Any]) -> "SharedState":
     return shared
 
 
-def asked_of(scope: Mapping[str, Any]) -> Asked:
+def call_of(scope: Mapping[str, Any]) -> Call:
     """Return the parts of a request that do not depend on its path.
 
     Raises:
@@ -141,7 +141,7 @@ def asked_of(scope: Mapping[str, Any]) -> Asked:
     shared = shared_state(scope)
     if shared.service is None:
         raise shared.unavailable()
-    return Asked(
+    return Call(
         documents=shared.documents,
         service=shared.service,
         caller=scope["state"]["caller"],

@@ -29,7 +29,7 @@ from api.http.request import (
     BodyMemory,
     Reply,
     announced_size,
-    asked_of,
+    call_of,
     received_body,
     reply_with,
     send_reply,
@@ -170,8 +170,8 @@ async def _metrics(request: _Request) -> Response[bytes]:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.
         UnavailableError: the log is being loaded.
     """
-    asked = asked_of(request.scope)
-    asked.service.access(asked.caller).require(Operation.DESCRIBE, CLUSTER)
+    call = call_of(request.scope)
+    call.service.access(call.caller).require(Operation.DESCRIBE, CLUSTER)
     content = await shared_state(request.scope).metrics.text()
     # As a media type, Litestar would add the charset once more.
     return Response(content, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -18,7 +18,7 @@ from api.http.admission import WEB_PAGE
 from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
 from api.http.parameters import read_request
 from api.http.questions import COMMON, HTML, ROUTES, Answers, packed_report, path_of
-from api.http.request import Asked, asked_of, shared_state
+from api.http.request import Call, call_of, shared_state
 from api.http.shared_state import SharedState
 from api.questions.report import REPORT, ShowReport
 from api.questions.table import guard_of
@@ -135,55 +135,55 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
         RequestError: a parameter is malformed; or as the question `report`.
         UnavailableError: the service cannot answer now.
     """
-    asked, shared = asked_of(request.scope), shared_state(request.scope)
-    wanted, to = read_request(PARAMETERS, ShowReport, asked.values, COMMON)
+    call, shared = call_of(request.scope), shared_state(request.scope)
+    wanted, to = read_request(PARAMETERS, ShowReport, call.values, COMMON)
     while True:
-        caller = asked.acting_caller()
-        found = shown_report(asked, wanted, caller)
-        headers = _headers(asked, shared, found)
+        caller = call.acting_caller()
+        found = shown_report(call, wanted, caller)
+        headers = _headers(call, shared, found)
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(b"", status_code=304, headers=headers)
-        answers = Answers(asked.documents, asked.service, REPORT, to_wire(found), to, caller)
+        answers = Answers(call.documents, call.service, REPORT, to_wire(found), to, caller)
         packed = await packed_report(answers)
         # Rights may have changed meanwhile.
-        if shown_report(asked, wanted, asked.acting_caller()).topics == found.topics:
+        if shown_report(call, wanted, call.acting_caller()).topics == found.topics:
             return Response(packed, headers=headers)
 
 
-def shown_report(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport:
+def shown_report(call: Call, wanted: ShowReport, caller: Caller) -> ShowReport:
     """Return the report request, limited to what the caller may see now.
 
     Raises:
         RequestError: the caller may not see the report.
     """
-    access = asked.service.access(caller)
+    access = call.service.access(caller)
     found = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
     guard_of(REPORT).check_request(access, found)
     return found
 
 
-def _headers(asked: Asked, shared: SharedState, found: ShowReport) -> dict[str, str]:
-    cluster_id, query = asked.service.settings.cluster_id, sorted(asked.values.items())
+def _headers(call: Call, shared: SharedState, found: ShowReport) -> dict[str, str]:
+    cluster_id, query = call.service.settings.cluster_id, sorted(call.values.items())
     headers = {
         "Content-Type": BYTES,
         "ETag": f'"{_digest(cluster_id, shared.feed.end_offset, query, found.topics)}"',
-        _COLUMNS: columns_name(asked, found),
+        _COLUMNS: columns_name(call, found),
         "Cache-Control": "private, no-cache",
     }
     # Where the log is, is shown only to a reader who may describe the cluster.
     if shared.log is not None:
         headers[_LOG] = quote(shared.log if found.topics is None else "LOG")
     elif found.topics is None:
-        headers[_SERVER] = shared.kafka_url(asked.headers)
+        headers[_SERVER] = shared.kafka_url(call.headers)
     return headers
 
 
-def columns_name(asked: Asked, found: ShowReport) -> str:
+def columns_name(call: Call, found: ShowReport) -> str:
     """Return the name of a report's columns, which stays the same as long as they can be continued.
 
     Columns whose ranges begin at different offsets may have the same name.
     """
-    return _digest(asked.service.settings.cluster_id, found.topics)
+    return _digest(call.service.settings.cluster_id, found.topics)
 
 
 def _digest(*parts: object) -> str:

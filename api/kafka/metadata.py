@@ -107,7 +107,7 @@ def metadata_response(
         seen = [topic for topic in cluster.all_topics() if may_see(access, topic.name)]
         topics = [_topic(topic, hidden) for topic in seen]
     else:
-        topics = [_asked_for(cluster, asked, hidden, access) for asked in request.topics or ()]
+        topics = [_wanted(cluster, wanted, hidden, access) for wanted in request.topics or ()]
     if request.include_topic_authorized_operations:
         topics = [_with_operations(topic, access) for topic in topics]
     brokers = cluster.nodes(listener)
@@ -160,22 +160,22 @@ def forwarding_broker(live: Sequence[int]) -> int:
     return random.choice(live) if live else NO_CONTROLLER
 
 
-def _asked_for(
-    cluster: KnownCluster, asked: MetadataRequestTopic, hidden: set[int], access: Access
+def _wanted(
+    cluster: KnownCluster, wanted: MetadataRequestTopic, hidden: set[int], access: Access
 ) -> MetadataTopic:
-    if asked.name is not None:
-        topic, code = cluster.topic_named(asked.name), no_topic_named(asked.name)
+    if wanted.name is not None:
+        topic, code = cluster.topic_named(wanted.name), no_topic_named(wanted.name)
     else:
-        topic, code = cluster.topic_of(asked.topic_id), "UNKNOWN_TOPIC_ID"
-    name = asked.name if topic is None else topic.name
+        topic, code = cluster.topic_of(wanted.topic_id), "UNKNOWN_TOPIC_ID"
+    name = wanted.name if topic is None else topic.name
     if name is not None and not may_see(access, name):
         # Who knows an id may know it from when the topic was in another namespace.
         topic = None
-        if asked.name is not None:
+        if wanted.name is not None:
             code = "TOPIC_AUTHORIZATION_FAILED"
     if topic is None:
         # Before version 12 a name cannot be null.
-        return MetadataTopic(error_code=CODES[code], name=asked.name, topic_id=asked.topic_id)
+        return MetadataTopic(error_code=CODES[code], name=wanted.name, topic_id=wanted.topic_id)
     return _topic(topic, hidden)
 
 

@@ -77,16 +77,16 @@ def _observer(described: BrokerDescription) -> QuorumReplica:
     )
 
 
-def _topic(asked: QuorumTopic, quorum: DescribedQuorum) -> DescribedQuorumTopic:
-    is_log = asked.topic_name == METADATA_TOPIC
+def _topic(topic: QuorumTopic, quorum: DescribedQuorum) -> DescribedQuorumTopic:
+    is_log = topic.topic_name == METADATA_TOPIC
     return DescribedQuorumTopic(
-        topic_name=asked.topic_name,
+        topic_name=topic.topic_name,
         partitions=tuple(
             [
                 quorum
                 if is_log and partition.partition_index == _PARTITION
                 else _unknown(partition.partition_index)
-                for partition in asked.partitions
+                for partition in topic.partitions
             ]
         ),
     )

@@ -65,22 +65,22 @@ def described(
 def refused(
     request: DescribeTopicPartitionsRequest, error: RequestError
 ) -> DescribeTopicPartitionsResponse:
-    """Return the response to a refused request, with the error code in each requested topic."""
+    """Return the response to a refused request, with the error code in each wanted topic."""
     code = code_of(error.code)
     return DescribeTopicPartitionsResponse(
         topics=tuple(
             [
-                DescribedTopic(error_code=code, name=asked.name, topic_id=ZERO_UUID, partitions=())
-                for asked in request.topics
+                DescribedTopic(error_code=code, name=wanted.name, topic_id=ZERO_UUID, partitions=())
+                for wanted in request.topics
             ]
         )
     )
 
 
 def _names(request: DescribeTopicPartitionsRequest, access: Access, first: str) -> Sequence[str]:
-    """Return the requested (or else all visible) topic names from `first` on, sorted."""
+    """Return the wanted (or else all visible) topic names from `first` on, sorted."""
     if request.topics:
-        names = {asked.name for asked in request.topics}
+        names = {wanted.name for wanted in request.topics}
     else:
         every = map(access.image.full_name, access.image.topics())
         names = {name for name in every if may_see(access, name)}
@@ -88,11 +88,11 @@ def _names(request: DescribeTopicPartitionsRequest, access: Access, first: str) 
 
 
 def _topic(cluster: ImageCluster, name: str, access: Access, *, strict: bool) -> MetadataTopic:
-    asked = MetadataRequest(
+    wanted = MetadataRequest(
         topics=(MetadataRequestTopic(name=name),), include_topic_authorized_operations=True
     )
     response = metadata_response(
-        cluster, asked, version=0, cluster_id=None, access=access, strict=strict
+        cluster, wanted, version=0, cluster_id=None, access=access, strict=strict
     )
     return response.topics[0]
 

@@ -75,13 +75,13 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     """
     if request.records_max is not None and request.records_max < 1:
         raise RequestError("INVALID_REQUEST", f"records_max is {request.records_max}: 1 or more")
-    asked = past.first_offset(request.first, at)
-    if asked > at and at >= past.reader.start_offset:
+    requested = past.first_offset(request.first, at)
+    if requested > at and at >= past.reader.start_offset:
         raise RequestError(
             "INVALID_REQUEST",
             f"no record from {request.first} up to offset {at}: let the range begin earlier",
         )
-    first = _first(asked, at, request.records_max)
+    first = _first(requested, at, request.records_max)
     mask = HostMask()
     redaction = (
         Redaction(mask.field, redact_label, mask.mask)
@@ -89,7 +89,7 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         else Redaction(redact_field, redact_label, lambda header: header)
     )
     # Of a range that was narrowed the caller has another begin.
-    known = request.known if first == asked else None
+    known = request.known if first == requested else None
     about = {
         "cluster_id": past.reader.cluster_id if request.topics is None else "",
         "is_of_topics": request.topics is not None,
@@ -97,7 +97,7 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         "confirmed_end": past.reader.confirmed_end,
         # To count what is not understood reads the log.
         "about": _json(past.about(at) if known is None else past.place(at)),
-        "asked": [asked, at],
+        "asked": [requested, at],
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
@@ -114,19 +114,19 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
             known,
         )
     return Computed(
-        items=_pieces(found, narrowed=(found.first, found.last) != (asked, at)),
+        items=_pieces(found, narrowed=(found.first, found.last) != (requested, at)),
         about=lambda: replace(past.place(found.last), from_=found.first),
     )
 
 
-def _first(asked: int, at: int, records_max: int | None) -> int:
+def _first(requested: int, at: int, records_max: int | None) -> int:
     """Return the first offset of a range that has at most `records_max` records.
 
     The first offset moves in steps of an eighth of `records_max`, so that ranges of a growing log
     begin at the same offset for a while.
     """
-    if records_max is None or at - asked < records_max:
-        return asked
+    if records_max is None or at - requested < records_max:
+        return requested
     step = max(1, records_max // 8)
     return min(at, -(-(at - records_max + 1) // step) * step)
 

@@ -33,7 +33,7 @@ ALIVE_EVERY_S = 1.0
 """How often the process says that it lives."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a page; see `PagedLog.page`."""
 
     question: str
@@ -84,8 +84,8 @@ def main(place: str, state: str = LIVE) -> None:
     replies = _Replies(sys.stdout.buffer)
     threading.Thread(target=replies.say_alive, daemon=True).start()
     log = PagedLog(place, is_live=state == LIVE)
-    while (asked := _read(sys.stdin.buffer)) is not None:
-        replies.write(msgspec.msgpack.encode(_reply(log, asked)))
+    while (request := _read(sys.stdin.buffer)) is not None:
+        replies.write(msgspec.msgpack.encode(_reply(log, request)))
 
 
 class _Replies:
@@ -110,21 +110,21 @@ class _Replies:
             time.sleep(ALIVE_EVERY_S)
 
 
-def _read(stream: BinaryIO) -> Asked | None:
+def _read(stream: BinaryIO) -> PageRequest | None:
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
     (size,) = LENGTH.unpack(head)
-    return msgspec.msgpack.decode(stream.read(size), type=Asked)
+    return msgspec.msgpack.decode(stream.read(size), type=PageRequest)
 
 
-def _reply(log: PagedLog, asked: Asked) -> Reply:
+def _reply(log: PagedLog, request: PageRequest) -> Reply:
     try:
         page = log.page(
-            *(asked.question, asked.payload, asked.at, asked.cursor),
-            limit=asked.limit,
-            sql_history=asked.sql_history,
-            by_name=asked.by_name,
+            *(request.question, request.payload, request.at, request.cursor),
+            limit=request.limit,
+            sql_history=request.sql_history,
+            by_name=request.by_name,
         )
         return Reply(page=page)
     except MetadataLogError as error:

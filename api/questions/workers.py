@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from api.child import give_way, kill
 from api.questions.installation import fingerprint
 from api.questions.pages import Cursor, Page
-from api.questions.worker import ALIVE_EVERY_S, COPY, LENGTH, LIVE, Asked, Reply
+from api.questions.worker import ALIVE_EVERY_S, COPY, LENGTH, LIVE, PageRequest, Reply
 from records.errors import UnavailableError
 
 WORKERS_MAX = 2
@@ -72,7 +72,7 @@ class Workers:
             UnavailableError: the process ended or is stuck, `close` was called, or the program's
                 files were replaced after the service was started.
         """
-        asked = Asked(
+        request = PageRequest(
             question=name,
             payload=payload,
             at=at,
@@ -85,7 +85,7 @@ class Workers:
         # The process that has the answer half read.
         wanted = None if cursor is None else cursor.worker % WORKERS_MAX
         async with self._taken(wanted) as number:
-            page = await self._workers[number].page(asked)
+            page = await self._workers[number].page(request)
         return replace(page, cursor=page.cursor and _here(page.cursor, number))
 
     async def close(self) -> None:
@@ -148,11 +148,11 @@ class _Worker:
     def has_process(self) -> bool:
         return self._child is not None and self._child.returncode is None
 
-    async def page(self, asked: Asked) -> Page:
+    async def page(self, request: PageRequest) -> Page:
         if self._idle is not None:
             self._idle.cancel()
         try:
-            reply = await self._reply(asked)
+            reply = await self._reply(request)
         except BaseException:
             # An abandoned answer would be taken for the next one.
             await self.close()
@@ -199,18 +199,18 @@ class _Worker:
         if not self.is_taken:
             self._end()
 
-    async def _reply(self, asked: Asked) -> Reply:
+    async def _reply(self, request: PageRequest) -> Reply:
         if not self.has_process:
             self._asked.clear()
-        if asked.question not in self._asked:
+        if request.question not in self._asked:
             await self._check_files()
-            self._asked.add(asked.question)
+            self._asked.add(request.question)
         if not self.has_process:
             self._child = await _started(self._arguments)
         child = self._child
         assert child is not None and child.stdin is not None and child.stdout is not None
         try:
-            raw = msgspec.msgpack.encode(asked)
+            raw = msgspec.msgpack.encode(request)
             child.stdin.write(LENGTH.pack(len(raw)) + raw)
             async with asyncio.timeout(SILENT_MAX_S):
                 await child.stdin.drain()

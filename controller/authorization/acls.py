@@ -101,7 +101,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     entry: Acl | None = None
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _Query(msgspec.Struct, frozen=True):
     """The requested operation, and the caller's subjects and address."""
 
     operation: int
@@ -164,13 +164,13 @@ class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
         """
         if principal in self.super_users:
             return Verdict(allowed=True, reason=Reason.SUPER_USER)
-        asked = _asked(image, principal, host, operation)
+        query = _query(image, principal, host, operation)
         above = _Found()
         for namespace in namespaces_around(resource):
-            _search(image, namespace, asked, above)
+            _search(image, namespace, query, above)
         own = _Found()
         if above.denies is None:
-            _search(image, resource, asked, own)
+            _search(image, resource, query, own)
         return self._verdict(resource, above, own)
 
     def _verdict(self, resource: Resource, above: _Found, own: _Found) -> Verdict:
@@ -222,7 +222,7 @@ def _is_in_namespace(resource: Resource) -> bool:
     return resource.type is ResourceType.TOPIC and NAMESPACE_SEPARATOR in resource.name
 
 
-def _asked(image: MetadataImage, principal: str, host: str | None, operation: Operation) -> _Asked:
+def _query(image: MetadataImage, principal: str, host: str | None, operation: Operation) -> _Query:
     hosts = [WILDCARD] if host is None else [host, HOST_RANGE, WILDCARD]
     address = None
     if host is not None and (image.feature("metadata.version") or 0) >= HOST_RANGES_LEVEL:
@@ -231,7 +231,7 @@ def _asked(image: MetadataImage, principal: str, host: str | None, operation: Op
         hosts.remove(HOST_RANGE)
     principals = dict.fromkeys((principal, EVERYBODY))
     subjects = tuple([(name, each) for name in principals for each in hosts])
-    return _Asked(operation.value, subjects, address)
+    return _Query(operation.value, subjects, address)
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -241,14 +241,14 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _search(image: MetadataImage, resource: Resource, asked: _Asked, found: _Found) -> None:
+def _search(image: MetadataImage, resource: Resource, query: _Query, found: _Found) -> None:
     """Add the entries that match a resource to `found`, keeping entries found earlier."""
     for _, subjects in _matching(image, resource):
         found.matches = True
-        for subject in asked.subjects:
+        for subject in query.subjects:
             entries = subjects.get(subject)
             if entries is not None:
-                _take(entries, asked, found)
+                _take(entries, query, found)
 
 
 def _matching(
@@ -269,16 +269,16 @@ def _matching(
             yield (code, _LITERAL, WILDCARD), wildcard
 
 
-def _take(entries: frozenset[Acl], asked: _Asked, found: _Found) -> None:
-    implied_by = _IMPLIED_BY.get(asked.operation, _NOTHING)
+def _take(entries: frozenset[Acl], query: _Query, found: _Found) -> None:
+    implied_by = _IMPLIED_BY.get(query.operation, _NOTHING)
 
     def order(entry: Acl) -> tuple[bool, bool, bytes]:
-        return entry.operation != asked.operation, entry.operation != _ALL, entry.id
+        return entry.operation != query.operation, entry.operation != _ALL, entry.id
 
     for entry in sorted(entries, key=order) if len(entries) > 1 else entries:
-        if HOST_RANGE in entry.host and not _is_in_range(asked, entry.host):
+        if HOST_RANGE in entry.host and not _is_in_range(query, entry.host):
             continue
-        is_named = entry.operation in (asked.operation, _ALL)
+        is_named = entry.operation in (query.operation, _ALL)
         if entry.permission_type != _ALLOW:
             if is_named:
                 found.denies = found.denies or entry
@@ -288,8 +288,8 @@ def _take(entries: frozenset[Acl], asked: _Asked, found: _Found) -> None:
             found.allows = found.allows or entry
 
 
-def _is_in_range(asked: _Asked, host: str) -> bool:
+def _is_in_range(query: _Query, host: str) -> bool:
     try:
-        return asked.address in ipaddress.ip_network(host, strict=False)
+        return query.address in ipaddress.ip_network(host, strict=False)
     except (ValueError, TypeError):
         return False

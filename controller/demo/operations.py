@@ -108,22 +108,22 @@ def new_topic(
     )
 
 
-def topic_creation(topics: tuple[NewTopic, ...], asked: Origin) -> Event:
+def topic_creation(topics: tuple[NewTopic, ...], origin: Origin) -> Event:
     """Return a request for new topics."""
-    return event("topics created", create_topics, CreateTopics(topics=topics), asked)
+    return event("topics created", create_topics, CreateTopics(topics=topics), origin)
 
 
-def topic_deletion(topic: Topic, asked: Origin) -> Event:
+def topic_deletion(topic: Topic, origin: Origin) -> Event:
     """Return a request to delete a topic."""
     request = DeleteTopics(topics=(topic.topic_id,))
-    return event("topics deleted", delete_topics, request, asked)
+    return event("topics deleted", delete_topics, request, origin)
 
 
-def config_change(resource_type: int, name: str, change: ConfigChange, asked: Origin) -> Event:
+def config_change(resource_type: int, name: str, change: ConfigChange, origin: Origin) -> Event:
     """Return a request to change one config."""
     resource = ResourceChange(resource_type=resource_type, resource_name=name, changes=(change,))
     request = AlterConfigs(resources=(resource,))
-    return event("configs changed", alter_configs_decision, request, asked)
+    return event("configs changed", alter_configs_decision, request, origin)
 
 
 def origin(world: World, command: str) -> Origin:

@@ -202,8 +202,8 @@ class _Simulation:
     def _ordinary_events(self) -> list[Event]:
         world = self._world
         count = world.rng.randrange(2) if world.is_unsettled() else world.rng.randrange(3, 9)
-        asked = [ordinary_event(world) for _ in range(count)]
-        return [event for event in asked if event is not None]
+        drawn = [ordinary_event(world) for _ in range(count)]
+        return [event for event in drawn if event is not None]
 
     async def _submit(self, events: Sequence[Event]) -> int:
         """Submit the events together, pass on responses; return how many events wrote records."""

@@ -66,14 +66,14 @@ def namespaces_come(world: World) -> Story:
     ]
     for name, level in levels:
         request = UpdateFeatures(updates=(FeatureUpdate(name=name, level=level),))
-        asked = asks("features upgrade", "every broker runs the new release")
-        yield [event("features upgraded", update_features, request, asked)]
+        origin = asks("features upgrade", "every broker runs the new release")
+        yield [event("features upgraded", update_features, request, origin)]
         yield from _pause(world, 20 * _MINUTE_MS)
     for namespace in ("shop:checkout", "shop:search", "shop:stock", "data:features"):
-        asked = asks("namespaces create", "one namespace for each team")
+        origin = asks("namespaces create", "one namespace for each team")
         topics = tuple([new_topic(world, namespace=namespace) for _ in range(2)])
         create = CreateNamespace(namespace)
-        yield [event("namespaces created", create_namespace, create, asked)]
+        yield [event("namespaces created", create_namespace, create, origin)]
         yield [topic_creation(topics, asks("topics create", "first topics of the team"))]
     yield from namespace_moves(world)
 
@@ -83,15 +83,15 @@ def namespace_moves(world: World) -> Story:
     asks, reason = world.people.asks, "the team was renamed"
     for topic in [t for t in world.topics() if t.namespace_id is None][:1]:
         yield [_move(world, "", "shop:checkout", topic.name)]
-    create, asked = CreateNamespace("tmp:migration"), asks("namespaces create", reason)
-    yield [event("namespaces created", create_namespace, create, asked)]
+    create, origin = CreateNamespace("tmp:migration"), asks("namespaces create", reason)
+    yield [event("namespaces created", create_namespace, create, origin)]
     topic_there = new_topic(world, namespace="tmp:migration")
     yield [topic_creation((topic_there,), asks("topics create", reason))]
     yield from _pause(world, _HOUR_MS)
     yield [_move(world, "tmp:migration", "shop:stock", None)]
     delete = DeleteNamespace(name="tmp", recursive=True)
-    asked = asks("namespaces delete", reason)
-    yield [event("namespaces deleted", delete_namespace, delete, asked)]
+    origin = asks("namespaces delete", reason)
+    yield [event("namespaces deleted", delete_namespace, delete, origin)]
 
 
 def broker_dies(world: World) -> Story:
@@ -137,8 +137,8 @@ def partitions_lose_their_leader(world: World) -> Story:
     yield from _until_fenced(world, first)
     yield from _comes_back(world, second)
     elect = ElectLeaders(partitions=((name, 0),), unclean=True)
-    asked = world.people.asks("elect-leaders", "rather lose a minute than wait", who="User:carol")
-    yield [event("leaders elected", elect_leaders, elect, asked)]
+    origin = world.people.asks("elect-leaders", "rather lose a minute than wait", who="User:carol")
+    yield [event("leaders elected", elect_leaders, elect, origin)]
     yield from _pause(world, 20 * _MINUTE_MS)
     yield from _comes_back(world, first)
 
@@ -156,9 +156,9 @@ def configs_drift(world: World) -> Story:
         ("User:bob", 6, "the disks are full"),
     )
     for who, hours, reason in opinions:
-        asked = world.people.asks("configs alter", reason, who=who)
+        origin = world.people.asks("configs alter", reason, who=who)
         change = ConfigChange("retention.ms", str(hours * _HOUR_MS))
-        yield [config_change(TOPIC, name, change, asked)]
+        yield [config_change(TOPIC, name, change, origin)]
         yield from _pause(world, 45 * _MINUTE_MS)
 
 
@@ -174,16 +174,16 @@ def rolling_restart(world: World) -> Story:
 
 def shrink_is_cancelled(world: World) -> Story:
     """The removal of partitions is requested, then cancelled."""
-    asked = world.people.asks("configs alter", "fewer partitions, see the cost review")
+    origin = world.people.asks("configs alter", "fewer partitions, see the cost review")
     change = ConfigChange(DELETE_PARTITIONS_ENABLED, "true")
-    yield [config_change(BROKER, CLUSTER_DEFAULT, change, asked)]
+    yield [config_change(BROKER, CLUSTER_DEFAULT, change, origin)]
     topic = _large_topic(world)
     if topic is None:
         return
     yield [_shrink(world, topic, delay_ms=12 * _HOUR_MS)]
     yield from _pause(world, 2 * _HOUR_MS)
-    asked = world.people.asks("topics alter", "the topic is keyed", who="User:carol")
-    yield [event("shrinks cancelled", cancel_delete_partitions, topic.topic_id, asked)]
+    origin = world.people.asks("topics alter", "the topic is keyed", who="User:carol")
+    yield [event("shrinks cancelled", cancel_delete_partitions, topic.topic_id, origin)]
 
 
 def shrink_is_finished(world: World) -> Story:
@@ -210,8 +210,8 @@ def stray_broker(world: World) -> Story:
     yield [] if joining is None else [joining]
     broker.crash()
     yield from _pause(world, _HOUR_MS)
-    asked = world.people.asks("brokers unregister", "started with the wrong settings")
-    yield [event("brokers unregistered", unregister_broker, broker.broker_id, asked)]
+    origin = world.people.asks("brokers unregister", "started with the wrong settings")
+    yield [event("brokers unregistered", unregister_broker, broker.broker_id, origin)]
 
 
 FIRST_STORY = namespaces_come
@@ -255,16 +255,16 @@ def _pause(world: World, duration_ms: int) -> Story:
 
 def _move(world: World, source: str, target: str, topic: str | None) -> Event:
     request = MoveTopics(from_namespace=source, to_namespace=target, topic=topic)
-    asked = world.people.asks("namespaces move", "it belongs to the other team")
-    return event("topics moved", move_topics, request, asked)
+    origin = world.people.asks("namespaces move", "it belongs to the other team")
+    return event("topics moved", move_topics, request, origin)
 
 
 def _shrink(world: World, topic: Topic, *, delay_ms: int) -> Event:
     count = len(world.image.partitions(topic.topic_id))
     shrink = TopicShrink(topic=topic.topic_id, partitions=count - count // 3)
     request = DeletePartitions(topics=(shrink,), delay_ms=delay_ms)
-    asked = world.people.asks("topics alter", "far more partitions than consumers")
-    return event("shrinks begun", delete_partitions, request, asked)
+    origin = world.people.asks("topics alter", "far more partitions than consumers")
+    return event("shrinks begun", delete_partitions, request, origin)
 
 
 def _large_topic(world: World) -> Topic | None:

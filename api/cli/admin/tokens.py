@@ -143,7 +143,9 @@ def _end_at(ask: AdminClient, command: str, request: type[Any], given: _Lifetime
 
     _use_secret_key(ask, given.secret_key_file)
     hmac = None if given.token_id is not None else _hmac(given.hmac_file)
-    result = ask.run(command, request(hmac=hmac, token_id=given.token_id, period_ms=given.period_ms))
+    result = ask.run(
+        command, request(hmac=hmac, token_id=given.token_id, period_ms=given.period_ms)
+    )
     at = result.response.expiration_timestamp
     item = Item(
         answer=TokenExpires(expiration_timestamp=at),
