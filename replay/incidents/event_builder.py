@@ -1,0 +1,302 @@
+"""Replays rows and groups them into the events of a timeline, by the rules of `events.py`."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from records import configs, control, partitions, topics
+from records.base import Record
+from records.envelope import Envelope
+from records.errors import ContradictionError, RecordPlace
+from records.text import duration_text
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.affected_objects import GOING, affected_objects
+from replay.incidents.causes import BROKER_RECORDS, OWN, Causes, broker_of, is_up
+from replay.incidents.event import (
+    BROKERS,
+    CONTROLLERS,
+    NOTES,
+    OTHERS,
+    PARTITIONS,
+    TOPICS,
+    Group,
+    partition_effects,
+)
+from replay.incidents.flaps import Flaps
+from replay.incidents.replay_state import ReplayState
+from replay.incidents.unversioned_topics import UnversionedDelta
+from replay.incidents.words import detail_of, effect_of
+from replay.loader import BatchSource
+from replay.time_travel.asked_for import PLANNING, AskedInRange, asked_before
+
+_NEW_PARTITION = ("new partition%s",)
+_SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
+
+
+class EventBuilder:
+    """Replays rows and groups them into events.
+
+    Attributes:
+        last_time: Append time of the last record that was read, set by the caller after each batch.
+    """
+
+    def __init__(self, image: MetadataImage, noted: Callable[[control.NoteRecord], object]) -> None:
+        delta = UnversionedDelta(image)
+        self._topics = delta.topics
+        self._state = ReplayState(delta)
+        self._noted = noted
+        self._asked = AskedInRange(image)
+        # What the rows of these events do may have been asked for before the range.
+        self._asked_before: list[tuple[Group, Envelope]] = []
+        self._causes = Causes(self._state)
+        self._groups: dict[Hashable, Group] = {}
+        # The events of partitions' changes with a cause in an earlier batch, by its offset.
+        self._caused: dict[int, Group] = {}
+        # Offset of what brought each broker back that is up, since the start of the range.
+        self._up: dict[int, int] = {}
+        self.flaps = Flaps()
+        self._batch_start = 0
+        # True while no broker's record can take a partition's leader or replica away.
+        self._is_calm = True
+        # The last event of each kind whose records are one event because of their batch.
+        self._latest: dict[str, Group] = {}
+        # The event of the active controller, and its text but for how long it lasted.
+        self._term: Group | None = None
+        self._term_heading = ""
+        self._changed: dict[Group, None] = {}
+        self._rules: dict[type[Record], Callable[[Envelope], None]] = {
+            partitions.PartitionRecord: self._new_partition,
+            control.NoteRecord: self._note,
+            control.LeaderChangeMessage: self._leader_change,
+            **dict.fromkeys(BROKER_RECORDS, self._broker),
+            **dict.fromkeys(GOING, self._going),
+            **dict.fromkeys(_SILENT, self._state.replay),
+        }
+        self.last_time = 0
+
+    def stateless(self, rows: Iterable[Envelope]) -> None:
+        """Add events for rows without replaying them: the state before them is not known."""
+        for row in rows:
+            record = row.payload
+            if isinstance(record, control.LeaderChangeMessage):
+                self._controller(row, record)
+            elif type(record) not in _SILENT:
+                name = type(record).__name__
+                kind = BROKERS if type(record) in BROKER_RECORDS else OTHERS
+                group = self._batch_group(kind, row)
+                group.heading = "before: unknown"
+                group.add_detailed(row, (), f"{name}%s", "")
+
+    def follow(self, rows: Sequence[Envelope]) -> None:
+        """Replay rows that take effect together, and add their events."""
+        self._causes.enter(rows)
+        self._batch_start = rows[0].offset if rows else 0
+        self._is_calm = self._causes.is_calm
+        rules, change, row = self._rules, self._partition, None
+        try:
+            for row in rows:
+                record = row.payload
+                if type(record) is partitions.PartitionChangeRecord:
+                    change(row, record)
+                else:
+                    rules.get(type(record), self._other)(row)
+        except ContradictionError as error:
+            assert row is not None, "a row contradicts the state"
+            raise error.replaced(record=RecordPlace.of(row)) from None
+
+    def groups(self) -> Iterable[Group]:
+        """Return the groups of rows that form the events, except flaps, in a fixed order."""
+        return self._groups.values()
+
+    def changed_groups(self) -> list[Group]:
+        """Return the groups that were made or changed since the last call."""
+        found, self._changed = list(self._changed), {}
+        return found
+
+    def add_asked_before(self, source: BatchSource, until: int) -> None:
+        """Add who asked before the range for what the rows do; reads the log if anyone may have."""
+        if self._asked_before:
+            found = asked_before(source, [row for _, row in self._asked_before], until)
+            for group, row in self._asked_before:
+                group.add_asked(found.get(row.offset, ()))
+            self._asked_before = []
+
+    def add_duration_of_term(self, until_ms: int) -> None:
+        """Add to the event that began the current controller's term how long the term has lasted so
+        far: up to a time, or up to the last record if that is later.
+        """
+        self._add_duration(max(until_ms, self.last_time), "")
+
+    def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(len(self._groups), kind, row, cause)
+        self._changed[group] = None
+        return group
+
+    def _batch_group(self, kind: str, row: Envelope) -> Group:
+        """Return the group of the records of a kind in a row's batch."""
+        group = self._latest.get(kind)
+        if group is None or group.first.batch_offset != row.batch_offset:
+            group = self._latest[kind] = self._group((kind, row.batch_offset), kind, row)
+        return group
+
+    def _controller(self, row: Envelope, record: control.LeaderChangeMessage) -> None:
+        self._end_term(row.timestamp)
+        group = self._group((CONTROLLERS, row.offset), CONTROLLERS, row)
+        group.heading = f"controller {record.leader_id} became active in epoch {row.leader_epoch}"
+        group.add(row, f"controller:{record.leader_id}")
+        self._term, self._term_heading = group, group.heading
+
+    def _end_term(self, time: int) -> None:
+        """Add the duration of the active controller's term to the event that began the term.
+
+        A controller may have been down long before another one became active. So the event also
+        contains the time of the last record written in the term.
+        """
+        if self._term is None:
+            return
+        wrote_ms = self.last_time - self._term.first.timestamp
+        wrote = duration_text(max(0, wrote_ms))
+        if wrote == duration_text(max(0, time - self._term.first.timestamp)):
+            self._add_duration(time, "")
+        else:
+            self._add_duration(
+                time, f", last record after {wrote}" if wrote_ms > 0 else ", wrote nothing later"
+            )
+
+    def _add_duration(self, time: int, also: str) -> None:
+        if self._term is None:
+            return
+        self._term.active_ms = max(0, time - self._term.first.timestamp)
+        lasted = duration_text(self._term.active_ms)
+        self._term.heading = f"{self._term_heading}, for {lasted}{also}"
+        self._changed[self._term] = None
+
+    def _leader_change(self, row: Envelope) -> None:
+        self._state.replay(row)
+        assert isinstance(row.payload, control.LeaderChangeMessage)
+        self._controller(row, row.payload)
+
+    def _other(self, row: Envelope) -> None:
+        self._state.replay(row)
+        self._tell(row)
+
+    def _going(self, row: Envelope) -> None:
+        group, record = self._tell(row), row.payload
+        self._state.replay(row)
+        if isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord):
+            self._state.forget_label(record.topic_id)
+        if isinstance(record, topics.MoveTopicRecord):
+            group.names.update(dict.fromkeys(affected_objects(record, self._state)))
+
+    def _note(self, row: Envelope) -> None:
+        self._other(row)
+        assert isinstance(row.payload, control.NoteRecord)
+        self._noted(row.payload)
+
+    def _tell(self, row: Envelope) -> Group:
+        """Add a record to the group of its kind in its batch; return the group."""
+        record, state = row.payload, self._state
+        group = self._batch_group(_KINDS.get(type(record), OTHERS), row)
+        names, effect = affected_objects(record, state), effect_of(record, state)
+        group.add_detailed(row, names, effect, detail_of(record, state))
+        if type(record) in PLANNING:
+            self._ask(group, row)
+        return group
+
+    def _ask(self, group: Group, row: Envelope, before: Partition | None = None) -> None:
+        """Add who asked for what a row does."""
+        found = self._asked.of(row, before)
+        group.add_asked([asked for asked in found if asked is not None])
+        if None in found:
+            self._asked_before.append((group, row))
+
+    def _new_partition(self, row: Envelope) -> None:
+        _, after = self._state.set_partition(row)
+        name = self._state.partition_name(after.topic_id, after.partition_id)
+        self._batch_group(TOPICS, row).add(row, name, _NEW_PARTITION)
+
+    def _broker(self, row: Envelope) -> None:
+        broker_id = broker_of(row.payload)
+        before = self._state.broker(broker_id)
+        down = self._causes.down_by(row, before)
+        self._state.replay(row)
+        self._causes.broker_changed(row, before)
+        after = self._state.broker(broker_id)
+        if before == after:
+            return
+        text = f"broker {broker_id} changed its registration" if down is None else down.text
+        if not is_up(after):
+            self._up.pop(broker_id, None)
+            if is_up(before):
+                self.flaps.lost(f"broker:{broker_id}", row)
+        elif not is_up(before):
+            self._up[broker_id] = row.offset
+            self.flaps.back(f"broker:{broker_id}", row)
+            text = f"broker {broker_id} was unfenced"
+        group = self._group(row.offset, BROKERS, row, row.offset)
+        group.heading = text
+        group.add(row, f"broker:{broker_id}")
+
+    def _partition(self, row: Envelope, record: partitions.PartitionChangeRecord) -> None:
+        before, after = self._topics.change(record)
+        is_moved = before.leader != after.leader
+        # What a record leaves alone is the same object.
+        cause = self._cause(row, before, after) if is_moved or before.isr is not after.isr else None
+        if cause is None:
+            group = self._batch_group(PARTITIONS, row)
+        else:
+            group = self._caused.get(cause) or self._caused_group(row, cause)
+            self._changed[group] = None
+        name = self._state.partition_name(after.topic_id, after.partition_id)
+        group.add(row, name, partition_effects(before, after))
+        # What a record leaves alone is the same object.
+        if (
+            before.replicas is not after.replicas
+            or before.adding_replicas is not after.adding_replicas
+            or before.removing_replicas is not after.removing_replicas
+            or before.mode != after.mode
+        ):
+            self._ask(group, row, before)
+        if is_moved:
+            if after.leader == NO_LEADER:
+                self.flaps.lost(name, row)
+            elif before.leader == NO_LEADER:
+                self.flaps.back(name, row)
+
+    def _caused_group(self, row: Envelope, cause: int) -> Group:
+        if cause >= self._batch_start:
+            # Reported with the broker's record, which may come later in the batch.
+            return self._group(cause, BROKERS, row, cause)
+        group = self._caused[cause] = self._group((PARTITIONS, cause), PARTITIONS, row, cause)
+        return group
+
+    def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:
+        """Return the offset of the broker's record that caused a partition change, or None."""
+        led, leader, old, new, up = before.leader, after.leader, before.isr, after.isr, self._up
+        if len(new) >= len(old) and not leader == NO_LEADER != led:
+            came = -1
+            for each in new:
+                if each not in old and each in up and up[each] > came:
+                    came = up[each]
+            if led == NO_LEADER and leader in up and up[leader] > came:
+                came = up[leader]
+            if came >= 0:
+                return came
+            if led == leader:
+                return None
+        # A broker that shuts down hands its leads over before it leaves the ISR.
+        if self._is_calm:
+            return None
+        found = self._causes.of_brokers(row, before, after)
+        return None if found is None or found is OWN else found.offset
+
+
+_KINDS: dict[type[Record], str] = {
+    topics.TopicRecord: TOPICS,
+    topics.RemoveTopicRecord: TOPICS,
+    topics.MoveTopicRecord: TOPICS,
+    partitions.RemovePartitionsRecord: TOPICS,
+    configs.ConfigRecord: TOPICS,
+    control.NoteRecord: NOTES,
+}
