@@ -6,7 +6,7 @@ import msgspec
 
 from api.documents.acls import Acl
 from api.documents.document import Document
-from api.questions.changes import Blame, ShowBlame
+from api.questions.blame import Blame, ShowBlame
 from controller.descriptions.acls import AccessExplained
 from records.text import uuid_text
 

@@ -28,7 +28,7 @@ from api.http.problems import code_of
 from api.http.request import JSON, Call, call_of, flag, one_offset, shared_state
 from api.http.shared_state import SharedState
 from api.http.versions import etag_of
-from api.questions.changes import BLAME, ShowBlame
+from api.questions.blame import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.questions.changes import ShowHistory
+from api.questions.history import ShowHistory
 from api.security.listeners import LOCAL
 from controller.authorization.acls import ALLOW_EVERYONE, SUPER_USERS, AclAuthorizer
 from controller.authorization.authorizer import Operation, Resource, ResourceType

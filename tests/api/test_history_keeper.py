@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL
 
-from api.questions.changes import ShowHistory
+from api.questions.history import ShowHistory
 from api.questions.pages import PagedLog
 from controller.wire import to_wire
 from metadata_log.reader.log_reader import LogReader

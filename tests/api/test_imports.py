@@ -85,14 +85,15 @@ def test_asking_a_service_imports_one_question_and_no_commands(tmp_path: Path) -
     with serving(tmp_path / "log") as service:
         modules = _modules("info", "--server", service.kafka)
     assert {"api.clients.client", "api.questions.log_info"} <= modules
-    assert not {"api.requests.commands", "api.questions.changes", "controller.controller"} & modules
+    assert not {"api.requests.commands", "api.questions.history", "controller.controller"} & modules
 
 
 _ANSWERING = """
 import json, sys
 from pathlib import Path
-from api.questions.worker import Asked, PagedLog, _reply
-reply = _reply(PagedLog(Path(sys.argv[1])), Asked(question="info", payload=b"\\x80", at="end"))
+from api.questions.worker import PagedLog, PageRequest, _reply
+request = PageRequest(question="info", payload=b"\\x80", at="end")
+reply = _reply(PagedLog(Path(sys.argv[1])), request)
 sys.stderr.write(json.dumps([reply.page is not None, *sys.modules]))
 """
 
@@ -104,7 +105,7 @@ def test_process_that_answers_questions_imports_what_it_is_asked(demo_log: Path)
     assert answered
     assert "api.questions.log_info" in modules
     heavy = ("controller.decisions", "replay.report.report", "lark", "asyncio")
-    assert not {*heavy, "api.questions.changes", "controller.descriptions.topics"} & set(modules)
+    assert not {*heavy, "api.questions.history", "controller.descriptions.topics"} & set(modules)
 
 
 _SERVING = """

@@ -115,7 +115,7 @@ class Look:
 
         if code not in ABSENT:
             return message
-        from api.questions.changes import BLAME, ShowBlame
+        from api.questions.blame import BLAME, ShowBlame
 
         try:
             self.source.ask(BLAME, ShowBlame(object=object_), at=self.at)

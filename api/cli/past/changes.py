@@ -34,7 +34,9 @@ from api.cli.terminal.output import (
 )
 
 if TYPE_CHECKING:
-    from api.questions.changes import FieldChange, FieldSetter, ObjectChange, ObjectEvent
+    from api.questions.blame import FieldSetter
+    from api.questions.changes import FieldChange, ObjectChange
+    from api.questions.history import ObjectEvent
 
 
 @command()
@@ -64,7 +66,7 @@ def history(
     """Show every change of one object, oldest first; or of all objects of a pattern
     (topic:orders*).
     """
-    from api.questions.changes import HISTORY, ShowHistory, Step
+    from api.questions.history import HISTORY, ShowHistory, Step
 
     ranged = from_ != "start" or to != "end" or last is not None
     if sum((next_ is not None, prev is not None, ranged)) > 1:
@@ -201,7 +203,7 @@ def blame(
     server: Server = None,
 ) -> None:
     """Show which record last set each field of an object, and who caused it."""
-    from api.questions.changes import BLAME, ShowBlame
+    from api.questions.blame import BLAME, ShowBlame
 
     result = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
     about = result.about()

@@ -11,7 +11,7 @@ from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source
 from api.cli.terminal.output import print_json, print_line, value_text
 from api.documents.shell import FieldValue, Listing, Objects, Where
-from api.questions.changes import HISTORY, ObjectEvent, ShowHistory, Step
+from api.questions.history import HISTORY, ObjectEvent, ShowHistory, Step
 from api.questions.objects import PARTS
 from records.errors import RequestError
 from replay.name_patterns import name_matcher

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from api.cli.terminal.output import print_line
 
 if TYPE_CHECKING:
-    from api.questions.changes import FieldSetter, ObjectEvent
+    from api.questions.blame import FieldSetter
+    from api.questions.history import ObjectEvent
     from replay.time_travel.asked_for import Asker
 
 _ASKERS_MAX = 3

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from api.questions.changes import ShowBlame, ShowHistory
+from api.questions.blame import ShowBlame
 from api.questions.differences import ShowDiff
+from api.questions.history import ShowHistory
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.states import WalkStates

@@ -17,8 +17,9 @@ import pytest
 
 from api.cli.main import run
 from api.kafka.frames import RequestFrame
-from api.questions.changes import ShowBlame, ShowHistory, Step
+from api.questions.blame import ShowBlame
 from api.questions.differences import ShowDiff
+from api.questions.history import ShowHistory, Step
 from api.questions.objects import ShowImage
 from api.questions.report import ShowReport
 from api.questions.rows import ShowRows

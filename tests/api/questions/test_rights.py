@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from api.questions.bisect import FindFlips
-from api.questions.changes import ShowBlame, ShowHistory
+from api.questions.blame import ShowBlame
 from api.questions.check import CheckHistory
 from api.questions.differences import ShowDiff
+from api.questions.history import ShowHistory
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
 from api.questions.notes import ListNotes
