@@ -5,6 +5,7 @@ from typing import Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from metadata_log.format.parts import Gap
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood, Provenance
 from replay.loader import BatchSource
@@ -74,6 +75,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
             if the request allows leaving out records.
         node: The node of a shared log that answered; set only by one that stands by.
         lag_ms: Time for which that node does not know whether there are newer records.
+        gap: The gap before the log's history, if earlier records are in another part of its
+            recording, and the answer has nothing of them.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")
@@ -90,6 +93,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[LeftOut, ...] | UnsetType = UNSET
     node: int | UnsetType = UNSET
     lag_ms: int | UnsetType = UNSET
+    gap: Gap | UnsetType = UNSET
 
 
 def not_counted(about: About, reason: str) -> About:

@@ -4,16 +4,28 @@ from collections.abc import Iterable
 from typing import Self
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from api.questions.lives import Life
+from api.questions.parts import GapFound
 from replay.incidents.event import KINDS, TimelineEvent
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """The events of a range."""
+    """The events of a range; `gaps` is set only if it has any."""
 
     events: tuple[TimelineEvent, ...]
+    gaps: tuple[GapFound, ...] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, items: Iterable[TimelineEvent | GapFound]) -> Self:
+        """Return the document of an answer's items."""
+        items = tuple(items)
+        gaps = tuple([each for each in items if isinstance(each, GapFound)])
+        return cls(
+            events=tuple([each for each in items if isinstance(each, TimelineEvent)]),
+            gaps=gaps or UNSET,
+        )
 
 
 class Lives(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from msgspec import UNSET, UnsetType
 
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from metadata_log.format.parts import EarlierPart, earlier_parts
 from replay.about import About, not_counted
 from replay.lag import Lag, lag_behind
 from replay.not_understood import UnknownKind, unknown_kinds
@@ -31,6 +32,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
             service keeps it; None if there is none.
         unknown: The kinds of records that this release does not understand; set only if there are
             any.
+        earlier_parts: The earlier parts of the recording, oldest first, and the gap after each; set
+            only if there are any.
     """
 
     kind: str
@@ -47,6 +50,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: Lag | None = None
     sql_history: Lag | None = None
     unknown: tuple[UnknownKind, ...] | UnsetType = UNSET
+    earlier_parts: tuple[EarlierPart, ...] | UnsetType = UNSET
 
 
 def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
@@ -73,6 +77,7 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
         snapshots=_lag(past, past.timeline.newest_snapshot_end() or None),
         sql_history=_lag(past, past.timeline.sql_history_end()),
         unknown=tuple(unknown_kinds(reader, at)) if about.not_understood else UNSET,
+        earlier_parts=earlier_parts(reader.fs, reader.directory) or UNSET,
     )
     return Computed(answer=answer, about=lambda: about)
 

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from metadata_log.format.manifest import Kind
+from metadata_log.format.parts import Gap, earlier_parts
 from metadata_log.reader.log_reader import LogReader
 from records.errors import ContradictionError, CorruptLogError, RequestError, UnknownHistoryError
 from replay.about import About, about_provenance, not_counted
@@ -67,6 +69,25 @@ def _without_contradictions(reader: LogReader) -> "WithoutContradictions":
     return WithoutContradictions(reader)
 
 
+class Before:
+    """What was recorded before a log, up to the gap between the two."""
+
+    def __init__(self, gap: Gap, open_past: "Callable[[], Past]") -> None:
+        """Open the log only when it is read: it may have been moved away."""
+        self.gap = gap
+        self._open = open_past
+
+    @cached_property
+    def past(self) -> "Past":
+        """The log before the gap; raises as `parts.opened`."""
+        return self._open()
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset before the gap."""
+        return self.gap.from_offset - 1
+
+
 class Past:
     """A log that questions are asked about, up to its end when it was opened.
 
@@ -78,6 +99,7 @@ class Past:
         by_name: True if an object is identified by its name alone, as for callers whose rights are
             limited to names: a topic that is moved ends under its old name and begins under the new
             one, and nothing of its past follows it.
+        before: What was recorded before the log, for questions that read across gaps; else None.
     """
 
     def __init__(
@@ -93,6 +115,7 @@ class Past:
         is_live: bool = False,
         sql_history: str | None = None,
         by_name: bool = False,
+        before: Before | None = None,
     ) -> None:
         """Use a log; by default with the snapshots in its directory.
 
@@ -119,6 +142,7 @@ class Past:
         self.kept_reports = kept_reports
         self.is_live = is_live
         self.by_name = by_name
+        self.before = before
         self._resolve = resolve
         self._progress = progress
         # The end of a range is resolved before its start.
@@ -258,6 +282,8 @@ class Past:
     def about_provenance(self, provenance: Provenance, at: int) -> About:
         """Return the position of an answer, given the provenance of the image at an offset."""
         about = about_provenance(self.reader, provenance, at)
+        if self._gap is not UNSET:
+            about = msgspec.structs.replace(about, gap=self._gap)
         if provenance.offset == at:
             about = msgspec.structs.replace(about, as_of_timestamp_max=self._latest_time_at(at))
         if self._without is None:
@@ -276,6 +302,16 @@ class Past:
                 earliest, latest = batch.times_at(offset)
                 return earliest, UNSET if earliest == latest else latest
         return None, UNSET
+
+    @cached_property
+    def _gap(self) -> Gap | UnsetType:
+        """The gap before this log."""
+        if self.before is not None:
+            return self.before.gap
+        if self.reader.kind is not Kind.MIRROR:
+            return UNSET
+        earlier = earlier_parts(self.reader.fs, self.reader.directory)
+        return earlier[-1].gap if earlier else UNSET
 
     def _latest_time_at(self, at: int) -> int | UnsetType:
         """Return the latest possible time of an offset inside a run of NoOps."""

@@ -4,11 +4,22 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from api.questions.changes import ObjectChange, shown
+from api.questions.parts import (
+    FOUND,
+    GapFound,
+    Stretch,
+    about_across,
+    across,
+    check_in_any,
+    stretches,
+)
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from records.errors import RequestError
 from replay.incidents.event import KINDS, TimelineEvent
 from replay.name_patterns import is_pattern, name_matcher
+from replay.time_travel.changes import Change
 from replay.time_travel.history import absence, fields_at
 from replay.time_travel.names_over_time import NameSpan, names_over_time
 from replay.time_travel.objects import ObjectName, is_label, parse_object
@@ -26,7 +37,7 @@ class ShowTimeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
-    """Return the events up to an offset, in order of their first records.
+    """Return the events up to an offset, in order of their first records; gaps stand among them.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no such kind of event or object; an object never
@@ -38,15 +49,36 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
     wanted = [parse_object(text) for text in request.objects]
     if any(each.field is not None for each in wanted):
         raise RequestError("INVALID_REQUEST", "name objects of a timeline without a field")
-    first = past.first_offset(request.first, at)
+    parts = stretches(past, request.first, at)
+    items = list(
+        across(parts, lambda of: _events(of, request, wanted), lambda each: _found(each, wanted))
+    )
+    if wanted and not any(_shows_anything(each) for each in items):
+        check_in_any(parts, lambda of: _check_existed(of.past, of.at, wanted))
+    return Computed(items=items, about=lambda: about_across(past.about(at)))
+
+
+def _events(
+    stretch: Stretch, request: ShowTimeline, wanted: Sequence[ObjectName]
+) -> list[TimelineEvent]:
+    past, at = stretch.past, stretch.at
     with past.progress("reading", at + 1) as advance:
-        events = past.timeline.events(first, at + 1, advance, until_ms=past.counted_until(at))
+        events = past.timeline.events(stretch.first, at + 1, advance, until_ms=stretch.until_ms)
     items = [each for each in events if not request.kinds or each.kind in request.kinds]
-    if wanted:
-        items = _about([span for name in wanted for span in _names(past, name, at)], items)
-        if not items:
-            _check_existed(past, at, wanted)
-    return Computed(items=items, about=lambda: past.about(at))
+    if not wanted:
+        return items
+    return _about([span for name in wanted for span in _names(past, name, at)], items)
+
+
+def _found(change: Change, wanted: Sequence[ObjectName]) -> ObjectChange | None:
+    """Return a change that was found after a gap, if it is of an object that was asked for."""
+    if wanted and not any(name_matcher(each.object, ())(change.object) for each in wanted):
+        return None
+    return shown(change, FOUND)
+
+
+def _shows_anything(item: TimelineEvent | GapFound) -> bool:
+    return isinstance(item, TimelineEvent) or bool(item.found)
 
 
 def _names(past: Past, name: ObjectName, at: int) -> Iterator[NameSpan]:

@@ -1,7 +1,8 @@
 """Brings a mirror up to date with a quorum: from its leader's answers to the mirror's files."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,11 +14,17 @@ from api.quorum.oldest_snapshot import oldest_snapshot
 from api.quorum.requests import MAX_WAIT_MS, Position
 from metadata_log.files.names import MANIFEST
 from metadata_log.kraft.checkpoint import KraftCheckpoint
-from metadata_log.kraft.observed_mirror import ObservedMirror, begin_mirror
+from metadata_log.kraft.new_mirror import begin_mirror
+from metadata_log.kraft.next_part import Found, prepare_part
+from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.kraft.reconcile import is_same_batch
 from metadata_log.kraft_format.batch import HEADER_SIZE, parse_header
 from metadata_log.kraft_format.names import checkpoint_name
+from metadata_log.reader.log_reader import LogReader
 from records.errors import CorruptLogError, RequestError, UnavailableError
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes of a snapshot that were read, and its size."""
 
 _DAMAGED_MAX = 5
 """How often a damaged answer must come in a row to be believed."""
@@ -26,9 +33,23 @@ _SNAPSHOTS_MAX = 5
 """How many snapshots may vanish while they are read."""
 
 
-async def begin(
-    observer: Observer, log: Path, cluster_id: str, progress: Callable[[int, int], None]
-) -> None:
+class BehindLogStartError(RequestError):
+    """The leader removed the records that follow the mirror's end.
+
+    Attributes:
+        log_start_offset: Where the leader's log starts.
+    """
+
+    def __init__(self, mirror: ObservedMirror, answer: SnapshotNeeded, node: str) -> None:
+        super().__init__(
+            "OFFSET_OUT_OF_RANGE",
+            f"{node} no longer has offset {mirror.confirmed_end}: its log starts at "
+            f"{answer.log_start_offset}, with a snapshot at {answer.snapshot.end_offset}",
+        )
+        self.log_start_offset = answer.log_start_offset
+
+
+async def begin(observer: Observer, log: Path, cluster_id: str, progress: Progress) -> None:
     """Make a new mirror, unless there is one, with all records that the leader still has.
 
     It starts at offset 0, or from the oldest snapshot of the leader; from the latest if the oldest
@@ -44,16 +65,53 @@ async def begin(
     """
     if (log / MANIFEST).exists():
         return
+    async with _first_base(observer, progress) as (base, _):
+        begin_mirror(log, cluster_id, base)
+
+
+async def begin_next_part(observer: Observer, log: Path, progress: Progress) -> bool:
+    """Prepare the part of a recording that follows a gap: `take_up_part` completes it.
+
+    It starts from the leader's oldest snapshot.
+
+    Returns:
+        False if the leader, another one by now, has the next records after all.
+
+    Raises:
+        As `begin`; RequestError: the snapshot is not of later records of the mirror's history.
+    """
+    with LogReader.open(log) as reader:
+        confirmed_end = reader.confirmed_end
+    async with _first_base(observer, progress) as (base, log_start_offset):
+        if base is None or log_start_offset < confirmed_end:
+            return False
+        found = Found(
+            source=observer.node,
+            log_start_offset=log_start_offset,
+            leader_epoch=observer.leaders.epoch,
+        )
+        prepare_part(log, base, found)
+    return True
+
+
+@asynccontextmanager
+async def _first_base(
+    observer: Observer, progress: Progress
+) -> AsyncIterator[tuple[KraftCheckpoint | None, int]]:
+    """Yield the snapshot from which all records follow that the leader has, and its log's start.
+
+    The snapshot is None if the leader's log starts at offset 0; the start is then 0.
+    """
     for _ in range(_SNAPSHOTS_MAX):
         answer = await observer.fetch(Position(), max_wait_ms=0)
         if not isinstance(answer, SnapshotNeeded):
-            begin_mirror(log, cluster_id)
+            yield None, 0
             return
         for snapshot in (await oldest_snapshot(observer, answer), answer.snapshot):
             with tempfile.TemporaryDirectory(prefix="metalog-") as folder:
                 path = Path(folder) / checkpoint_name(snapshot.end_offset, snapshot.epoch)
                 if await download(observer, snapshot, path, progress):
-                    begin_mirror(log, cluster_id, KraftCheckpoint(path))
+                    yield KraftCheckpoint(path), answer.log_start_offset
                     return
     raise UnavailableError(
         f"{observer.node} removed {_SNAPSHOTS_MAX} snapshots while they were read; try again"
@@ -61,7 +119,7 @@ async def begin(
 
 
 async def download(
-    observer: Observer, snapshot: SnapshotId, path: Path, progress: Callable[[int, int], None]
+    observer: Observer, snapshot: SnapshotId, path: Path, progress: Progress
 ) -> bool:
     """Read a snapshot into a file; return False if the leader no longer has it.
 
@@ -115,7 +173,8 @@ class Reading:
         """Take one answer of the leader; write what is due.
 
         Raises:
-            RequestError: asking again would not help, or the leader no longer has the next records.
+            BehindLogStartError: the leader no longer has the next records.
+            RequestError: asking again would not help.
             CommittedHistoryChangedError: the quorum denies what it had committed; the mirror is
                 frozen.
             CorruptLogError: the leader sends damaged batches, again and again.
@@ -149,7 +208,7 @@ class Reading:
                 mirror.diverge(leader_epoch, end_offset, self._observer.node)
             case SnapshotNeeded():
                 mirror.write()
-                raise _gap(mirror, answer, self._observer.node)
+                raise BehindLogStartError(mirror, answer, self._observer.node)
         if mirror.is_due:
             mirror.write()
 
@@ -188,13 +247,3 @@ class Reading:
         self._damaged = 0
         has_reached = self.goal is not None and mirror.fetch_offset >= self.goal
         self.is_caught_up = not answer.records or has_reached
-
-
-def _gap(mirror: ObservedMirror, answer: SnapshotNeeded, node: str) -> RequestError:
-    return RequestError(
-        "OFFSET_OUT_OF_RANGE",
-        f"{node} no longer has offset {mirror.end_offset}: its log starts at "
-        f"{answer.log_start_offset}, with a snapshot at {answer.snapshot.end_offset}. The mirror "
-        f"stays as it is, good below {mirror.end_offset}; import into a new LOG, which starts from "
-        "the snapshot, or from the directory of a node that still has the records",
-    )

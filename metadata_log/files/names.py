@@ -9,7 +9,9 @@ KRAFT_TABLES = "kraft_tables.json"
 CONFIRMATIONS = "confirmations.json"
 FROZEN = "frozen.json"
 """Stops all writing to a mirror; no copy has it."""
-MIRROR_FILES = (KRAFT_TABLES, CONFIRMATIONS)
+PARTS = "parts.json"
+"""In a mirror that follows a gap: the earlier parts of the recording, and the gaps after them."""
+MIRROR_FILES = (KRAFT_TABLES, CONFIRMATIONS, PARTS)
 """What a mirror may have beside its records; copies of it have the same."""
 NODE_FILE = "node.json"
 """Marks the folder of a node of a shared log; no copy has it."""

@@ -19,8 +19,6 @@ from typing import NamedTuple, Self
 
 from metadata_log.files.fs import Fs
 from metadata_log.format.batch import Batch
-from metadata_log.format.checkpoint import CheckpointRecord
-from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.fetched_batches import NO_EPOCH, fetched_batches
 from metadata_log.kraft.frozen import check_not_frozen, committed_history_changed
@@ -31,39 +29,11 @@ from metadata_log.kraft.recorder import check_no_backup
 from metadata_log.kraft_format.batch import KraftBatch
 from metadata_log.limits import OBSERVE_GATHER_MS, PENDING_BYTES_MAX, RECORD_GATHER_MS
 from metadata_log.reader.log_reader import LogReader
-from metadata_log.writer.mirror import MirrorBuilder
 from metadata_log.writer.mirror_writer import MirrorWriter
 from records.base import Record
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
-
-
-def begin_mirror(log: Path, cluster_id: str, base: KraftCheckpoint | None = None) -> None:
-    """Make a mirror without records, which an `ObservedMirror` continues.
-
-    Args:
-        base: The quorum's snapshot that the log starts from; None: it starts at offset 0.
-
-    Raises:
-        RequestError: `log` exists already.
-        CorruptLogError: the snapshot is damaged.
-    """
-    with MirrorBuilder(log, cluster_id) as mirror:
-        if base is not None:
-            base.verify()
-            contested = ContestedKeys()
-            mirror.write_base(
-                (
-                    CheckpointRecord(row.payload, row.record_version, row.extra)
-                    for rows in base.rows()
-                    for row in map(contested.checked, rows)
-                ),
-                end_offset=base.end_offset,
-                leader_epoch=base.leader_epoch,
-                timestamp=base.timestamp,
-            )
-        mirror.finish(confirmed_end=0 if base is None else base.end_offset)
 
 
 class _Place(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Self
 import msgspec
 
 from metadata_log.files.file_publish import SoleOwner
-from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.fs import Fs, OsFs, write_whole
 from metadata_log.files.lock import lock_directory
 from metadata_log.files.names import LOCK
 from metadata_log.format.checkpoint import CheckpointRecord, write_checkpoint
@@ -94,6 +94,10 @@ class MirrorBuilder:
             previous_length=base.size,
             last_crc32c=base.last_crc32c,
         )
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write a small file of the mirror; it appears with the log."""
+        write_whole(self._fs, self._directory / name, content)
 
     def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
         """Write whole Kafka batches, all of one epoch, as one block."""

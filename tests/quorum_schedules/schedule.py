@@ -14,13 +14,16 @@ from pathlib import Path
 from api.clients.client import server_addresses
 from api.quorum.backoff import BackOff
 from api.quorum.observer import Observer
-from api.quorum.reading import Reading, begin
+from api.quorum.reading import BehindLogStartError, Reading, begin, begin_next_part
 from api.security.client import ConnectionSecurity
+from metadata_log.files.fs import OsFs
 from metadata_log.files.names import MANIFEST
+from metadata_log.format.parts import Gap, earlier_parts
+from metadata_log.kraft.next_part import take_up_part
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.kraft.segment_export import export_segments
 from metadata_log.reader.log_reader import LogReader
-from records.errors import RequestError, UnavailableError
+from records.errors import UnavailableError
 from tests.quorum_schedules.living_quorum import LivingQuorum
 from tests.quorum_schedules.operations import Operation
 
@@ -41,7 +44,7 @@ class _AtOnce(BackOff):
 
 
 def run_schedule(seed: int, operations: Sequence[Operation]) -> int:
-    """Run a schedule; return how often the reader fell behind the start of the quorum's log.
+    """Run a schedule; return the number of gaps in the recording.
 
     Raises:
         Violation: the reader went wrong.
@@ -56,10 +59,12 @@ def run_schedule(seed: int, operations: Sequence[Operation]) -> int:
 
 
 class _Schedule:
-    """Attributes: `gaps` counts the mirrors whose next record the quorum had no more."""
+    """Attributes: `gaps` counts the times that the reader went on in a new part."""
 
     def __init__(self, living: LivingQuorum, folder: Path) -> None:
         self.gaps = 0
+        self._is_behind = False
+        self._tries = 0
         self._living = living
         self._log, self._exported = folder / "mirror", folder / "exported"
 
@@ -103,9 +108,8 @@ class _Schedule:
                     break
                 else:
                     return []
-        self.gaps += 1
+        self._is_behind = True
         self._check()
-        shutil.rmtree(self._log)
         return operations[number:] or [_LAST]
 
     def _observer(self) -> Observer:
@@ -121,24 +125,63 @@ class _Schedule:
         return observer
 
     async def _has_begun(self, observer: Observer) -> bool:
+        self._take_up()
         with contextlib.suppress(UnavailableError):
             cluster_id = self._living.quorum.cluster_id
             await begin(observer, self._log, cluster_id, lambda done, size: None)
+            if self._is_behind and await begin_next_part(
+                observer, self._log, lambda done, size: None
+            ):
+                self._tries += 1
+                if self._tries % 2:  # killed before the new part has its name
+                    return await self._has_begun(observer)
+                self._take_up()
+            self._is_behind = False
             return True
         return False
+
+    def _take_up(self) -> None:
+        if take_up_part(self._log) is not None:
+            self.gaps += 1
+            self._is_behind = False
 
     def _check(self) -> None:
         """Compare what is confirmed."""
         if not (self._log / MANIFEST).exists():
             return
+        self._check_parts()
         with LogReader.open(self._log) as reader:
             confirmed = reader.confirmed_end
             if confirmed > self._living.committed_end:
                 raise Violation(f"{confirmed} is confirmed, {self._living.committed_end} committed")
             self._compare(reader, confirmed)
 
+    def _check_parts(self) -> None:
+        """Compare the earlier parts, and the gaps between them with what the quorum committed."""
+        parts = earlier_parts(OsFs(), self._log)
+        if len(parts) != self.gaps:
+            raise Violation(f"{len(parts)} gaps are listed, there were {self.gaps}")
+        folders = [self._log.with_name(part.folder) for part in parts]
+        for part, folder, following in zip(parts, folders, [*folders, self._log][1:], strict=True):
+            gap = part.gap
+            with LogReader.open(folder) as reader, LogReader.open(following) as next_reader:
+                bounds = reader.confirmed_end, next_reader.history_start
+                if bounds != (gap.from_offset, gap.to_offset):
+                    raise Violation(f"{gap} is listed between offsets {bounds}")
+                self._compare(reader, gap.from_offset)
+            self._check_gap(gap)
+
+    def _check_gap(self, gap: Gap) -> None:
+        epochs = {batch.end_offset: batch.epoch for batch in self._living.committed} | {0: 0}
+        sides = epochs[gap.from_offset], epochs[gap.to_offset]
+        if sides != (gap.from_epoch, gap.to_epoch):
+            raise Violation(f"{gap} is not between epochs {sides}")
+        if not gap.from_offset < gap.to_offset <= self._living.committed_end:
+            raise Violation(f"{gap} is not a gap of what was committed")
+
     def _check_end(self) -> None:
         """Compare the whole log, after all failures ended."""
+        self._check_parts()
         with LogReader.open(self._log) as reader:
             expected = self._living.committed_end
             if (reader.end_offset, reader.confirmed_end) != (expected, expected):
@@ -161,14 +204,16 @@ class _Schedule:
             raise Violation(f"from {start} to {end_offset} are other bytes than in the quorum")
 
 
+def _show_nothing(done: int, size: int) -> None:
+    """Take note of progress."""
+
+
 async def _step(reading: Reading) -> bool:
     """Ask once; return False if the quorum no longer has the next record."""
     try:
         await reading.step(max_wait_ms=0)
     except UnavailableError:
         return True
-    except RequestError as error:
-        if error.code != "OFFSET_OUT_OF_RANGE":
-            raise
+    except BehindLogStartError:
         return False
     return True

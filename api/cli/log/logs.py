@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log, LogOrServer, Server
+from api.cli.source.gaps import gap_text
 from api.cli.source.opened_log import log_about, place_of
 from api.cli.source.source import print_remark
 from api.cli.terminal import event_loop
@@ -65,6 +66,9 @@ def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
 
 
 def _print_info(found: "LogInfo", about: "About") -> None:
+    from msgspec import UNSET
+    from msgspec.structs import replace
+
     shown = {
         "kind": found.kind,
         "cluster id": found.cluster_id,
@@ -88,7 +92,9 @@ def _print_info(found: "LogInfo", about: "About") -> None:
     for kind in found.unknown or ():
         label = "not replayed" if kind.has_table else "not understood"
         print_line(f"{label:<16}{_unknown_text(kind)}")
-    print_remark(about)
+    for part in found.earlier_parts or ():
+        print_line(f"{'earlier part':<16}{part.folder}; after it {gap_text(part.gap)}")
+    print_remark(replace(about, gap=UNSET))
 
 
 def _unknown_text(kind: "UnknownKind") -> str:

@@ -9,17 +9,21 @@ from pathlib import Path
 
 from api.cli.log.recorder import Report
 from api.cli.options.parameters import bad_parameter
+from api.cli.source.gaps import gap_text
+from api.cli.terminal.output import print_json_line, warn
 from api.cli.terminal.progress_bar import progress
 from api.clients.client import ServerAddress, server_address, server_addresses
+from api.documents.recorder import GapLine
 from api.quorum.cluster_id import cluster_id_of
 from api.quorum.logged_addresses import addresses_in, logged_addresses
 from api.quorum.observer import Observer
-from api.quorum.reading import Reading, begin
+from api.quorum.reading import BehindLogStartError, Reading, begin, begin_next_part
 from api.security.client import ClientSecurity, ConnectionSecurity
 from metadata_log.files.fs import OsFs
 from metadata_log.files.names import MANIFEST
 from metadata_log.format.manifest import read_manifest
 from metadata_log.kraft.importer import ImportResult
+from metadata_log.kraft.next_part import take_up_part
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.limits import RECORD_RETRY_INTERVAL_MS_MAX
 from records.envelope import Envelope
@@ -29,6 +33,9 @@ log_ = logging.getLogger(__name__)
 
 _GIVE_UP_S = 30.0
 """Longer than an election takes, or a controller to start again."""
+
+_OTHER_LEADER_S = 1.0
+"""Pause before a leader is asked again that has the records which the one before it had removed."""
 
 
 def import_quorum(
@@ -55,6 +62,7 @@ def import_quorum(
     by_id = mapped_addresses(mapped)
 
     async def run() -> ImportResult | None:
+        _take_up(log, json=json and follow)
         known = await _cluster_id(log, cluster_id, brokers)
         observer = Observer(
             [(each.host, each.port) for each in addresses],
@@ -64,27 +72,58 @@ def import_quorum(
             give_up_s=_GIVE_UP_S,
         )
         async with observer:
-            with ExitStack() as bars:
-                await begin(observer, log, known, _bar(bars, "reading the snapshot"))
-            learn = observer.leaders.learn
-            for node_id, address in logged_addresses(log).items():
-                learn(node_id, address)
-
-            def taken(rows: Sequence[Envelope]) -> None:
-                for node_id, address in addresses_in(row.payload for row in rows):
-                    learn(node_id, address)
-
-            with ObservedMirror(log, collapse_noops=collapse_noops, taken=taken) as mirror:
-                reading = Reading(observer, mirror)
-                if follow:
-                    observer.give_up_s = None
-                    await _follow(reading, mirror, json=json)
-                    return None
+            while True:
                 with ExitStack() as bars:
-                    await _catch_up(reading, mirror, _bar(bars, "reading"))
-                return mirror.result()
+                    await begin(observer, log, known, _bar(bars, "reading the snapshot"))
+                try:
+                    return await _read(
+                        observer, log, collapse_noops=collapse_noops, follow=follow, json=json
+                    )
+                except BehindLogStartError as error:
+                    log_.info("%s", error)
+                with ExitStack() as bars:
+                    begun = await begin_next_part(observer, log, _bar(bars, "reading the snapshot"))
+                if begun:
+                    _take_up(log, json=json and follow)
+                else:
+                    await asyncio.sleep(_OTHER_LEADER_S)
 
     return asyncio.run(run())
+
+
+async def _read(
+    observer: Observer, log: Path, *, collapse_noops: bool, follow: bool, json: bool
+) -> ImportResult | None:
+    """Read on where the mirror ends; arguments and result as of `import_quorum`."""
+    learn = observer.leaders.learn
+    for node_id, address in logged_addresses(log).items():
+        learn(node_id, address)
+
+    def taken(rows: Sequence[Envelope]) -> None:
+        for node_id, address in addresses_in(row.payload for row in rows):
+            learn(node_id, address)
+
+    with ObservedMirror(log, collapse_noops=collapse_noops, taken=taken) as mirror:
+        reading = Reading(observer, mirror)
+        if follow:
+            observer.give_up_s = None
+            await _follow(reading, mirror, json=json)
+            return None
+        with ExitStack() as bars:
+            await _catch_up(reading, mirror, _bar(bars, "reading"))
+        return mirror.result()
+
+
+def _take_up(log: Path, *, json: bool) -> None:
+    """Complete the next part of the recording, if one was prepared, and say so."""
+    last = take_up_part(log)
+    if last is None:
+        return
+    if json:
+        print_json_line(GapLine(gap=last.gap, earlier_part=last.folder))
+        return
+    before = log.resolve().with_name(last.folder)
+    warn(f"{gap_text(last.gap)}; what was recorded before is in {before}")
 
 
 def mapped_addresses(texts: Sequence[str]) -> dict[int, tuple[str, int]]:
@@ -123,6 +162,8 @@ async def _follow(reading: Reading, mirror: ObservedMirror, *, json: bool) -> No
         mirror.write()
     finally:
         report.end()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
 
 
 async def _step(reading: Reading, mirror: ObservedMirror) -> None:

@@ -15,6 +15,7 @@ from api.cli.source.arguments import (
     ShowSecrets,
     To,
 )
+from api.cli.source.gaps import print_gap
 from api.cli.source.opened_log import place_of
 from api.cli.source.origins import askers_text, print_unknown_origin
 from api.cli.source.source import absolute_point, print_remark
@@ -33,6 +34,7 @@ from api.cli.terminal.output import (
 )
 
 if TYPE_CHECKING:
+    from api.questions.parts import GapFound
     from replay.about import About
     from replay.incidents.event import TimelineEvent
 
@@ -120,10 +122,11 @@ def timeline(
         first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
     )
     result = log.ask(TIMELINE, request, at=to)
-    events = tuple(result.items)
-    about = result.about()
+    items = tuple(result.items)
+    found, about = Timeline.of(items), result.about()
+    events = found.events
     if json:
-        print_json(place_of(about), Stat.of(events) if stat else Timeline(events=events))
+        print_json(place_of(about), Stat.of(events) if stat else found)
         return
     if stat:
         rows = [
@@ -131,9 +134,9 @@ def timeline(
         ]
         print_table(("kind", "events", "objects"), rows)
     else:
-        if not events:
+        if not items:
             note(f"nothing happened between {from_} and {to}")
-        _print_events(events, verbose)
+        _print_events(items, verbose)
         print_unknown_origin(each.principal for each in events if each.kind in _ASKED_FOR)
     if types == ["controllers"]:
         _print_active(events)
@@ -152,8 +155,13 @@ def _print_active(events: "Iterable[TimelineEvent]") -> None:
         )
 
 
-def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
-    for event in events:
+def _print_events(items: "Iterable[TimelineEvent | GapFound]", verbose: bool) -> None:
+    from api.questions.parts import GapFound
+
+    for event in items:
+        if isinstance(event, GapFound):
+            print_gap(event, verbose=verbose)
+            continue
         offsets = str(event.from_offset)
         if event.to_offset != event.from_offset:
             offsets += f"-{event.to_offset}"

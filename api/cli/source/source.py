@@ -163,30 +163,36 @@ class Source(NamedTuple):
             return Past(reader).about(reader.end_offset - 1)
 
     def _ask_log(self, question: "Question", request: Any, at: str) -> "Computed":
+        from api.questions.parts import located
+
         with self.past() as past:
-            return question.answered(past, past.offset(at), request)
+            return question.answered(*located(past, at), request)
 
     @contextmanager
     def past(self) -> "Iterator[Past]":
-        """Open the log for questions.
+        """Open the log, and the parts of its recording before it, for questions.
 
         Raises:
             RequestError: there is no log.
             CorruptLogError: the log is damaged.
         """
-        from api.questions.past import Past
+        from api.questions.parts import opened
+        from api.questions.past import Before, Past
         from metadata_log.reader.log_reader import LogReader
 
-        assert self.log is not None, "a log is read"
-        with LogReader.open(self.log) as reader:
-            timeline = named_timeline(reader)
-            yield Past(
+        def past_of(reader: LogReader, before: Before | None) -> Past:
+            return Past(
                 reader,
                 resolve=offset_of,
                 progress=progress,
-                timeline=timeline,
+                timeline=named_timeline(reader),
                 keep_going=KEEP_GOING.get(),
+                before=before,
             )
+
+        assert self.log is not None, "a log is read"
+        with LogReader.open(self.log) as reader:
+            yield opened(reader, past_of)
 
 
 def print_end(about: "About", *, json: bool) -> None:

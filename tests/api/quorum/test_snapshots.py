@@ -1,15 +1,13 @@
-"""A mirror that starts from a snapshot of the quorum, and one that fell behind."""
+"""A mirror that starts from a snapshot of the quorum."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from metadata_log.kraft_format.names import PARTITION_DIRECTORY
 from metadata_log.reader.log_reader import LogReader
 from records.control import NoOpRecord
 from tests.api.conftest import Metalog
-from tests.api.quorum.quorums import batch_end, batches_in, ends, exported, read
+from tests.api.quorum.quorums import batches_in, exported, read
 from tests.metadata_log.kraft.logs import topic
 from tests.metadata_log.kraft.node import Node
 from tests.stand_in_quorum import (
@@ -21,29 +19,6 @@ from tests.stand_in_quorum import (
     Quorum,
     SnapshotId,
 )
-
-_OFFSETS = (100, 200, 300)
-
-
-@pytest.fixture
-def whole(metalog: Metalog, partition: Path, tmp_path: Path) -> Path:
-    """An exact mirror of the whole log."""
-    log = tmp_path / "whole"
-    assert metalog("import", "kraft", partition, log, "--noop", "keep").code == 0
-    return log
-
-
-@pytest.fixture
-def with_snapshots(metalog: Metalog, whole: Path, partition: Path, tmp_path: Path) -> Path:
-    """The log with three snapshots, as a controller makes them."""
-    for offset in _OFFSETS:
-        at = batch_end(partition, offset) - 1
-        made = tmp_path / f"state-{offset}"
-        done = metalog("export", "kraft", whole, made, "--as", "checkpoint", "--at", at)
-        assert done.code == 0, done
-        (path,) = (made / PARTITION_DIRECTORY).glob("*.checkpoint")
-        shutil.copy(path, partition)
-    return partition
 
 
 def _snapshots(quorum: Quorum) -> list[SnapshotId]:
@@ -124,23 +99,6 @@ def test_chunk_from_another_place_is_refused(with_snapshots: Path, tmp_path: Pat
     assert done.code == 4
     assert "was asked for byte 0 of a snapshot" in done.err
     assert not log.exists()
-
-
-def test_mirror_behind_the_leaders_log_is_left_as_it_is(
-    with_snapshots: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "log"
-    with Quorum(with_snapshots, release="3.3", end_offset=batch_end(with_snapshots, 50)) as quorum:
-        quorum.leader.log.snapshots.clear()
-        assert read(quorum, log).code == 0
-    before = ends(log)
-    with Quorum(with_snapshots) as quorum:
-        _, second, _ = _snapshots(quorum)
-        quorum.clean(second)
-        done = read(quorum, log, "--json")
-    assert (done.code, done.error()["code"]) == (3, "OFFSET_OUT_OF_RANGE")
-    assert f"its log starts at {second.end_offset}" in done.error()["message"]
-    assert ends(log) == before
 
 
 def test_records_before_a_snapshot_of_a_later_epoch_are_read_on(tmp_path: Path) -> None:

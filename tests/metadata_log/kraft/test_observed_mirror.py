@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from metadata_log.kraft.observed_mirror import ObservedMirror, begin_mirror
+from metadata_log.kraft.new_mirror import begin_mirror
+from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.limits import OBSERVE_GATHER_MS, RECORD_GATHER_MS
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record

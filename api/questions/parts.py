@@ -1,0 +1,238 @@
+"""Recordings of several parts: a sequence of logs with gaps between them.
+
+A question that reads across gaps asks each log for its stretch of the range. Between two stretches
+stands the gap, with what differs between the state before it and the state after it. Nothing is
+known of when that changed, in which order, or by whom; so it is shown as found, never as an event.
+"""
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from api.questions.changes import ObjectChange
+from api.questions.past import Before, Past
+from metadata_log.format.manifest import Kind
+from metadata_log.format.parts import EarlierPart, Gap, earlier_parts
+from metadata_log.reader.log_reader import LogReader
+from records.errors import RequestError, UnknownHistoryError
+from replay.about import About
+from replay.time_travel.changes import Change
+from replay.time_travel.diff import diff_images
+from replay.time_travel.points import is_time, point_time
+
+T = TypeVar("T")
+
+
+class GapFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A gap in the range of an answer, and what was found changed after it."""
+
+    gap: Gap
+    found: tuple[ObjectChange, ...]
+
+
+class WithFates(msgspec.Struct, frozen=True):
+    """Asks for changes with their fates, and without secrets."""
+
+    show_secrets: bool = False
+    fates: bool = True
+
+
+FOUND = WithFates()
+"""How changes are shown that were found after a gap."""
+
+
+class Stretch(NamedTuple):
+    """The offsets [first, at] of one log in the range of a question.
+
+    Attributes:
+        before: The gap before them, if the range has any of it; else None.
+        is_last: True for the stretch that ends at the point of the question.
+    """
+
+    past: Past
+    first: int
+    at: int
+    before: Before | None = None
+    is_last: bool = True
+
+    @property
+    def until_ms(self) -> int | None:
+        """Time up to which what lasts is counted; None: up to the last record."""
+        return self.past.counted_until(self.at) if self.is_last else None
+
+
+class _Side(Enum):
+    HERE = "here"
+    GAP = "gap"
+    EARLIER = "earlier"
+
+
+def opened(reader: LogReader, past_of: Callable[[LogReader, Before | None], Past]) -> Past:
+    """Return the past of a log and of all parts before it, which are opened when they are read.
+
+    Args:
+        past_of: Makes a past of one log.
+
+    Raises:
+        CorruptLogError: the list of the parts is damaged.
+        RequestError: when an earlier part is read: it is not there, or not what the list says.
+    """
+    before: Before | None = None
+    directory = reader.local_directory
+    if directory is None or reader.kind is not Kind.MIRROR:
+        return past_of(reader, None)
+    for part in earlier_parts(reader.fs, directory):
+        folder = directory.resolve().with_name(part.folder)
+        before = Before(part.gap, partial(_open, reader, folder, part, before, past_of))
+    return past_of(reader, before)
+
+
+def located(past: Past, point: str) -> tuple[Past, int]:
+    """Return the log that has a point, and the last offset applied there.
+
+    Raises:
+        UnknownHistoryError: the point is in a gap.
+        RequestError: as `Past.offset`.
+    """
+    before = past.before
+    if before is None or point == "end":
+        return past, past.offset(point)
+    side = _side(past, before, point)
+    if side is _Side.HERE or point == str(before.gap.to_offset - 1):
+        return past, past.offset(point)
+    if side is _Side.GAP:
+        raise _in_gap(before.gap, point)
+    return located(before.past, _absolute(past, point))
+
+
+def stretches(past: Past, point: str, at: int) -> list[Stretch]:
+    """Return the stretches of a range that begins at a point and ends at `at`, oldest first.
+
+    Raises:
+        RequestError, UnknownHistoryError: as `Past.first_offset`.
+    """
+    before = past.before
+    side = _Side.HERE if before is None else _side(past, before, point)
+    if before is None or side is _Side.HERE:
+        return [Stretch(past, past.first_offset(point, at), at)]
+    rest = Stretch(past, past.first_offset("start", at), at, before)
+    if side is _Side.GAP:
+        return [rest]
+    found = stretches(before.past, _absolute(past, point), before.last_offset)
+    return [*(each._replace(is_last=False) for each in found), rest]
+
+
+def check_in_any(parts: Iterable[Stretch], check: Callable[[Stretch], None]) -> None:
+    """Check that an object is known in one of the parts at least.
+
+    Raises:
+        RequestError: of the newest part.
+    """
+    error: RequestError | None = None
+    for stretch in parts:
+        try:
+            check(stretch)
+        except RequestError as absent:
+            error = absent
+        else:
+            return
+    if error is not None:
+        raise error
+
+
+def across(
+    parts: Iterable[Stretch],
+    tell: Callable[[Stretch], Iterable[T]],
+    shown: Callable[[Change], ObjectChange | None],
+) -> Iterator[T | GapFound]:
+    """Yield what each stretch has, and between two of them the gap.
+
+    Args:
+        shown: Returns a change that was found after a gap as it is shown; None: it is left out.
+    """
+    for stretch in parts:
+        if stretch.before is not None:
+            found = filter(None, map(shown, changes_after(stretch.past, stretch.before)))
+            yield GapFound(gap=stretch.before.gap, found=tuple(found))
+        yield from tell(stretch)
+
+
+def changes_after(past: Past, before: Before) -> list[Change]:
+    """Return what differs between the last state before a gap and the first one after it."""
+    return diff_images(before.past.image(before.last_offset), past.image(before.gap.to_offset - 1))
+
+
+def about_across(about: About) -> About:
+    """Return the position of an answer that shows the gaps in its range itself."""
+    return msgspec.structs.replace(about, gap=UNSET)
+
+
+def _open(
+    reader: LogReader,
+    folder: Path,
+    part: EarlierPart,
+    before: Before | None,
+    past_of: Callable[[LogReader, Before | None], Past],
+) -> Past:
+    try:
+        earlier = LogReader.open(folder, fs=reader.fs)
+    except RequestError as error:
+        raise RequestError(
+            error.code,
+            f"{folder} is no log, but should have what was recorded before offset "
+            f"{part.gap.from_offset}: put it back there, or ask for a range from "
+            f"{part.gap.to_offset} on",
+        ) from error
+    if earlier.cluster_id != reader.cluster_id or earlier.confirmed_end < part.gap.from_offset:
+        raise RequestError(
+            "INCONSISTENT_CLUSTER_ID",
+            f"{folder} is not the part before {reader.directory}: it should have cluster "
+            f"{reader.cluster_id!r} up to offset {part.gap.from_offset}",
+        )
+    return past_of(earlier, before)
+
+
+def _side(past: Past, before: Before, point: str) -> _Side:
+    """Return whether a point is in a log, in the gap before it, or in an earlier part."""
+    gap = before.gap
+    if point == "start":
+        return _Side.EARLIER
+    if is_time(point):
+        try:
+            past.range_start(point)
+            return _Side.HERE
+        except UnknownHistoryError:
+            try:
+                first = before.past.range_start(_absolute(past, point))
+            except UnknownHistoryError:
+                return _Side.EARLIER
+    else:
+        first = past.range_start(point)
+        if first >= gap.to_offset:
+            return _Side.HERE
+    return _Side.GAP if first >= gap.from_offset else _Side.EARLIER
+
+
+def _absolute(past: Past, point: str) -> str:
+    """Return a point that means the same in an earlier part: not a distance from the end."""
+    if not point.startswith("end-"):
+        return point
+    if not is_time(point):
+        return str(past.range_start(point))
+    time_ms = point_time(past.reader, point, past.now_ms())
+    assert time_ms is not None, "a log after a gap has a time"
+    return datetime.datetime.fromtimestamp(time_ms / 1_000, datetime.UTC).isoformat()
+
+
+def _in_gap(gap: Gap, point: str) -> UnknownHistoryError:
+    return UnknownHistoryError(
+        f"{point} was not recorded: the recording has a gap from offset {gap.from_offset} to "
+        f"{gap.to_offset - 1}; the nearest states are those at {gap.from_offset - 1} and at "
+        f"{gap.to_offset - 1}"
+    )

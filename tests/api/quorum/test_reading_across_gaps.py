@@ -1,0 +1,143 @@
+"""Questions that are asked of a recording with a gap."""
+
+import datetime
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Metalog
+from tests.api.quorum.recordings import Recording, recording
+
+
+@pytest.fixture
+def recorded(with_snapshots: Path, tmp_path: Path) -> Recording:
+    return recording(with_snapshots, tmp_path / "log")
+
+
+def test_info_lists_the_parts_and_the_gaps(metalog: Metalog, recorded: Recording) -> None:
+    found = metalog("info", recorded.log, "--json").json
+    (part,) = found["earlier_parts"]
+    assert part["folder"] == "log.part-1"
+    bounds = (recorded.gap_start, recorded.gap_end)
+    assert (part["gap"]["from_offset"], part["gap"]["to_offset"]) == bounds
+    assert "earlier_parts" not in metalog("info", recorded.first_part, "--json").json
+    text = metalog("info", recorded.log).out
+    assert f"offsets {bounds[0]} to {bounds[1] - 1} were not recorded" in text
+
+
+def test_image_of_the_newest_part_says_the_gap(metalog: Metalog, recorded: Recording) -> None:
+    found = metalog("image", recorded.log, "--json").json
+    assert found["as_of"] == recorded.end_offset - 1
+    assert found["gap"]["to_offset"] == recorded.gap_end
+    assert "were not recorded" in metalog("image", recorded.log).out
+    assert "gap" not in metalog("image", recorded.first_part, "--json").json
+
+
+def test_point_in_an_earlier_part_is_answered_from_there(
+    metalog: Metalog, recorded: Recording
+) -> None:
+    for at in (0, 20, recorded.gap_start - 1):
+        found, expected = (
+            metalog("image", log, "--at", at, "--json").json
+            for log in (recorded.log, recorded.first_part)
+        )
+        assert found == expected
+
+
+def test_point_in_a_gap_is_refused(metalog: Metalog, recorded: Recording, whole: Path) -> None:
+    time = metalog("dump", whole, "--from", 100, "--to", 100, "--json").lines[0]["timestamp"]
+    for point in (100, recorded.gap_start, recorded.gap_end - 2, _iso(time)):
+        done = metalog("image", recorded.log, "--at", point, "--json")
+        assert (done.code, done.error["code"]) == (3, "OFFSET_OUT_OF_RANGE")
+        assert f"gap from offset {recorded.gap_start}" in done.error["message"]
+
+
+def test_timeline_has_both_parts_and_the_gap_between(
+    metalog: Metalog, recorded: Recording, whole: Path
+) -> None:
+    found = metalog("timeline", recorded.log, "--json").json
+    (gap,) = found["gaps"]
+    assert (gap["gap"]["from_offset"], gap["gap"]["to_offset"]) == (
+        recorded.gap_start,
+        recorded.gap_end,
+    )
+    parts = [
+        metalog("timeline", whole, "--json", *range_).json["events"]
+        for range_ in (
+            ("--to", recorded.gap_start - 1),
+            ("--from", recorded.gap_end, "--to", recorded.end_offset - 1),
+        )
+    ]
+    assert found["events"] == parts[0] + parts[1]
+
+
+def test_what_changed_in_a_gap_is_the_difference_of_its_sides(
+    metalog: Metalog, recorded: Recording, whole: Path
+) -> None:
+    (gap,) = metalog("timeline", recorded.log, "--json").json["gaps"]
+    sides = (recorded.gap_start - 1, recorded.gap_end - 1)
+    expected = metalog("diff", whole, *sides, "--json").json["changes"]
+    assert _fields(gap["found"]) == _fields(expected)
+    assert gap["found"]
+
+
+@pytest.mark.parametrize(
+    ("first", "has_gap"),
+    [("start", True), ("20", True), ("100", True), ("end-100", False), ("end-380", True)],
+)
+def test_range_has_the_gap_only_if_it_begins_before_its_end(
+    metalog: Metalog, recorded: Recording, first: str, has_gap: bool
+) -> None:
+    found = metalog("timeline", recorded.log, "--from", first, "--json").json
+    assert ("gaps" in found) == has_gap
+    assert ("gap" in found) is False
+
+
+def test_times_choose_the_part(metalog: Metalog, recorded: Recording, whole: Path) -> None:
+    rows = metalog("dump", whole, "--json").lines
+    times = {row["offset"]: row["timestamp"] for row in rows}
+    for first, gaps in ((20, 1), (100, 1), (recorded.gap_end + 40, 0)):
+        found = metalog("timeline", recorded.log, "--from", _iso(times[first]), "--json").json
+        assert len(found.get("gaps", ())) == gaps
+        assert min(event["time"] for event in found["events"]) >= times[first]
+    at = metalog("image", recorded.log, "--at", _iso(times[20]), "--json").json["as_of"]
+    assert times[at] == times[20]
+
+
+def test_objects_of_a_timeline_are_those_of_the_gap_too(
+    metalog: Metalog, recorded: Recording
+) -> None:
+    found = metalog("timeline", recorded.log, "--object", "topic:team-1*", "--json").json
+    (gap,) = found["gaps"]
+    assert {change["object"] for change in gap["found"]} == {"topic:team-1.audit.1"}
+    missing = metalog("timeline", recorded.log, "--object", "topic:nothing", "--json")
+    assert missing.code == 3
+
+
+def test_part_that_was_moved_away_is_named(metalog: Metalog, recorded: Recording) -> None:
+    shutil.move(recorded.first_part, recorded.log.with_name("elsewhere"))
+    done = metalog("timeline", recorded.log)
+    assert done.code == 3
+    assert f"{recorded.first_part} is no log" in done.err
+    assert metalog("timeline", recorded.log, "--from", recorded.gap_end).code == 0
+    assert metalog("info", recorded.log).code == 0
+
+
+def test_another_log_in_the_place_of_a_part_is_refused(
+    metalog: Metalog, recorded: Recording, tmp_path: Path
+) -> None:
+    shutil.rmtree(recorded.first_part)
+    metalog("init", recorded.first_part)
+    done = metalog("timeline", recorded.log)
+    assert done.code == 3
+    assert "is not the part before" in done.err
+
+
+def _fields(changes: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    return {(each["object"], each["field"], str(each["after"])) for each in changes}
+
+
+def _iso(timestamp_ms: Any) -> str:
+    return datetime.datetime.fromtimestamp(int(timestamp_ms) / 1000, datetime.UTC).isoformat()
