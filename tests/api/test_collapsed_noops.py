@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from api.questions.table import QUESTIONS
 from metadata_log.format.checkpoint import CheckpointRecord
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.gathered_batches import Gathering
@@ -30,6 +29,7 @@ from replay.report.report import _times
 from replay.time_travel.points import resolve_first
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
+from tests.api.questions.asked import ASKED, AT_POINTS
 from tests.real_logs import (
     DataSet,
     cleaned_data_sets,
@@ -255,72 +255,11 @@ def test_images_of_points_in_time_are_the_same(mirrors: Mirrors) -> None:
         assert image_digest(images[0]) == image_digest(images[1]), time_text(second)
 
 
-ASKED: dict[str, list[list[str]]] = {
-    "topics list": [["topics", "list", "--log", "LOG", "--at", "TO"]],
-    "topics describe": [["topics", "describe", "--all-configs", "--log", "LOG", "--at", "TO"]],
-    "partitions describe": [["partitions", "list", "--log", "LOG", "--at", "TO"]],
-    "partitions removals": [["partitions", "list", "--removing", "--log", "LOG", "--at", "TO"]],
-    "reassignments list": [["reassignments", "list", "--log", "LOG", "--at", "TO"]],
-    "brokers list": [["brokers", "list", "--log", "LOG", "--at", "TO"]],
-    "brokers describe": [["brokers", "describe", "1", "--log", "LOG", "--at", "TO"]],
-    "configs describe": [["configs", "describe", "cluster", "--all", "--log", "LOG", "--at", "TO"]],
-    "configs explain": [["configs", "explain", "cluster", "--log", "LOG", "--at", "TO"]],
-    "features describe": [["features", "describe", "--log", "LOG", "--at", "TO"]],
-    "namespaces list": [["namespaces", "list", "--log", "LOG", "--at", "TO"]],
-    "notes list": [["notes", "list", "--log", "LOG", "--at", "TO"]],
-    "subscriptions list": [["subscriptions", "list", "--log", "LOG", "--at", "TO"]],
-    "acls list": [["acls", "list", "--log", "LOG", "--at", "TO"]],
-    "acls explain": [["acls", "explain", "User:a", "read", "TOPIC", "--log", "LOG", "--at", "TO"]],
-    "users describe": [["users", "list", "--log", "LOG", "--at", "TO"]],
-    "quotas describe": [["quotas", "describe", "--log", "LOG", "--at", "TO"]],
-    "quotas explain": [["quotas", "explain", "--user", "ann", "--log", "LOG", "--at", "TO"]],
-    "tokens describe": [["tokens", "describe", "--log", "LOG", "--at", "TO"]],
-    "info": [["info", "LOG"]],
-    "image": [["image", "LOG", "--at", "TO"]],
-    "image kraft": [["image", "LOG", "--format", "kraft-json", "--at", "TO"]],
-    "digest": [["digest", "LOG", "--at", "TO"]],
-    "history": [
-        ["history", "LOG", "PARTITION", "--from", "FROM", "--to", "TO"],
-        ["history", "LOG", "PARTITION", "--prev", "TO"],
-        ["history", "LOG", "broker:*", "--next", "FROM"],
-    ],
-    "diff": [["diff", "LOG", "FROM", "TO"]],
-    "blame": [["blame", "LOG", "PARTITION", "--at", "TO"]],
-    "why": [["why", "LOG", "PARTITION", "--at", "TO"], ["why", "LOG", "broker:1", "--at", "TO"]],
-    "topics lives": [["topics", "lives", "*", "--log", "LOG", "--at", "TO"]],
-    "timeline": [["timeline", "LOG", "--from", "FROM", "--to", "TO"]],
-    "summary": [["summary", "LOG", "--from", "FROM", "--to", "TO"]],
-    "outages": [
-        ["outages", "LOG", "--from", "FROM", "--to", "TO"],
-        ["outages", "LOG", "--broker", "1", "--to", "TO"],
-    ],
-    "report": [["report", "LOG", "FILE", "--from", "FROM", "--to", "TO"]],
-    "check": [["check", "LOG", "--from", "FROM", "--to", "TO", "--expect", "size(topics) < 1"]],
-    "upgrade-check": [["upgrade-check", "LOG", "--to", "4.0", "--at", "TO"]],
-    "bisect": [["bisect", "LOG", "size(topics)", "--from", "FROM", "--to", "TO"]],
-    "dump": [["dump", "LOG", "--object", "broker:*", "--from", "FROM", "--to", "TO"]],
-    "partitions states": [
-        ["partitions", "states", "--since", "FROM", "--log", "LOG", "--at", "TO"]
-    ],
-}
-"""Command lines that ask each question about a mirror. LOG, FILE, TOPIC and PARTITION stand for a
-log, a file, and objects of the log; FROM and TO for two points.
-"""
-
-NOT_ASKED = {
-    "du": "it counts NoOps",
-    "image overview": "its text is compared, as that of all others",
-    "tail": "it prints records, of which the NoOps are some",
-    "what-if": "it names the records that it decides again by their numbers",
-}
+LINES = {name: of for name, of in AT_POINTS.items() if ASKED[name].noops is None}
+"""Command lines that ask each question about a mirror whose answer does not depend on NoOps."""
 
 EXPORTS = ("checkpoint", "commands")
 """Forms of an export; segments are those of the source, which has all NoOps."""
-
-
-def test_every_question_is_asked() -> None:
-    assert ASKED.keys() | NOT_ASKED.keys() == set(QUESTIONS)
-    assert not ASKED.keys() & NOT_ASKED.keys()
 
 
 def points(mirrors: Mirrors) -> dict[str, str]:
@@ -398,7 +337,7 @@ def test_every_question_has_the_same_answer(
     codes: dict[str, set[int]] = {}
     for n, (place, to) in enumerate(at):
         from_ = at[max(n - 2, 0)][1] if n else "start"
-        for name, of in ASKED.items():
+        for name, of in LINES.items():
             for words in of:
                 kept, collapsed = (
                     told(
@@ -410,6 +349,7 @@ def test_every_question_has_the_same_answer(
                                 "FILE": str(tmp_path / f"{log.name}.html"),
                                 "PARTITION": partition,
                                 "TOPIC": topic,
+                                "NAME": topic.removeprefix("topic:"),
                                 "FROM": from_,
                                 "TO": to,
                             }.get(word, word)
@@ -422,7 +362,7 @@ def test_every_question_has_the_same_answer(
                 codes.setdefault(name, set()).add(kept.code)
     # Wrong usage would be the same answer, too.
     assert not [name for name, found in codes.items() if 2 in found]
-    assert len([name for name, found in codes.items() if found & {0, 1}]) > len(ASKED) - 5
+    assert len([name for name, found in codes.items() if found & {0, 1}]) > len(LINES) - 5
 
 
 @each_history_to_ask

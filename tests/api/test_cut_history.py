@@ -6,7 +6,7 @@ import pytest
 
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from tests.api.conftest import Metalog
-from tests.api.test_collapsed_noops import ASKED
+from tests.api.questions.asked import AT_POINTS
 from tests.api.test_voters import leader_change
 from tests.metadata_log.kraft.logs import START_TIME_MS, LogFiles, batch, topic
 
@@ -28,7 +28,7 @@ def cut(tmp_path: Path, metalog: Metalog) -> Path:
 def test_every_question_about_the_whole_range_has_an_answer(
     cut: Path, metalog: Metalog, tmp_path: Path
 ) -> None:
-    for of in ASKED.values():
+    for of in AT_POINTS.values():
         for words in of:
             known = {
                 "LOG": str(cut),
@@ -36,7 +36,7 @@ def test_every_question_about_the_whole_range_has_an_answer(
                 "TO": "end",
                 "FILE": str(tmp_path / "f.html"),
             }
-            known |= {"TOPIC": "topic:topic", "PARTITION": "topic:topic"}
+            known |= {"TOPIC": "topic:topic", "NAME": "topic", "PARTITION": "topic:topic"}
             answer = metalog(*[known.get(word, word) for word in words])
             assert "is unknown: history starts at" not in answer.err, " ".join(words)
 

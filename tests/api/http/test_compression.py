@@ -13,7 +13,7 @@ from api.http.compression import accepts_gzip
 from api.http.limits import COMPRESSED_BYTES_MIN, COMPRESSED_ON_LOOP_BYTES_MAX
 from api.http.questions import ROUTES, path_of
 from tests.api.http.conftest import Web
-from tests.api.http.queries import QUERIES
+from tests.api.questions.asked import QUERIES
 
 PLAIN, GZIP = {"Accept-Encoding": "identity"}, {"Accept-Encoding": "gzip"}
 

@@ -10,7 +10,7 @@ from api.http import events, growth, metrics, openapi, operations, web_page
 from api.http.commands import ROUTES as COMMANDS
 from api.http.questions import ROUTES, path_of
 from tests.api.http.conftest import Web
-from tests.api.http.queries import QUERIES
+from tests.api.questions.asked import QUERIES
 
 PLAIN = ["/health", "/ready", metrics.PATH, openapi.PATH, operations.PATH, *web_page.FILES]
 CHANGING = {metrics.PATH}

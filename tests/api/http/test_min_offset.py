@@ -9,7 +9,7 @@ from api.http.paging import MIN_OFFSET
 from api.http.questions import ROUTES, path_of
 from api.service import answers
 from tests.api.http.conftest import Web
-from tests.api.http.queries import QUERIES
+from tests.api.questions.asked import QUERIES
 
 
 async def test_http_waits_for_the_offset(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

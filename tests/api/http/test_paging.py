@@ -22,8 +22,8 @@ from api.http.questions import LINES, ROUTES, path_of
 from controller.authorization.acls import AclAuthorizer
 from controller.decisions.context.context import Settings
 from tests.api.http.conftest import LOOPBACK, Web
-from tests.api.http.queries import QUERIES, Query
 from tests.api.kafka.servers import server
+from tests.api.questions.asked import ASKED, QUERIES, Query
 from tests.api.questions.test_both_ways import common
 from tests.api.services import serving
 
@@ -43,30 +43,12 @@ _QUERIES = [
 ]
 """Queries of every list."""
 
-_NO_LISTS = {
-    "acls explain": "a decision",
-    "bisect": "the first offset of each state",
-    "blame": "the fields of one object",
-    "brokers describe": "one broker",
-    "check": "findings, and whether they are all",
-    "digest": "a number",
-    "image": "a state in parts; each part has a list of its own name",
-    "image kraft": "a file in Kafka's form",
-    "image overview": "counts",
-    "info": "a log",
-    "report": "a page",
-    "summary": "counts and totals",
-    "tail": "in pages of its own: next_offset",
-    "upgrade-check": "findings, and whether there are none",
-    "what-if": "two states compared",
-    "why": "one field",
-}
-"""Questions that are answered as a whole, and what the answer is."""
+_WHOLE = {name for name, each in ASKED.items() if each.whole}
 
 
 def test_every_list_can_be_asked_for_in_pages() -> None:
-    assert LISTS.keys() | _NO_LISTS.keys() == QUERIES.keys()
-    assert not LISTS.keys() & _NO_LISTS.keys()
+    assert LISTS.keys() | _WHOLE == QUERIES.keys()
+    assert not LISTS.keys() & _WHOLE
 
 
 @pytest.fixture(scope="module")

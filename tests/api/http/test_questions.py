@@ -11,8 +11,8 @@ import pytest
 from api.cli.main import run
 from api.http.questions import HTML, LINES, path_of
 from tests.api.conftest import Metalog
-from tests.api.http.queries import QUERIES, Query
-from tests.api.questions.test_both_ways import VERBS, common
+from tests.api.questions.asked import QUERIES, VERBS, Query
+from tests.api.questions.test_both_ways import common
 from tests.api.services import serving
 
 

@@ -11,113 +11,11 @@ import pytest
 from api.cli.main import run
 from api.questions.table import QUESTIONS, find_question
 from tests.api.conftest import Answer, Metalog
+from tests.api.questions.asked import VERBS
 from tests.api.services import serving
-
-MIN_ISR = "min.insync.replicas"
 
 FILE = "FILE.html"
 """Stands for a file to be written."""
-
-VERBS: dict[str, list[list[object]]] = {
-    "topics list": [["topics", "list"], ["topics", "list", "--at", 120]],
-    "topics describe": [
-        ["topics", "describe"],
-        ["topics", "describe", "--all-configs", "--show-secrets", "--at", "end-50"],
-    ],
-    "partitions describe": [["partitions", "list"], ["partitions", "list", "--at", "start"]],
-    "partitions removals": [["partitions", "list", "--removing"]],
-    "reassignments list": [["reassignments", "list"], ["reassignments", "list", "--at", 400]],
-    "brokers list": [["brokers", "list"], ["brokers", "list", "--at", "end-3h"]],
-    "brokers describe": [["brokers", "describe", 1]],
-    "configs explain": [
-        ["configs", "explain", "topic/__consumer_offsets", "retention.ms"],
-        ["configs", "explain", "cluster"],
-    ],
-    "configs describe": [
-        ["configs", "describe", "topic/__consumer_offsets", "--all"],
-        ["configs", "describe", "cluster", "--at", "2026-01-01T02:00:00", "--time-zone", "+01:00"],
-    ],
-    "features describe": [["features", "describe"]],
-    "namespaces list": [["namespaces", "list"]],
-    "notes list": [["notes", "list"]],
-    "subscriptions list": [["subscriptions", "list"]],
-    "acls list": [["acls", "list"]],
-    "acls explain": [["acls", "explain", "User:a", "read", "topic:__consumer_offsets"]],
-    "users describe": [["users", "list"]],
-    "quotas describe": [["quotas", "describe"]],
-    "quotas explain": [["quotas", "explain", "--user", "ann"]],
-    "tokens describe": [["tokens", "describe"]],
-    "info": [["info", "LOG"]],
-    "image": [
-        ["image", "LOG", "--json"],
-        ["image", "LOG", "--part", "configs", "--part", "brokers", "--at", 130, "--show-secrets"],
-    ],
-    "image overview": [["image", "LOG"]],
-    "image kraft": [["image", "LOG", "--format", "kraft-json", "--at", "end-1h"]],
-    "digest": [["digest", "LOG"], ["digest", "LOG", "--at", "start"]],
-    "du": [["du", "LOG"], ["du", "LOG", "--by", "type", "--by", "cause", "--at", 300]],
-    "history": [
-        ["history", "LOG", "partition:__consumer_offsets/0", "--verbose"],
-        ["history", "LOG", "broker:1", "--last", 3, "--from", 10, "--to", "end-10"],
-        ["history", "LOG", "broker:1#fenced", "--next", "start", "--verbose"],
-        ["history", "LOG", "broker:1", "--prev", "end-1h", "--verbose"],
-        ["history", "LOG", "topic:*", "--last", 3, "--verbose"],
-        ["history", "LOG", "broker:1", "--notes", "--next", "start"],
-        ["history", "LOG", "partition:__consumer_offsets/?#leader", "--next", "start"],
-    ],
-    "diff": [["diff", "LOG", 100, "end-20"], ["diff", "LOG", "start", 300, "--stat"]],
-    "blame": [
-        ["blame", "LOG", "config:topic/__consumer_offsets"],
-        ["blame", "LOG", "feature:metadata.version", "--at", 200],
-    ],
-    "why": [
-        ["why", "LOG", "partition:__consumer_offsets/0"],
-        ["why", "LOG", "broker:1#in_controlled_shutdown", "--at", "end-30"],
-        ["why", "LOG", "config:topic/__consumer_offsets#cleanup.policy"],
-    ],
-    "topics lives": [["topics", "lives", "__consumer_offsets"]],
-    "timeline": [
-        ["timeline", "LOG"],
-        ["timeline", "LOG", "--from", 100, "--to", "end-20", "--type", "brokers", "--stat"],
-        ["timeline", "LOG", "--object", "partition:__con*/?", "--object", "broker:1"],
-    ],
-    "summary": [
-        ["summary", "LOG", "--to", "end"],
-        ["summary", "LOG", "--from", 150, "--to", "end-20"],
-    ],
-    "outages": [
-        ["outages", "LOG", "--to", "end"],
-        ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],
-        ["outages", "LOG", "--to", "end", "--object", "partition:__con*/?", "--object", "broker:1"],
-        ["outages", "LOG", "--to", "end", "--topic", "__con*", "--assume", f"{MIN_ISR}=3"],
-    ],
-    "report": [["report", "LOG", FILE], ["report", "LOG", FILE, "--from", 50, "--to", "end-9"]],
-    "check": [["check", "LOG"], ["check", "LOG", "--from", 20, "--expect", "size(topics) >= 0"]],
-    "upgrade-check": [
-        ["upgrade-check", "LOG", "--to", "4.0"],
-        ["upgrade-check", "LOG", "--to", "4.4", "--at", 300],
-    ],
-    "bisect": [
-        ["bisect", "LOG", "partitions.exists(p, p.leader != p.replicas[0])"],
-        ["bisect", "LOG", "size(topics)", "--from", 20, "--to", "end-20"],
-        ["bisect", "LOG", "size(topics) > 3", "--monotone"],
-    ],
-    "what-if": [
-        ["what-if", "LOG", "--at", 100, "--without", "broker:1#fenced=true"],
-        ["what-if", "LOG", "--drop", 150, "--to", "end-20", "--verbose"],
-    ],
-    "dump": [
-        ["dump", "LOG", "--asked", "--verbose"],
-        ["dump", "LOG", "--type", "TopicRecord", "--from", 50, "--to", "end-10m"],
-        ["dump", "LOG", "--object", "topic:__consumer_offsets"],
-    ],
-    "tail": [["tail", "LOG", "--from", "end-90", "--count", 60, "--verbose"]],
-    "partitions states": [
-        ["partitions", "states", "--verbose"],
-        ["partitions", "states", "__consumer_offsets/3", "--replicas", "--since", "end-10h"],
-    ],
-}
-"""Command lines that ask each question; LOG stands for the log directory, where it is named so."""
 
 OF_THE_MOMENT = frozenset({"applied_offset", "controller_id", "lags", "clock_difference_ms"})
 """Fields that a service knows from heartbeats and settings, and a log directory does not hold; and
