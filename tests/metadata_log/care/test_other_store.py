@@ -14,7 +14,7 @@ import pytest
 _TESTS = Path(__file__).parents[2]
 
 SUITES = (
-    *("api/test_archive_urls.py", "api/test_caring.py"),
+    *("api/test_archive_urls.py", "api/test_log_care.py"),
     *("contracts/test_batch_source.py", "contracts/test_byte_store.py"),
     *("metadata_log/care/test_archive.py", "metadata_log/care/test_concurrent_copies.py"),
     *("replay/audit/test_committed_files.py", "replay/audit/test_export_to_bucket.py"),
