@@ -27,7 +27,7 @@ _COPIED = (
 _STEP = re.compile(
     r"^`(?P<path>[\w./]+)`, (?:in `(?P<scope>[^\n`]+)`, )?"
     r"(?:(?P<how>a new file|at the end)|(?P<where>after|instead of) `(?P<anchor>[^\n]+)`):\n\n"
-    r"```\w+\n(?P<text>.*?)^```$",
+    r"(?P<fence>```+)\w+\n(?P<text>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
 
