@@ -8,7 +8,6 @@ Options that several commands share are one parameter of each: a `NamedTuple` wi
 field. They stand in the help where that parameter stands.
 """
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,21 +34,6 @@ class Argument(Parameter):
 
 class Option(Parameter):
     """An option."""
-
-
-def is_shared(annotation: Any) -> bool:
-    """True if a parameter with this annotation stands for options that several commands share."""
-    return isinstance(annotation, type) and hasattr(annotation, "_fields")
-
-
-def with_shared(command: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a command for the values of all its options by name."""
-    given = dict(values)
-    for name, options in command.__annotations__.items():
-        if is_shared(options):
-            own = [field for field in options._fields if field in given]
-            given[name] = options(**{field: given.pop(field) for field in own})
-    return given
 
 
 def bad_parameter(message: str, **settings: Any) -> "BadParameter":

@@ -6,13 +6,13 @@ help, environment variables and error messages.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from api.cli.options.consistent import CONSISTENT
 from api.cli.options.keep_going import KEEP_GOING
-from api.cli.options.parameters import Argument, Parameter, is_shared, with_shared
+from api.cli.options.parameters import Argument, Parameter
 from api.cli.options.snapshot_database import DATABASE
 from api.cli.options.time_zone import ASSUMED_ZONE, ZONE
 
@@ -68,6 +68,21 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
     except _NotPlain:
         return None
     return partial(found.function, **with_shared(found.function, values))
+
+
+def is_shared(annotation: Any) -> bool:
+    """True if a parameter with this annotation stands for options that several commands share."""
+    return isinstance(annotation, type) and hasattr(annotation, "_fields")
+
+
+def with_shared(command: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a command for the values of all its options by name."""
+    given = dict(values)
+    for name, options in command.__annotations__.items():
+        if is_shared(options):
+            own = [field for field in options._fields if field in given]
+            given[name] = options(**{field: given.pop(field) for field in own})
+    return given
 
 
 def reset_common_options() -> None:

@@ -24,10 +24,10 @@ from typer.models import CommandFunctionType
 from api.cli.commands import SECTIONS
 from api.cli.options.authorizer_options import FILE_METAVAR, is_options_file
 from api.cli.options.keep_going import VERBS
-from api.cli.options.parameters import Argument, Parameter, is_shared, with_shared
+from api.cli.options.parameters import Argument, Parameter
 from api.cli.parser import common_options
 from api.cli.parser.coercion import without_pydantic
-from api.cli.parser.quick import reset_common_options
+from api.cli.parser.quick import is_shared, reset_common_options, with_shared
 from api.cli.source.source import SERVER_MARK
 from api.cli.source.two_places import with_other
 from api.cli.terminal.errors import Interrupted, NothingDone, interruptible, is_reads_only
