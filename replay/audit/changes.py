@@ -17,10 +17,11 @@ from replay.audit.fold import workers
 from replay.audit.fold.changed_objects import OBJECTS, changed_partitions
 from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.churn import CHURN, HOUR_MS, partition_churn
+from replay.audit.fold.event_table import FIELDS
 from replay.audit.fold.needed import needed
 from replay.audit.fold.net_changes import NET, net_partition_changes
 from replay.audit.fold.packed_rows import OTHERS, PACKED_SQL, columns_sql
-from replay.audit.fold.partition_changes import FIELDS, KIND, partition_changes
+from replay.audit.fold.partition_changes import KIND, partition_changes
 from replay.audit.fold.summed_changes import (
     BY_OBJECT,
     BY_PRINCIPAL,

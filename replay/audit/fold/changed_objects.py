@@ -8,7 +8,8 @@ import numpy
 import pyarrow
 
 from replay.audit.fold.changes import CHANGES, Row
-from replay.audit.fold.partition_changes import FIELDS, Events
+from replay.audit.fold.event_table import FIELDS
+from replay.audit.fold.partition_changes import Events
 
 OBJECTS = pyarrow.schema(
     [

@@ -9,8 +9,9 @@ import numpy
 import pyarrow
 
 from replay.audit.fold.changes import CHANGES, Row
+from replay.audit.fold.event_table import FIELDS
 from replay.audit.fold.groups import Groups
-from replay.audit.fold.partition_changes import FIELDS, Events
+from replay.audit.fold.partition_changes import Events
 
 _ORIGIN = ("principal", "command", "reason")
 

@@ -6,7 +6,6 @@ that set the field. Each distinct value has a number, the index of its text; the
 compared.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,26 +16,24 @@ import pyarrow
 import pyarrow.compute as pc
 
 from replay.audit.fold.changes import CHANGES
-from replay.audit.fold.objects import FOR_EVER
-from replay.audit.fold.partitions import rows_of
-from replay.audit.fold.plans import BEGIN, CANCEL, REMOVAL
-from replay.audit.fold.texts import id_text
-from replay.audit.fold.topic_names import Fields
-
-FIELDS = (
-    *("replicas", "isr", "removing_replicas", "adding_replicas", "leader"),
-    *("leader_recovery_state", "directories", "eligible_leader_replicas", "last_known_elr", "mode"),
+from replay.audit.fold.event_table import (
+    BEGUN,
+    FIELDS,
+    NO_PLAN,
+    ORIGIN,
+    event_table,
+    names_and_removals,
+    with_spans,
 )
+from replay.audit.fold.plans import REMOVAL
+from replay.audit.fold.texts import id_text
+
 KIND = "partitions"
 _UNSET, _REMOVED = -2, -1
 """In place of a text's number: the event does not set the field; the field has no value then."""
 
-_ORIGIN = ("principal", "command", "reason")
 ASKED = {"asked_offset": "position", "asked_principal": "principal", "asked_reason": "reason"}
 """For each column about the record that asked for a change, that record's own column."""
-
-_SAID = ("position", "timestamp", *_ORIGIN, "topic_id")
-"""Columns of a record that an event has too."""
 
 
 class Values(NamedTuple):
@@ -85,9 +82,9 @@ class Events:
         self, records: pyarrow.Table, undone: list[tuple[int, int]], spaces: dict[str, str]
     ) -> None:
         """Compute the events of some records; the arguments are those of `partition_changes`."""
-        records = _with_spans(records, undone)
-        self._names, removals = _names_and_removals(records, spaces)
-        self._events = _events(records, removals)
+        records = with_spans(records, undone)
+        self._names, removals = names_and_removals(records, spaces)
+        self._events = event_table(records, removals)
         self._topics = self._events["topic_id"].dictionary_encode()
         numbers = self._events["partition_id"].to_numpy()
         key = self._topics.indices.to_numpy().astype(numpy.int64) << 32 | numbers
@@ -111,7 +108,7 @@ class Events:
         places = pyarrow.array(self._order[rows])
         found = {
             each: self._events[each].take(places)
-            for each in ("timestamp", "record", *_ORIGIN)
+            for each in ("timestamp", "record", *ORIGIN)
             if each in columns
         }
         found["offset"] = pyarrow.array(self.offset[rows])
@@ -244,7 +241,7 @@ def partition_changes(
     """Yield the changes of partitions, one table per field.
 
     Args:
-        records: All records of some topics, in order: the columns `_SAID`, record (JSON; null for
+        records: All records of some topics, in order: the columns `SAID`, record (JSON; null for
             those of partitions) and the columns of `rows_of`.
         undone: The first and the last position of each aborted or still open transaction.
         spaces: The names of all namespaces, by id.
@@ -290,97 +287,6 @@ def _last_before(among: Any, first: Any) -> Any:
     places = numpy.where(among, numpy.arange(len(among)), -1)
     last = numpy.append(-1, numpy.maximum.accumulate(places)[:-1])
     return numpy.where(last < first, -1, last)
-
-
-def _with_spans(records: pyarrow.Table, undone: list[tuple[int, int]]) -> pyarrow.Table:
-    """Drop the records of a transaction that is still open, and add the column `span`.
-
-    `span` is the number of the aborted transaction that the record belongs to, or -1.
-    """
-    positions = records["position"].to_numpy()
-    begins, ends = numpy.array([(-1, -1), *undone]).T
-    span = numpy.searchsorted(begins, positions, "right") - 1
-    span[positions > ends[span]] = -1
-    is_open = (span >= 0) & (ends[span] == FOR_EVER)
-    return records.append_column("span", pyarrow.array(span)).filter(pyarrow.array(~is_open))
-
-
-_Names = dict[bytes, list[tuple[int, str]]]
-"""By topic, each position where it took a name, ascending, and the full name."""
-
-_Removals = list[tuple[int, str, int]]
-"""Index of a record that removes a partition, or begins or cancels that; its type, and the
-partition's id.
-"""
-
-BEGUN, OVER, NO_PLAN = 1, 0, -1
-"""What an event does to the plan to remove its partition."""
-
-_PLANNED = {BEGIN: BEGUN, CANCEL: OVER}
-
-
-def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple[_Names, _Removals]:
-    """Return the topic names in effect and the partition removals, from the records of topics."""
-    names: _Names = defaultdict(list)
-    removals: _Removals = []
-    decoder = msgspec.json.Decoder(dict[str, Fields])
-    (rows,) = numpy.nonzero(records["record"].is_valid().to_numpy())
-    others = records.select(["position", "record", "topic_id", "span"]).take(pyarrow.array(rows))
-    is_removal = pc.starts_with(others["record"], '{"RemoveTopicRecord"')
-    known = _partition_ids(records, others.filter(is_removal)["topic_id"])
-    for row, other in zip(rows.tolist(), others.to_pylist(), strict=True):
-        ((name, fields),) = decoder.decode(other["record"]).items()
-        if name == "RemoveTopicRecord":
-            removals += [(row, name, each) for each in known.get(other["topic_id"], ())]
-        elif name in (REMOVAL, *_PLANNED):
-            removals += [(row, name, each) for each in fields["partition_ids"]]
-        elif other["span"] < 0:
-            space = spaces.get(fields.get("namespace_id", ""))
-            full_name = fields["name"] if space is None else f"{space}:{fields['name']}"
-            names[other["topic_id"]].append((other["position"], full_name))
-    return names, removals
-
-
-def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict[bytes, list[int]]:
-    """Return, by topic, the ids of all partitions of some topics that occur in the records."""
-    is_one = pc.and_(records["record"].is_null(), pc.is_in(records["topic_id"], topics))
-    keys = records.select(["topic_id", "partition_id"]).filter(is_one)
-    found = defaultdict(list)
-    for key in keys.group_by(["topic_id", "partition_id"]).aggregate([]).to_pylist():
-        found[key["topic_id"]].append(key["partition_id"])
-    return found
-
-
-def _events(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
-    """Return the events.
-
-    They have the columns of `_SAID` and `rows_of`, record, span, is_removal and planned.
-    """
-    of_partitions = _batch(records.filter(records["record"].is_null()))
-    values = rows_of(of_partitions)
-    kept = pyarrow.table({name: of_partitions[name] for name in (*_SAID, "span")})
-    whole = values["born"].is_valid()
-    kept = kept.append_column(
-        "record", pc.if_else(whole, "PartitionRecord", "PartitionChangeRecord")
-    )
-    for name in ("partition_id", *FIELDS):
-        kept = kept.append_column(name, values[name])
-    rows, types, ids = zip(*removals, strict=True) if removals else ((), (), ())
-    gone = records.select([*_SAID, "span"]).take(pyarrow.array(rows, pyarrow.int64()))
-    gone = gone.append_column("record", pyarrow.array(types, pyarrow.string()))
-    gone = gone.append_column("partition_id", pyarrow.array(ids, pyarrow.int32()))
-    planned = numpy.full(kept.num_rows + gone.num_rows, NO_PLAN)
-    planned[kept.num_rows :] = [_PLANNED.get(name, OVER) for name in types]
-    is_removal = numpy.zeros(len(planned), bool)
-    is_removal[kept.num_rows :] = [name not in _PLANNED for name in types]
-    events = pyarrow.concat_tables([kept, gone], promote_options="default")
-    events = events.append_column("is_removal", pyarrow.array(is_removal))
-    return _batch(events.append_column("planned", pyarrow.array(planned)))
-
-
-def _batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
-    arrays = [column.combine_chunks() for column in table.columns]
-    return pyarrow.record_batch(arrays, names=table.column_names)
 
 
 def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:

@@ -8,8 +8,9 @@ import pyarrow
 import pyarrow.compute as pc
 
 from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.event_table import FIELDS
 from replay.audit.fold.groups import Groups
-from replay.audit.fold.partition_changes import FIELDS, Events
+from replay.audit.fold.partition_changes import Events
 
 _REMOVALS = ("RemoveTopicRecord", "RemovePartitionsRecord")
 """Records that change partitions and other objects."""
