@@ -269,7 +269,7 @@ def check_point(source: BatchSource, at: int | None) -> int:
         return source.end_offset
     if not isinstance(at, int):
         raise RequestError(
-            "INVALID_REQUEST", f"{at!r} is not an offset; `resolve_point` finds that of a point"
+            "INVALID_REQUEST", f"{at!r} is not an offset; `resolve_point` turns a point into one"
         )
     if at < source.history_start - 1:
         raise UnknownHistoryError(

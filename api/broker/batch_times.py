@@ -96,8 +96,9 @@ def batch_records(batch: bytes) -> Iterator[BatchRecord]:
             # When a client writes a batch, only its header is checked.
             if found_delta != offset_delta or not -(1 << 63) <= timestamp < 1 << 63:
                 raise CorruptLogError(
-                    f"record {offset_delta} says that it is {found_delta}, of time {timestamp}"
+                    f"record {offset_delta} has the offset delta {found_delta} and the time "
+                    f"{timestamp}"
                 )
             yield BatchRecord(timestamp, key_size >= 0)
     except IndexError:
-        raise CorruptLogError(f"the records end within one, at byte {position}") from None
+        raise CorruptLogError(f"the records end inside the record at byte {position}") from None

@@ -81,14 +81,15 @@ def produced_batches(data: bytes) -> list[RawBatch]:
     except CorruptLogError as error:
         raise RequestError("CORRUPT_MESSAGE", str(error)) from error
     if not batches:
-        raise RequestError("INVALID_RECORD", "there is no batch")
+        raise RequestError("INVALID_RECORD", "the partition has no batch")
     for batch in batches:
         header = batch.header
         if header.is_control:
             raise RequestError("INVALID_RECORD", "clients write no control records")
         if len(batch.data) > BATCH_SIZE_BYTES_MAX:
             raise RequestError(
-                "MESSAGE_TOO_LARGE", f"{len(batch.data)} bytes; {BATCH_SIZE_BYTES_MAX} are taken"
+                "MESSAGE_TOO_LARGE",
+                f"a batch of {len(batch.data)} bytes; at most {BATCH_SIZE_BYTES_MAX} are allowed",
             )
         if header.record_count != batch.record_count or header.record_count < 1:
             raise RequestError(
@@ -126,7 +127,9 @@ def _header(data: bytes, position: int) -> BatchHeader:
     left = len(data) - position
     if left > LENGTH_END + _LEADER_EPOCH.size and data[_AFTER_LEADER_EPOCH + position] != MAGIC:
         magic = data[_AFTER_LEADER_EPOCH + position]
-        raise CorruptLogError(f"byte {position}: batches of format {magic} are not taken, only 2")
+        raise CorruptLogError(
+            f"byte {position}: batches of format {magic} are not supported, only 2"
+        )
     if left < HEADER_SIZE:
         raise CorruptLogError(f"byte {position}: {left} bytes are left, a header has {HEADER_SIZE}")
     return parse_header(data, position)

@@ -60,7 +60,7 @@ class Cluster:
         if controller_epoch < self.controller_epoch:
             raise RequestError(
                 "STALE_CONTROLLER_EPOCH",
-                f"epoch {controller_epoch}; {self.controller_epoch} was heard of",
+                f"controller epoch {controller_epoch} is older than {self.controller_epoch}",
             )
         self.controller_epoch = controller_epoch
 

@@ -222,7 +222,7 @@ class Fencing:
         state = self._cluster.partition(name, partition)
         if state is None:
             raise RequestError(
-                "NOT_LEADER_OR_FOLLOWER", f"nothing is known of {name}-{partition} here yet"
+                "NOT_LEADER_OR_FOLLOWER", f"this broker does not know {name}-{partition} yet"
             )
         return state.mode
 

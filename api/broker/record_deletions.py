@@ -103,7 +103,8 @@ async def _delete(replica: Replica, requested: int, leader_epoch: int) -> int:
             )
         if not 0 <= offset <= high_watermark:
             raise RequestError(
-                "OFFSET_OUT_OF_RANGE", f"offset {offset}; up to {high_watermark} is committed"
+                "OFFSET_OUT_OF_RANGE",
+                f"offset {offset} is above the high watermark, {high_watermark}",
             )
         await replica.disk.run(replica.log.delete_before, offset)
         replica.wake()

@@ -153,13 +153,15 @@ class Replica:
         state = self.state
         if state is None or not self.is_leader:
             leader = "nobody" if state is None else f"broker {state.leader}"
-            raise RequestError("NOT_LEADER_OR_FOLLOWER", f"as far as is known here {leader} leads")
+            raise RequestError(
+                "NOT_LEADER_OR_FOLLOWER", f"broker {leader} leads, as far as this broker knows"
+            )
         if leader_epoch != ANY_EPOCH and leader_epoch != state.leader_epoch:
             code = "FENCED_LEADER_EPOCH"
             if leader_epoch > state.leader_epoch:
                 code = "UNKNOWN_LEADER_EPOCH"
             raise RequestError(
-                code, f"leader epoch {leader_epoch}, it is {state.leader_epoch} here"
+                code, f"leader epoch {leader_epoch}; this broker has {state.leader_epoch}"
             )
         return state
 

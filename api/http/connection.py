@@ -177,7 +177,9 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
 
     def on_headers_complete(self) -> None:
         if self._is_ending:
-            raise ValueError("the answer before was the last")  # for the parser, which stops
+            raise ValueError(
+                "the previous answer was the last on this connection"
+            )  # for the parser, which stops
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
                 raise ValueError("this is no proxy")  # for the parser, which stops

@@ -78,7 +78,7 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
             no object matches the pattern.
     """
     if request.last is not None and request.last < 1:
-        raise RequestError("INVALID_REQUEST", f"the last {request.last} changes: it is 1 or more")
+        raise RequestError("INVALID_REQUEST", f"last must be at least 1, not {request.last}")
     name = parse_object(request.object)
     matches = is_pattern(name.name) and not _is_literal(past, at, name)
     if request.step is not None:

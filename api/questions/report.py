@@ -74,7 +74,9 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
             is less than 1; UNKNOWN_TOPIC_ID.
     """
     if request.records_max is not None and request.records_max < 1:
-        raise RequestError("INVALID_REQUEST", f"records_max is {request.records_max}: 1 or more")
+        raise RequestError(
+            "INVALID_REQUEST", f"records_max must be at least 1, not {request.records_max}"
+        )
     requested = past.first_offset(request.first, at)
     if requested > at and at >= past.reader.start_offset:
         raise RequestError(

@@ -112,7 +112,7 @@ class Workers:
         With `wanted`, only that worker is considered.
         """
         if self._is_closed:
-            raise UnavailableError("the service is ending; ask again")
+            raise UnavailableError("the service is stopping; try again")
         free = [number for number, worker in enumerate(self._workers) if not worker.is_taken]
         if wanted is not None:
             return wanted if wanted in free else None

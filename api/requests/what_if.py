@@ -125,7 +125,7 @@ def _start(past: Past, point: str | None, at: int, changes: Changes) -> int:
         start = changes.first_offset
     else:
         raise RequestError(
-            "INVALID_REQUEST", "name the point from which the past is decided anew: --at POINT"
+            "INVALID_REQUEST", "name the point after which decisions are repeated: --at POINT"
         )
     if start >= past.reader.end_offset:
         return start

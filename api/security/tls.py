@@ -180,7 +180,7 @@ def _load_certificate(context: ssl.SSLContext, files: TlsFiles, *, now: dt.datet
         raise _wrong(f"the private key {key} is encrypted; store it without a password") from None
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise _wrong(f"the private key {key} is not that of certificate {path}") from error
+            raise _wrong(f"the private key {key} does not belong to certificate {path}") from error
         if error.reason == "EE_KEY_TOO_SMALL":
             raise _wrong(f"the key of certificate {path} is too short; use 2048 bits") from error
         raise _wrong(f"{key} has no private key in PEM that can be used") from error

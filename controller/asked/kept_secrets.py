@@ -290,7 +290,9 @@ def with_hmac(created: TokenCreated, asked: Asked, settings: Settings) -> TokenC
     """
     secret_key = settings.static_configs.get(SECRET_KEY)
     if not secret_key:
-        raise _disabled(f"the HMAC is computed with the static config {SECRET_KEY}, give it")
+        raise _disabled(
+            f"the HMAC is computed with the static config {SECRET_KEY}; give that config"
+        )
     answer = replace(created, hmac=token_hmac(secret_key, created.token_id))
     seen = {} if asked.observed is None else msgspec.msgpack.decode(asked.observed)
     if _HASH in seen and hash_of_hmac(answer) != {_HASH: seen[_HASH]}:

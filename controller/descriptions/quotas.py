@@ -156,7 +156,7 @@ def _check_filters(filters: tuple[QuotaFilter, ...]) -> None:
         if kind not in TYPES:
             raise RequestError("UNSUPPORTED_VERSION", f"there is no entity type {kind!r}")
         if (filter_.match is Match.EXACT) != (filter_.name is not None):
-            raise _invalid(f"{kind}: a name goes with an exact match, and with no other")
+            raise _invalid(f"{kind}: a name is needed for an exact match, and only then")
     if IP in types and len(types) > 1:
         raise _invalid("an ip cannot be combined with a user or a client id")
 

@@ -78,7 +78,7 @@ def _check_authors(records: tuple[Record, ...]) -> None:
     for index, record in enumerate(records):
         if type(record) in _NOT_FOR_CALLERS:
             name = type(record).__name__
-            raise invalid(f"{place(index, len(records))}{name} is not for callers to write")
+            raise invalid(f"{place(index, len(records))}{name} cannot be written by callers")
 
 
 def _check_each(after: MetadataImage, records: tuple[Record, ...]) -> None:
@@ -125,7 +125,7 @@ def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> N
     changed = {record.name for record in records if isinstance(record, FeatureLevelRecord)}
     for name in sorted(changed):
         if not after.feature(name) and feature_in_use(after, name):
-            raise invalid(f"objects that need the feature {name} are left")
+            raise invalid(f"there are still objects that need the feature {name}")
 
 
 def _check_topic(_: MetadataImage, record: TopicRecord) -> None:
@@ -175,7 +175,7 @@ def _check_namespaces_left(after: MetadataImage) -> None:
     """
     orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
     if orphans:
-        raise invalid(f"namespace {min(orphans)!r} would have nothing above it")
+        raise invalid(f"namespace {min(orphans)!r} would lose the namespace above it")
     for (resource_type, name), _ in after.configs():
         if resource_type == NAMESPACE and after.namespace_by_name(name) is None:
             raise invalid(f"namespace {name!r} still has configs")

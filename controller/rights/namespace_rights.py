@@ -89,7 +89,7 @@ def _check_moved(access: Access, request: MoveTopics, name: str) -> None:
         what = repr(name) if request.topic == name else "every topic of the namespace"
         raise RequestError(
             "TOPIC_AUTHORIZATION_FAILED",
-            f"{access.caller.principal} may not move {what}: it takes DELETE on the topic and "
+            f"{access.caller.principal} may not move {what}: this requires DELETE on the topic and "
             "CREATE on its new name",
         )
 

@@ -44,7 +44,7 @@ def check_same_history(
         if same[0].size < size or found != CheckedRead(same[0].fs, same[0].path, size).checksum():
             raise _other_history(copy, f"{path.name} differs below byte {size}")
         return
-    raise _other_history(copy, f"the log has no segment that goes on at {mark.end_offset}")
+    raise _other_history(copy, f"the log has no segment that starts at {mark.end_offset}")
 
 
 def _other_history(copy: LogReader, why: str) -> RequestError:

@@ -110,9 +110,9 @@ def _needed(directory: Path, names: list[str], start: int) -> Path | None:
         return directory / checkpoint_name(*found[0])
     if start > 0:
         raise CorruptLogError(
-            f"{directory / segment_name(start)} byte 0: this is the first segment, and neither one "
-            "below it is there nor a checkpoint at or above it, so the state before it is lost; "
-            "restore them from a backup"
+            f"{directory / segment_name(start)} byte 0: this is the first segment, but "
+            "earlier ones and a checkpoint at or above it are missing, so the state before it is "
+            "lost; restore them from a backup"
         )
     return None
 
@@ -130,7 +130,7 @@ def _check(fs: ByteStore, base: _Identity, cluster_id: str, segments: Sequence[i
     if end_offset not in segments:
         raise _foreign(
             base.path,
-            f"no segment goes on at its end offset {end_offset}, and "
+            f"no segment starts at its end offset {end_offset}, and "
             f"{segment_name(segments[0])} was not written after it",
         )
     following = _read_segment_header(fs, directory, end_offset)

@@ -152,7 +152,7 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
     except IndexError:
         return None
     if not 0 < count <= BLOCK_RECORDS_MAX or not 0 < size <= BLOCK_STORED_BYTES_MAX:
-        raise CorruptLogError(f"a block of {count} rows and {size} bytes cannot be")
+        raise CorruptLogError(f"a block of {count} rows and {size} bytes is impossible")
     end = at + size + SYNC_SIZE
     if end > len(data):
         return None

@@ -61,8 +61,8 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
         ) from error
     if manifest.format_version < 1:
         raise CorruptLogError(
-            f"{path} byte 0: format_version {manifest.format_version} never was; restore the file "
-            "from a backup"
+            f"{path} byte 0: format_version {manifest.format_version} was never used; restore the "
+            "file from a backup"
         )
     if manifest.format_version > NODE_FORMAT_VERSION:
         raise RequestError(

@@ -136,7 +136,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
     except (IndexError, KeyError, ValueError) as error:
         raise CorruptLogError(f"the header cannot be read: {error!r}") from error
     if header.sync_marker != sync_marker:
-        raise CorruptLogError("the sync marker does not follow from cluster id, offset and epoch")
+        raise CorruptLogError("the sync marker does not match the cluster id, offset and epoch")
     if not header.has_newest_schema:
         # Checked here, not at the first block: other readers of the file use the schema too.
         parsed_schema(header.schema_json)

@@ -216,7 +216,7 @@ class Recorder:
 
     def _read(self, source: KraftDirectory, progress: Callable[[int], None] | None) -> None:
         if self._position is None and source.start_offset != self.end_offset:
-            raise UnavailableError(f"{source.path} was cleaned meanwhile; read it again")
+            raise UnavailableError(f"{source.path} was cleaned meanwhile; run the import again")
         scan = source.scan(self._position)
         size_bytes = 0
         starts = {segment.base_offset for segment in source.all_segments}

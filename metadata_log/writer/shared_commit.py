@@ -111,7 +111,7 @@ class SharedCommit:
                         await asyncio.sleep(SETTLE_PAUSE_S)
         except TimeoutError:
             raise FencedError(
-                f"{error}; it does not say what became of the last batches",
+                f"{error}; the outcome of the last batches is unknown",
                 outcome=Outcome.UNKNOWN,
             ) from error
         if not found.is_committed:

@@ -186,7 +186,9 @@ def encode_control(record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> t
     """
     if type(record) is UnknownRecord:
         if record.control_key is None:
-            raise RequestError("INVALID_RECORD", "an unknown record without a key is no control")
+            raise RequestError(
+                "INVALID_RECORD", "an unknown record without a key is no control record"
+            )
         return record.control_key, record.value
     version: int = getattr(record, "version", _UNREADABLE)
     control_type = _kafka_number(type(record), "control_type", version)

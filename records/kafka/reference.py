@@ -306,5 +306,5 @@ def _check_absent(layout: Layout, record: Record) -> None:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
                 f"{layout.cls.__name__} version {layout.version} has no {field.name}, "
-                f"so it cannot say {value!r}",
+                f"so it cannot hold {value!r}",
             )

@@ -52,7 +52,9 @@ def fork_log(reader: LogReader, target: Path, at: int, *, progress: Progress) ->
         image = load_image(reader, at, progress=progress)
     end_offset = image.provenance.next_offset
     if end_offset == 0:
-        raise RequestError("INVALID_REQUEST", "nothing stands before offset 0; use `metalog init`")
+        raise RequestError(
+            "INVALID_REQUEST", "there is nothing before offset 0; use `metalog init`"
+        )
     epoch = highest_epoch(reader.fs, reader) + RESTORED_EPOCH_GAP
     digest = image_digest(image)
 

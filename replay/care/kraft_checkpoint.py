@@ -47,7 +47,7 @@ def export_checkpoint(
     """
     where = image.provenance
     if where.next_offset == 0:
-        raise RequestError("INVALID_REQUEST", "no record stands before offset 0: there is no state")
+        raise RequestError("INVALID_REQUEST", "there is no state before offset 0")
     if where.mid_batch:
         raise RequestError(
             "INVALID_REQUEST",
@@ -92,5 +92,5 @@ def _check_nothing_lost(left_out: Sequence[LeftOut]) -> None:
     more = f" and {len(lost) - _NAMED_MAX} more" if len(lost) > _NAMED_MAX else ""
     raise RequestError(
         "INVALID_REQUEST",
-        f"Kafka cannot be told of {named}{more}; --lossy leaves them out and lists them",
+        f"Kafka has no records for {named}{more}; --lossy leaves them out and lists them",
     )

@@ -149,7 +149,7 @@ class Compiler:
                 return True
             if isinstance(where, list | dict):
                 return is_member(wanted, where)
-            raise TypeError(f"nothing is in a {type_name(where)}")
+            raise TypeError(f"`in` needs a list or a map on its right, not a {type_name(where)}")
 
         return Part(_guarded(tree, evaluate))
 
@@ -212,7 +212,7 @@ class Compiler:
         def evaluate(env: Env) -> Any:
             value = part(env)
             if not is_number(value):
-                raise TypeError(f"no minus of {type_name(value)}")
+                raise TypeError(f"a {type_name(value)} cannot be negated")
             return -value
 
         return Part(_guarded(tree, evaluate))

@@ -60,7 +60,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
-        raise TypeError(f"no string of a {type_name(value)}")
+        raise TypeError(f"a {type_name(value)} cannot become a string")
     return str(value)
 
 

@@ -91,7 +91,7 @@ def ordered(sign: str, left: Any, right: Any) -> bool:
     if not (is_number(left) and is_number(right)) and not (
         isinstance(left, str) and isinstance(right, str)
     ):
-        raise TypeError(f"{type_name(left)} and {type_name(right)} have no order")
+        raise TypeError(f"{type_name(left)} and {type_name(right)} cannot be ordered")
     return bool(_ORDER[sign](left, right))
 
 
@@ -120,10 +120,10 @@ def calculate(sign: str, left: Any, right: Any) -> Any:
             raise Absent
         return left + right
     if not is_number(left) or type(left) is not type(right):
-        raise TypeError(f"no {sign} of {type_name(left)} and {type_name(right)}")
+        raise TypeError(f"{sign} is not defined for {type_name(left)} and {type_name(right)}")
     if sign in "/%":
         if isinstance(left, float) and sign == "%":
-            raise TypeError("no % of doubles")
+            raise TypeError("% is not defined for doubles")
         return _divide(sign, left, right)
     result = {"+": add, "-": sub, "*": mul}[sign](left, right)
     if isinstance(result, int) and not -INTEGER_MAX - 1 <= result <= INTEGER_MAX:
@@ -155,7 +155,7 @@ def to_int(value: Any) -> int:
         Absent: the text is not a number, or out of range.
     """
     if not isinstance(value, str) and not is_number(value):
-        raise TypeError(f"no int of {type_name(value)}")
+        raise TypeError(f"{type_name(value)} cannot become an int")
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
         raise Absent
     try:

@@ -97,7 +97,7 @@ def checked_manifest(
     check_format(info)
     if manifest_checksum(info, entries) != checksum:
         raise damaged(
-            info, f"its row and its manifest of {len(entries)} chunks do not fit its checksum"
+            info, f"its row and its manifest of {len(entries)} chunks do not match its checksum"
         )
     return entries
 

@@ -14,9 +14,9 @@ from tests.api.conftest import Metalog
     [
         (("--at", 100, "--to", 50), 3, "begins after offset 100 and ends before it, at 50"),
         (("--at", 100, "--without", "broker:99"), 3, "RESOURCE_NOT_FOUND: broker:99 never existed"),
-        (("--without", "broker:1"), 2, "name the point from which the past is decided anew: --at"),
+        (("--without", "broker:1"), 2, "name the point after which decisions are repeated: --at"),
         (("--at", 100, "--edit", "{x"), 2, "not JSON"),
-        (("--at", 100, "--add", "{}"), 2, "what is added has command and request"),
+        (("--at", 100, "--add", "{}"), 2, "an addition has command and request"),
     ],
 )
 def test_what_if_that_cannot_be_asked(

@@ -151,7 +151,7 @@ async def _lose_connection(served: Served, client: SocketClient, _: Path) -> obj
 
 SCENARIOS: dict[str, Scenario] = {
     "a record contradicts the state": _contradict,
-    "a record is not for callers to write": _bracket,
+    "a record cannot be written by callers": _bracket,
     "the log does not end at the expected offset": _expect_another_end,
     "an object is not in the expected version": _expect_another_version,
     "the request id is another request's": _take_an_id,

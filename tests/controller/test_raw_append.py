@@ -136,7 +136,7 @@ def test_a_deletion_that_failed_is_not_over_while_its_broker_is_registered(
 
 @pytest.mark.parametrize("record", [EndTransactionRecord(), AbortTransactionRecord(reason=None)])
 def test_records_of_the_log_itself_are_refused(cluster: Cluster, record: Record) -> None:
-    assert "is not for callers to write" in _refused(cluster, record)
+    assert "cannot be written by callers" in _refused(cluster, record)
 
 
 def test_what_would_stand_alone_is_refused(cluster: Cluster) -> None:
@@ -146,7 +146,7 @@ def test_what_would_stand_alone_is_refused(cluster: Cluster) -> None:
     parent = NamespaceRecord(namespace_id=uid("2"), name="a")
     assert "without 'a' above it" in _refused(cluster, child)
     _append(cluster, parent, child)
-    assert "nothing above it" in _refused(
+    assert "would lose the namespace above it" in _refused(
         cluster, RemoveNamespaceRecord(namespace_id=parent.namespace_id)
     )
 

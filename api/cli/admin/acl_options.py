@@ -23,7 +23,7 @@ Principals = Annotated[
 ]
 Hosts = Annotated[
     list[str] | None,
-    Option("--host", metavar="ADDRESS", help="Address of the client; * stands for all."),
+    Option("--host", metavar="ADDRESS", help="Client IP; * stands for all."),
 ]
 Operations = Annotated[
     list[str] | None,
@@ -37,7 +37,9 @@ class Selected(NamedTuple):
     topic: Annotated[
         list[str] | None, Option("--topic", metavar="TOPIC", help="A topic, by full name or @ID.")
     ] = None
-    group: Annotated[list[str] | None, Option("--group", metavar="NAME", help="A group.")] = None
+    group: Annotated[
+        list[str] | None, Option("--group", metavar="NAME", help="A consumer group.")
+    ] = None
     cluster: Annotated[bool, Option("--cluster", help="The cluster itself.")] = False
     transactional_id: Annotated[
         list[str] | None,

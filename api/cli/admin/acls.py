@@ -27,7 +27,7 @@ _AllowLockout = Annotated[
     bool,
     Option(
         "--allow-lockout",
-        help="Even if you could not change ACLs any more, or brokers not reach the service.",
+        help="Even if you could no longer change ACLs, or brokers no longer reach the service.",
     ),
 ]
 
@@ -173,9 +173,7 @@ def explain(
             show_default=False,
         ),
     ],
-    host: Annotated[
-        str | None, Option("--host", metavar="ADDRESS", help="Address of the client.")
-    ] = None,
+    host: Annotated[str | None, Option("--host", metavar="ADDRESS", help="Client IP.")] = None,
     super_user: Annotated[
         list[str] | None,
         Option(

@@ -88,7 +88,7 @@ def wait(
     from controller.descriptions.brokers import ListBrokers
 
     if look.server is None:
-        raise bad_parameter("a log does not know what brokers apply; name --server URL")
+        raise bad_parameter("a log does not record what brokers have applied; use --server URL")
     deadline = time.monotonic() + within
     while True:
         left_s = max(deadline - time.monotonic(), _ANSWER_WITHIN_S)
@@ -119,7 +119,7 @@ def register(
         list[str] | None,
         Option(metavar="[NAME://]HOST:PORT", help="Address of a listener; repeatable."),
     ] = None,
-    rack: Annotated[str | None, Option(help="Its rack.")] = None,
+    rack: Annotated[str | None, Option(help="Rack of the broker.")] = None,
 ) -> int:
     """Register a broker without a process, fenced; a known broker gets a new incarnation."""
     from api.documents.changes import BrokerNamed
@@ -128,7 +128,7 @@ def register(
     from controller.decisions.levels import SUPPORTED_LEVELS
 
     if ask.log is None:
-        raise bad_parameter("a service's brokers register themselves; name --log LOG")
+        raise bad_parameter("a service's brokers register themselves; use --log LOG")
     # A retry must be the same request.
     known = None if ask.request_id is None else f"{ask.request_id}/{broker_id}"
     rng = secrets.SystemRandom() if known is None else random.Random(known)
@@ -189,7 +189,7 @@ def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> in
     from controller.decisions.brokers.fencing import SetFencing
 
     if ask.log is None:
-        raise bad_parameter("a service's brokers speak for themselves; name --log LOG")
+        raise bad_parameter("a service's brokers send their own heartbeats; use --log LOG")
     wanted = [
         One(
             request=SetFencing(broker_id=i, fenced=fenced),

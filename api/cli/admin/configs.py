@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 app = App()
 
 _Pairs = Annotated[
-    list[str], Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False)
+    list[str], Argument(metavar="NAME=VALUE...", help="Configs to change.", show_default=False)
 ]
 
 
@@ -35,7 +35,7 @@ def set_(
     resource: ConfigResourceArgument,
     configs: Annotated[
         list[str] | None,
-        Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False),
+        Argument(metavar="NAME=VALUE...", help="Configs to change.", show_default=False),
     ] = None,
     from_file: Annotated[
         list[str] | None,
@@ -83,7 +83,9 @@ def subtract(
 def delete(
     ask: AdminClient,
     resource: ConfigResourceArgument,
-    names: Annotated[list[str], Argument(metavar="NAME...", help="Configs.", show_default=False)],
+    names: Annotated[
+        list[str], Argument(metavar="NAME...", help="Configs to change.", show_default=False)
+    ],
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:

@@ -104,7 +104,7 @@ def states(
         Argument(metavar="[TOPIC[/NUMBER]]", help="Default: all.", show_default=False),
     ] = None,
     since: Annotated[
-        str, Option("--since", metavar="POINT", help="First, inclusive; --at is the last.")
+        str, Option("--since", metavar="POINT", help="First point, inclusive; --at is the last.")
     ] = "start",
     replicas: Annotated[bool, Option("--replicas", help="Also the states of replicas.")] = False,
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,

@@ -21,19 +21,23 @@ app = App()
 
 _USER, _CLIENT_ID, _IP = "user", "client-id", "ip"
 
-_User = Annotated[str | None, Option("--user", metavar="NAME", help="This user.")]
+_User = Annotated[str | None, Option("--user", metavar="NAME", help="A user.")]
 _DefaultUser = Annotated[bool, Option("--default-user", help="Users without a quota of their own.")]
-_ClientId = Annotated[str | None, Option("--client-id", metavar="NAME", help="Clients of this id.")]
+_ClientId = Annotated[str | None, Option("--client-id", metavar="NAME", help="A client id.")]
 _DefaultClientId = Annotated[
     bool, Option("--default-client-id", help="Client ids without a quota of their own.")
 ]
-_Ip = Annotated[str | None, Option("--ip", metavar="ADDRESS", help="This address.")]
-_DefaultIp = Annotated[bool, Option("--default-ip", help="Addresses without a quota of their own.")]
+_Ip = Annotated[str | None, Option("--ip", metavar="ADDRESS", help="A client IP.")]
+_DefaultIp = Annotated[
+    bool, Option("--default-ip", help="Client IPs without a quota of their own.")
+]
 _Pairs = Annotated[
     list[str],
     Argument(metavar="KEY=VALUE...", help="Such as producer_byte_rate=1024.", show_default=False),
 ]
-_Keys = Annotated[list[str], Argument(metavar="KEY...", help="Quotas.", show_default=False)]
+_Keys = Annotated[
+    list[str], Argument(metavar="KEY...", help="Quotas to delete.", show_default=False)
+]
 
 
 class _Entity(NamedTuple):
@@ -103,7 +107,7 @@ def describe(
     ] = False,
     ip: _Ip = None,
     default_ip: _DefaultIp = False,
-    any_ip: Annotated[bool, Option("--any-ip", help="Quotas of addresses.")] = False,
+    any_ip: Annotated[bool, Option("--any-ip", help="Quotas of client IPs.")] = False,
     strict: Annotated[
         bool, Option("--strict", help="Only entities with exactly the given types.")
     ] = False,

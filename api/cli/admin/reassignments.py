@@ -53,7 +53,9 @@ def cancel(
     ask: AdminClient,
     partitions: Annotated[
         list[str],
-        Argument(metavar="TOPIC/NUMBER...", help="Partitions.", show_default=False),
+        Argument(
+            metavar="TOPIC/NUMBER...", help="Partitions that are being moved.", show_default=False
+        ),
     ],
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,

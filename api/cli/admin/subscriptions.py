@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = App()
 
-_Group = Annotated[str, Argument(metavar="GROUP", help="Its name.", show_default=False)]
+_Group = Annotated[str, Argument(metavar="GROUP", help="Consumer group.", show_default=False)]
 
 
 @changing(app)

@@ -44,7 +44,10 @@ class _Lifetime(NamedTuple):
         Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
     ] = None
     period_ms: Annotated[
-        int, Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
+        int,
+        Option(
+            "--period-ms", metavar="MS", help="Until when, counted from now.", show_default=False
+        ),
     ] = -1
     secret_key_file: _SecretKeyFile = None
 
@@ -58,7 +61,11 @@ def create(
     ] = None,
     renewers: Annotated[
         list[str] | None,
-        Option("--renewer", metavar="PRINCIPAL", help="A principal that may renew it; repeatable."),
+        Option(
+            "--renewer",
+            metavar="PRINCIPAL",
+            help="A principal that may renew the token; repeatable.",
+        ),
     ] = None,
     max_lifetime_ms: Annotated[
         int,

@@ -126,7 +126,7 @@ def describe(
         Argument(metavar="[TOPIC...]", help="Names, or @ID; none: all.", show_default=False),
     ] = None,
     topic_id: Annotated[
-        list[str] | None, Option("--topic-id", metavar="ID", help="By id; repeatable.")
+        list[str] | None, Option("--topic-id", metavar="ID", help="Id of a topic; repeatable.")
     ] = None,
     namespace: NamespaceOption = "",
     all_configs: Annotated[

@@ -95,7 +95,9 @@ def list_(look: Look) -> None:
 @reading(app)
 def describe(
     look: Look,
-    users: Annotated[list[str], Argument(metavar="USER...", help="Names.", show_default=False)],
+    users: Annotated[
+        list[str], Argument(metavar="USER...", help="Names of users.", show_default=False)
+    ],
 ) -> int:
     """Describe the SCRAM credentials of users; never their keys."""
     return _print_described(look, tuple(users))

@@ -38,8 +38,8 @@ def audit(
             show_default=False,
         ),
     ],
-    since: Annotated[str, Option(metavar="POINT", help="First, inclusive.")] = "start",
-    until: Annotated[str, Option(metavar="POINT", help="Last, inclusive.")] = "end",
+    since: Annotated[str, Option(metavar="POINT", help="First point, inclusive.")] = "start",
+    until: Annotated[str, Option(metavar="POINT", help="Last point, inclusive.")] = "end",
     parameters: Annotated[
         list[str] | None,
         Option("--set", metavar="NAME=VALUE", help="A parameter, or =@FILE; repeatable."),
@@ -74,7 +74,9 @@ def audit(
         from api.cli.audit.export import export
 
         if (since, until) != ("start", "end"):
-            raise bad_parameter("`audit export` goes on where it was: no --since, no --until")
+            raise bad_parameter(
+                "`audit export` continues after the last export; it takes no --since or --until"
+            )
         export(
             log_place(log),
             to,

@@ -58,7 +58,8 @@ def advise(
     node: Annotated[
         int | None,
         Option(
-            metavar="ID", help="For --write: the controller that will run it; default: the seed."
+            metavar="ID",
+            help="For --write: the controller that will run the seed; default: that of the seed.",
         ),
     ] = None,
     endpoint: Annotated[

@@ -34,7 +34,7 @@ def confirm(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Confirm the end of a mirror whose cluster is no more, for good.
+    """Confirm, for good, all records of a mirror whose cluster no longer exists.
 
     SQL history, export and streams then have all of its records. A later import that differs there
     is refused.

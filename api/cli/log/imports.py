@@ -48,7 +48,9 @@ def kraft(
     ] = False,
     tables: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Kafka's message files of a fork's own records."),
+        Option(
+            metavar="DIR", help="Kafka message files that define records of your own fork of Kafka."
+        ),
     ] = None,
     json: Json = False,
 ) -> int:

@@ -233,7 +233,9 @@ def tail(
     log: LogOrServer,
     from_: Annotated[
         str,
-        Option("--from", metavar="POINT", help="First, inclusive; default: only new records."),
+        Option(
+            "--from", metavar="POINT", help="First point, inclusive; default: only new records."
+        ),
     ] = "",
     types: Annotated[
         list[str] | None, Option("--type", help="Only this record type; repeatable.")

@@ -40,7 +40,7 @@ class TlsOptions(NamedTuple):
         Option(
             "--key-file",
             metavar="FILE",
-            help="Its private key; else in the certificate's file.",
+            help="Private key of the certificate; default: in the certificate's file.",
             rich_help_panel=SECURITY,
         ),
     ] = None
@@ -49,7 +49,7 @@ class TlsOptions(NamedTuple):
         Option(
             "--ca-file",
             metavar="FILE",
-            help="Authorities whose certificates are trusted.",
+            help="CA certificates to trust.",
             rich_help_panel=SECURITY,
         ),
     ] = None

@@ -225,7 +225,9 @@ def outages(
     ] = None,
     assume: Annotated[
         str | None,
-        Option(metavar=f"{_MIN_ISR}=N", help="Value for topics for which the log has none."),
+        Option(
+            metavar=f"{_MIN_ISR}=N", help="Value to assume for topics for which the log has none."
+        ),
     ] = None,
     verbose: Annotated[
         bool, Option("--verbose", help="A line per partition, also if many went down together.")

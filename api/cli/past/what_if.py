@@ -39,14 +39,15 @@ def what_if(
         Option(
             "--at",
             metavar="POINT",
-            help="Decide again all after this point; default: from the first offset of "
-            "the changes on.",
+            help="Repeat the decisions after this point; default: from the first changed one on.",
         ),
     ] = None,
     to: To = "end",
     drop: Annotated[
         list[int] | None,
-        Option("--drop", metavar="OFFSET", help="Drop the decision that wrote it; repeatable."),
+        Option(
+            "--drop", metavar="OFFSET", help="Drop the decision that wrote this record; repeatable."
+        ),
     ] = None,
     drop_record: Annotated[
         list[int] | None,
@@ -63,7 +64,7 @@ def what_if(
         Option(
             "--without",
             metavar="OBJECT",
-            help="Drop all decisions that changed it, or gave it a value, such as "
+            help="Drop all decisions that changed this object, or gave it a value, such as "
             "broker:2#fenced=true; repeatable.",
         ),
     ] = None,
@@ -83,7 +84,7 @@ def what_if(
         Path | None,
         Option("--save", metavar="DIR", help="Write the fork to this directory, as an own log."),
     ] = None,
-    verbose: Annotated[bool, Option("--verbose", help="All lines of each section.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Print all lines of each section.")] = False,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     server: Server = None,
@@ -112,7 +113,7 @@ def what_if(
         show_secrets=show_secrets,
     )
     if at is None and request.changes.first_offset is None:
-        raise bad_parameter("name the point from which the past is decided anew: --at POINT")
+        raise bad_parameter("name the point after which decisions are repeated: --at POINT")
     result = log.ask(WHAT_IF, request, at=to) if save is None else _saved(log, to, request, save)
     if json:
         print_json_pieces(result.items, lambda: place_of(result.about()))

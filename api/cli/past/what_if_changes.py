@@ -67,7 +67,7 @@ def _place(line: Line) -> tuple[bool, int | None]:
 
 def _command(line: Line, after: int | None) -> Added:
     if line.keys() - {"after"} != {"command", "request"}:
-        raise _malformed(line, "what is added has command and request, or type and data")
+        raise _malformed(line, "an addition has command and request, or type and data")
     name = line["command"]
     return Added(after=after, command=name, request=_request(name, line["request"]))
 

@@ -100,7 +100,7 @@ _SnapshotKeep = Annotated[
     Option(
         "--snapshot-keep",
         metavar="N",
-        help="Keep only the newest N of the snapshots that it makes; 0: all.",
+        help="Keep only the newest N of the snapshots that the service makes; 0: all.",
         min=0,
         rich_help_panel=BACKGROUND,
     ),
@@ -129,7 +129,7 @@ _Retain = Annotated[
     Option(
         "--retain",
         metavar="AGE",
-        help="Drop archived history that is older, such as 30d; default: keep all.",
+        help="Drop archived history older than this, such as 30d; default: keep all.",
         show_default=False,
         rich_help_panel=BACKGROUND,
     ),

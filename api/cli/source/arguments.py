@@ -72,9 +72,9 @@ At = Annotated[
     ),
 ]
 
-From = Annotated[str, Option("--from", metavar="POINT", help="First, inclusive.")]
+From = Annotated[str, Option("--from", metavar="POINT", help="First point, inclusive.")]
 
-To = Annotated[str, Option("--to", metavar="POINT", help="Last, inclusive.")]
+To = Annotated[str, Option("--to", metavar="POINT", help="Last point, inclusive.")]
 
 ShowSecrets = Annotated[bool, Option("--show-secrets", help="Print secrets instead of (redacted).")]
 

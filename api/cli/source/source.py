@@ -123,7 +123,9 @@ class Source(NamedTuple):
             if DATABASE.get() is not None:
                 raise bad_parameter("--database needs a log; name LOG instead of --server")
             if KEEP_GOING.get():
-                raise bad_parameter("--keep-going needs a log; a service's own has no mirror")
+                raise bad_parameter(
+                    "--keep-going is for mirrors, and a service's log is none; name LOG"
+                )
             return _ask_server(self.server, question, request, self.point(at), within_s)
         if CONSISTENT.get():
             raise bad_parameter("--consistent needs --server; a log is read as far as it goes")
@@ -306,6 +308,6 @@ def _about(server: str, page: "AnswerPage") -> "About":
     if page.about is None:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"{server} runs a release that does not say where its answers stand",
+            f"{server} runs a release whose answers do not name their offset",
         )
     return page.about

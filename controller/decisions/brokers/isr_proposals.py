@@ -140,14 +140,14 @@ def _check_epochs(broker_id: int, alteration: PartitionAlteration, partition: Pa
     if alteration.leader_epoch < partition.leader_epoch:
         raise RequestError(
             "FENCED_LEADER_EPOCH",
-            f"leader epoch {alteration.leader_epoch} is over, it is {partition.leader_epoch}",
+            f"leader epoch {alteration.leader_epoch} is over, now it is {partition.leader_epoch}",
         )
     if broker_id != partition.leader:
         raise RequestError("INVALID_REQUEST", f"broker {partition.leader} leads the partition")
     if alteration.partition_epoch < partition.partition_epoch:
         raise RequestError(
             "INVALID_UPDATE_VERSION",
-            f"partition epoch {alteration.partition_epoch} is over, "
+            f"partition epoch {alteration.partition_epoch} is over, now "
             f"it is {partition.partition_epoch}",
         )
 
@@ -169,9 +169,13 @@ def _check_recovery(alteration: PartitionAlteration, partition: Partition) -> No
     if state == RECOVERED:
         return
     if len(alteration.new_isr) > 1:
-        raise RequestError("INVALID_REQUEST", "a leader that is recovering stands alone in the ISR")
+        raise RequestError(
+            "INVALID_REQUEST", "a recovering leader must be the only member of the ISR"
+        )
     if partition.leader_recovery_state == RECOVERED:
-        raise RequestError("INVALID_REQUEST", "a leader that has recovered cannot start again")
+        raise RequestError(
+            "INVALID_REQUEST", "a leader that has recovered cannot become recovering again"
+        )
 
 
 def _check_member(context: Context, member: IsrMember) -> None:

@@ -181,7 +181,8 @@ def _check_session(context: Context, request: RegisterBroker, old: Broker | None
     ):
         raise RequestError(
             "DUPLICATE_BROKER_REGISTRATION",
-            f"broker {request.broker_id} is alive as another process; wait for its session to end",
+            f"broker {request.broker_id} is registered by another live process; wait for "
+            "its session to end",
         )
 
 
@@ -199,7 +200,8 @@ def _check_log_dirs(context: Context, request: RegisterBroker) -> None:
         shared = set(other.log_dirs) & set(request.log_dirs)
         if shared and other.broker_id != request.broker_id:
             raise _invalid_registration(
-                request, f"names {uuid_text(min(shared))}, a log directory of {other.broker_id}"
+                request,
+                f"names {uuid_text(min(shared))}, a log directory of broker {other.broker_id}",
             )
 
 

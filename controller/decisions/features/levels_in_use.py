@@ -17,6 +17,8 @@ from controller.decisions.features.record_levels import feature_in_use
 from controller.decisions.levels import (
     ELR_FEATURE,
     METADATA_VERSION,
+    MODE_FEATURE,
+    NAMESPACE_FEATURE,
     SUPPORTED_LEVELS,
     TRANSACTIONS_LEVEL,
 )
@@ -37,6 +39,12 @@ from replay.image.versions import UNKNOWN
 # Below this level, the level itself is not written to the log.
 _METADATA_VERSION_SETTABLE = 4
 _ZK_MIGRATION_NONE = 0
+
+_USES = {
+    ELR_FEATURE: "partitions without an ISR could then not elect a leader",
+    NAMESPACE_FEATURE: "there are namespaces, or ACLs of namespaces",
+    MODE_FEATURE: "partitions are being removed",
+}
 
 
 class UpgradeType(enum.Enum):
@@ -126,18 +134,18 @@ def _check(context: Context, update: FeatureUpdate) -> None:
     current = _level(context, update.name)
     upgrade = update.upgrade_type is UpgradeType.UPGRADE
     if update.level < current and upgrade:
-        raise _invalid(update, f"it is at {current}, and a lower level is no upgrade")
+        raise _invalid(update, f"it is at level {current}; an upgrade needs a higher one")
     if update.level > current and not upgrade:
-        raise _invalid(update, f"it is at {current}, and a higher level is no downgrade")
+        raise _invalid(update, f"it is at level {current}; a downgrade needs a lower one")
     if update.name == METADATA_VERSION:
         _check_metadata_version(update, current)
     if update.level == 0 and _is_in_use(context, update.name):
-        raise _invalid(update, "what it brought is in use and would be lost")
+        raise _invalid(update, f"the feature is in use: {_USES[update.name]}")
 
 
 def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
     if update.level < _METADATA_VERSION_SETTABLE:
-        raise _invalid(update, f"the lowest level to set is {_METADATA_VERSION_SETTABLE}")
+        raise _invalid(update, f"the lowest possible level is {_METADATA_VERSION_SETTABLE}")
     if update.upgrade_type is UpgradeType.UNSAFE_DOWNGRADE:
         raise _invalid(update, "a downgrade that loses metadata is not supported")
     crossed = sorted(level for level in CHANGED_METADATA if update.level < level <= current)

@@ -139,7 +139,7 @@ def call_off(context: Context, topic: Topic, partition: Partition) -> list[Parti
     if not isr:
         if not unclean_election_enabled(context, topic):
             raise invalid_assignment(
-                f"no replica of {name} that would be left is in sync; calling the move off takes "
+                f"no replica of {name} that would be left is in sync; cancelling the move needs "
                 "an unclean election, which the topic's configs do not allow"
             )
         # The next leader lacks records, whether it is elected now or returns later.

@@ -257,7 +257,7 @@ def _check_not_by_token(caller: Caller) -> None:
     if caller.authentication is Authentication.TOKEN:
         raise RequestError(
             "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
-            "a caller who authenticated with a delegation token gets no further ones",
+            "a caller who authenticated with a delegation token cannot create another one",
         )
 
 

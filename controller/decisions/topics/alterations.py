@@ -173,7 +173,7 @@ class _Alteration:
         named = [assignment.partition_id for assignment in in_order]
         if named and named != list(range(start, start + len(named))):
             raise invalid_assignment(
-                f"partitions {named} are named; the new ones begin with {start}, each once"
+                f"the assignments name partitions {named}; new ones start at {start}, without gaps"
             )
         growth = TopicGrowth(
             topic=item.topic,
@@ -210,7 +210,9 @@ def _instruction(item: TopicAlteration, partition_count: int) -> Instruction:
     }
     given = [name for name, is_given in named.items() if is_given]
     if not given:
-        raise RequestError("INVALID_REQUEST", f"nothing is to be changed of {ref_text(item.topic)}")
+        raise RequestError(
+            "INVALID_REQUEST", f"the request changes nothing of {ref_text(item.topic)}"
+        )
     if len(given) > 1:
         raise multiple_instructions(
             f"{ref_text(item.topic)}: {' and '.join(given)}; one kind of change at a time"
@@ -219,7 +221,7 @@ def _instruction(item: TopicAlteration, partition_count: int) -> Instruction:
         return _BY_NAME[given[0]]
     shrinks = item.partitions < partition_count
     if shrinks and item.assignments:
-        raise invalid_assignment("partitions that leave have no assignment")
+        raise invalid_assignment("partitions that are removed take no assignment")
     return Instruction.SHRINK if shrinks else Instruction.GROWTH
 
 

@@ -113,7 +113,7 @@ def new_partitions(
             f"{name!r} has {len(partitions)} partitions; {growth.partitions} is no increase"
         )
     if not partitions:
-        raise invalid_partitions(f"{name!r} has no partition whose number of replicas to take")
+        raise invalid_partitions(f"{name!r} has no partition to take the number of replicas from")
     check_nothing_in_progress(context, topic)
     start = partitions[-1].partition_id + 1
     replication_factor = len(partitions[0].replicas)

@@ -211,7 +211,8 @@ def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]
     name = context.image.full_name(topic)
     if not 0 < target < len(partitions):
         raise invalid_partitions(
-            f"{name!r} has {len(partitions)} partitions, {target} is neither fewer nor enough"
+            f"{name!r} has {len(partitions)} partitions; the new number must be from 1 to "
+            f"{len(partitions) - 1}, not {target}"
         )
     if not is_true(server_config(context, DELETE_PARTITIONS_ENABLED, "false")):
         raise decrease_not_allowed(

@@ -267,10 +267,10 @@ class _Creation:
         partitions, replication_factor = topic.partitions, topic.replication_factor
         if replication_factor != SERVER_DEFAULT and replication_factor <= 0:
             raise invalid_replication_factor(
-                f"{replication_factor} is neither above 0 nor -1 for the default"
+                f"{replication_factor} must be above 0, or -1 for the default"
             )
         if partitions != SERVER_DEFAULT and partitions <= 0:
-            raise invalid_partitions(f"{partitions} is neither above 0 nor -1 for the default")
+            raise invalid_partitions(f"{partitions} must be above 0, or -1 for the default")
         settings = self._context.settings
         if partitions == SERVER_DEFAULT:
             partitions = settings.static_number(NUM_PARTITIONS)

@@ -324,7 +324,7 @@ def test_stamping_changes_nothing_that_the_crc_covers() -> None:
 @pytest.mark.parametrize(
     ("data", "code", "problem"),
     [
-        (b"", "INVALID_RECORD", "there is no batch"),
+        (b"", "INVALID_RECORD", "the partition has no batch"),
         (batch(b"a")[:-1], "CORRUPT_MESSAGE", "cut short"),
         (batch(b"a")[:-1] + b"x", "CORRUPT_MESSAGE", "the CRC is"),
         (batch(b"a")[:20], "CORRUPT_MESSAGE", "20 bytes are left"),

@@ -168,7 +168,9 @@ def test_wrong_files_stop_the_start(
 
 def test_another_certificates_key_is_refused(ca: Authority) -> None:
     files = replace(ca.issue("server"), key=ca.issue("other").key)
-    with pytest.raises(RequestError, match=r"other.key is not that of certificate .*server.pem"):
+    with pytest.raises(
+        RequestError, match=r"other.key does not belong to certificate .*server.pem"
+    ):
         server_context(files)
 
 

@@ -133,7 +133,10 @@ Spoil = Callable[[Peers, Path], None]
     [
         (_expired, r"certificate \S+/gone.pem expired at "),
         (_not_yet_valid, r"certificate \S+/soon.pem is not valid before "),
-        (_other_key, r"the private key \S+/client.key is not that of certificate \S+/server.pem"),
+        (
+            _other_key,
+            r"the private key \S+/client.key does not belong to certificate \S+/server.pem",
+        ),
         (_cut_certificate, r"\S+/cut-server.pem has no certificate in PEM"),
         (_cut_key, r"\S+/cut-server.key has no private key in PEM that can be used"),
         (_cut_authorities, r"\S+/cut-ca.pem has no certificate in PEM"),

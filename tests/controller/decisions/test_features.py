@@ -26,6 +26,7 @@ from records.base import Uuid
 from records.brokers import BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.errors import RequestError
 from records.partitions import PartitionChangeRecord, ReplicaDeletionRecord
 from records.topics import TopicRecord
 from tests.controller.cluster import FEATURES, Cluster
@@ -81,7 +82,7 @@ def test_lowest_level_that_can_be_set_is_4() -> None:
     error = cluster.refused(
         update_features, UpdateFeatures(updates=(FeatureUpdate(name="metadata.version", level=3),))
     )
-    assert "the lowest level to set is 4" in str(error)
+    assert "the lowest possible level is 4" in str(error)
 
 
 @pytest.mark.parametrize(("level", "count"), [(12, 2), (13, 4)])
@@ -174,7 +175,8 @@ def test_a_feature_in_use_is_not_switched_off() -> None:
     cluster = Cluster()
     cluster.do(create_namespace, CreateNamespace("org"))
     safe = UpgradeType.SAFE_DOWNGRADE
-    assert _code(cluster, NAMESPACE_FEATURE, 0, safe) == "INVALID_UPDATE_VERSION"
+    with pytest.raises(RequestError, match="the feature is in use: there are namespaces"):
+        _update(cluster, NAMESPACE_FEATURE, 0, safe)
     _update(cluster, MODE_FEATURE, 0, safe)
     assert cluster.image.feature(MODE_FEATURE) is None
 
@@ -185,8 +187,8 @@ def test_a_feature_in_use_is_not_switched_off() -> None:
         ("metadata.version", -1, UpgradeType.UPGRADE, "a level is never negative"),
         ("no.such.feature", 1, UpgradeType.UPGRADE, "there is no such feature, only"),
         ("metadata.version", 34, UpgradeType.UPGRADE, "this release supports 1 to 33"),
-        ("metadata.version", 19, UpgradeType.UPGRADE, "it is at 20, and a lower level is no"),
-        ("metadata.version", 21, UpgradeType.SAFE_DOWNGRADE, "it is at 20, and a higher level"),
+        ("metadata.version", 19, UpgradeType.UPGRADE, "it is at level 20; an upgrade needs"),
+        ("metadata.version", 21, UpgradeType.SAFE_DOWNGRADE, "it is at level 20; a downgrade"),
         ("metadata.version", 19, UpgradeType.UNSAFE_DOWNGRADE, "that loses metadata"),
         (ELR_FEATURE, 2, UpgradeType.UPGRADE, "this release supports 0 to 1"),
         (MODE_FEATURE, 2, UpgradeType.UPGRADE, "this release supports 0 to 1"),

@@ -192,7 +192,7 @@ def test_a_level_counts_from_its_record_on() -> None:
     cluster.do(append_records, AppendRecords(records=(level, namespace)))
     gone = replace(level, feature_level=0)
     error = cluster.refused(append_records, AppendRecords(records=(gone,)))
-    assert "objects that need the feature namespace.version are left" in str(error)
+    assert "there are still objects that need the feature namespace.version" in str(error)
 
 
 def test_a_feature_stays_while_an_acl_of_a_namespace_is_left() -> None:

@@ -234,8 +234,8 @@ class TestNotEncoded:
     @pytest.mark.parametrize(
         ("given_rows", "message"),
         [
-            (rows(0, 1, leader_change(), topic()), "offset 1 cannot stand in one batch"),
-            ([*rows(0, 1, topic()), *rows(5, 1, topic())], "offset 5 cannot stand in one batch"),
+            (rows(0, 1, leader_change(), topic()), "offset 1 cannot be in one batch"),
+            ([*rows(0, 1, topic()), *rows(5, 1, topic())], "offset 5 cannot be in one batch"),
             (rows(4, 1, NamespaceRecord(namespace_id=TOPIC_ID, name="n")), "offset 4: Kafka has"),
             (
                 rows(4, 1, NoOpRunRecord(count=3, batch_count=3, last_timestamp=0)),

@@ -360,7 +360,7 @@ class TestNotEncoded:
     def test_metadata_record_is_no_control_record(self) -> None:
         with pytest.raises(RequestError, match="Kafka has no NoOpRecord"):
             encode_control(NoOpRecord())
-        with pytest.raises(RequestError, match="without a key is no control"):
+        with pytest.raises(RequestError, match="without a key is no control record"):
             encode_control(UnknownRecord(api_key=99, record_version=0, value=b"v"))
 
     def test_control_record_of_an_unknown_version_is_refused(self) -> None:

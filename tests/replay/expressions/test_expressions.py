@@ -134,7 +134,7 @@ def test_what_no_image_can_answer_is_refused(text: str, column: int | None, mess
     ("text", "message"),
     [
         ("topics", "a whole collection"),
-        ("1 < 'a'", "column 1: int and string have no order"),
+        ("1 < 'a'", "column 1: int and string cannot be ordered"),
         ("topics.orders && true", "column 1: this is a object"),
         ("true && size(topics)", "column 9: this is a int"),
         ("size(1)", "column 1: a int has no size"),

@@ -93,7 +93,7 @@ def test_missing_entry_of_the_manifest_is_damage(
     store: SnapshotStore, engine: Engine, chunk_hash: bytes
 ) -> None:
     _damage(engine, delete(snapshot_manifest).where(snapshot_manifest.c.chunk_hash == chunk_hash))
-    with pytest.raises(CorruptLogError, match="manifest of 0 chunks do not fit its checksum"):
+    with pytest.raises(CorruptLogError, match="manifest of 0 chunks do not match its checksum"):
         store.load(8)
 
 
@@ -152,7 +152,7 @@ def test_changed_row_is_damage(
     store.create(TWO)
     _damage(engine, update(snapshot).values(change))
     (info,) = store.list()
-    with pytest.raises(CorruptLogError, match="do not fit its checksum"):
+    with pytest.raises(CorruptLogError, match="do not match its checksum"):
         store.load(info.end_offset)
 
 

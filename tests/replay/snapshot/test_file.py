@@ -77,9 +77,9 @@ def test_snapshots_of_another_cluster_are_not_seen(store: SnapshotStore, url: UR
     [
         ("UPDATE snapshot_chunk SET content = x'00'", "no whole zstandard frame"),
         ("UPDATE snapshot_chunk SET encoding = 'json'", "another release: encoding 'json'"),
-        ("DELETE FROM snapshot_manifest WHERE ordinal = 0", "do not fit its checksum"),
+        ("DELETE FROM snapshot_manifest WHERE ordinal = 0", "do not match its checksum"),
         ("UPDATE snapshot SET format = 99", "another release: format 99"),
-        ("UPDATE snapshot SET digest = 'x'", "do not fit its checksum"),
+        ("UPDATE snapshot SET digest = 'x'", "do not match its checksum"),
     ],
 )
 def test_what_cannot_be_read_is_passed_over_with_a_note(
