@@ -262,7 +262,7 @@ class Controller:
         )
 
     def paused(self, pause_ms: int) -> None:
-        """Do not count a time in which this process could not run against the brokers' sessions."""
+        """Extend the brokers' sessions by a time in which this process could not run."""
         self._decider.paused(pause_ms)
 
     async def drained(self) -> None:

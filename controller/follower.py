@@ -24,7 +24,7 @@ class Follower:
 
     Attributes:
         settings: As of the controller.
-        is_active: False: nothing is decided here.
+        is_active: False: this process makes no decisions.
         leader_epoch: The epoch of the last record.
     """
 
@@ -44,7 +44,7 @@ class Follower:
 
         Args:
             on_commit: Called with each batch, in order, after `image` includes it.
-            refusal: Returns the error of what only the leader can do.
+            refusal: Returns the error for a request that only the leader can handle.
         """
         self.settings = settings
         self._latest = Latest(state, state.image.provenance.next_offset)

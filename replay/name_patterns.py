@@ -33,7 +33,7 @@ def name_matcher(text: str, names: Collection[str]) -> Callable[[str], bool]:
 
 @lru_cache(1_000)
 def _compiled(text: str) -> re.Pattern[str]:
-    """Return a pattern that never tries a second place for what stands between two stars.
+    """Return a regular expression that never backtracks into the text between two stars.
 
     If a text between stars matches anywhere, its first place leaves the most for the rest, so the
     groups are atomic: with backtracking, the time would be a power of the number of stars.

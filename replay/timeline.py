@@ -220,7 +220,7 @@ class Timeline(LogImages):
         """Return every field that differs between two offsets, which may be in either order.
 
         Args:
-            by_name: An object that was moved is another one; else it is compared with itself.
+            by_name: A moved object counts as a different one; else it is compared with itself.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`; also the error of
@@ -311,7 +311,7 @@ class Timeline(LogImages):
         return blame(self.source, name, at, progress, self._index, self._past, by_name=by_name)
 
     def asked_for(self, at: int, *, by_name: bool = False) -> "AskedFor":
-        """Return what finds who asked for records up to offset `at`; see `AskedFor`."""
+        """Return an `AskedFor`, which finds the record that asked for a record up to offset `at`."""
         from replay.time_travel.asked_for import AskedFor
 
         return AskedFor(self.source, self._past, by_name=by_name, until=at + 1)

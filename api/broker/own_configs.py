@@ -114,7 +114,7 @@ def _with_own(
 def _replaced(
     config: DescribeConfigsResourceResult, value: str, with_synonyms: bool
 ) -> DescribeConfigsResourceResult:
-    """Return a config with the broker's own value; a value in the log stays in effect."""
+    """Return a config with the broker's own value, which a value in the log overrides."""
     default = BROKER_CONFIGS[config.name].default
     source = ConfigSource.DEFAULT if value == default else ConfigSource.STATIC
     levels = [each for each in config.synonyms if each.source in _SET_IN_THE_LOG]

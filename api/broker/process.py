@@ -84,7 +84,7 @@ async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None
 
     Raises:
         RequestError: the URL or a file is wrong, or the broker's authentication fails; or
-            INCONSISTENT_CLUSTER_ID, the service is of another cluster than the broker is told.
+            INCONSISTENT_CLUSTER_ID, the service is of another cluster than the options say.
     """
     server_addresses(options.server)
     said = ""

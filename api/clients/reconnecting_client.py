@@ -46,7 +46,7 @@ NODES_PATIENCE_S = 15.0
 async def leader_at(url: str) -> "AsyncIterator[Client | ReconnectingClient]":
     """Connect to a service as `connect`; of several nodes, to the one that leads.
 
-    A request with an id, or of which nothing was done, is sent again to the next leader.
+    A request is sent again to the next leader if it has an id, or if it had no effect.
 
     Raises:
         MetadataLogError: as `connect`; with several nodes, from the requests.

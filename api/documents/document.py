@@ -21,8 +21,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         flags: Names of further boolean arguments of `of`.
         is_stream: True if each item is a document on a line of its own.
         has_place: False if the answer's position in the log is not added to the document.
-        list_field: The field with the list of which a caller may ask for pages; None if there is
-            none. Every page has the other fields, too.
+        list_field: The field with the list that a caller may get in pages; None if there is none.
+            Every page has the other fields, too.
         is_list: True if the items of the answer are those of the list.
     """
 

@@ -77,7 +77,8 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(scope: Mapping[str, Any]) -> Answer:
-    """Return what runs the command of the request's path, and replies once it is committed.
+    """Return a function that runs the command at the request's path and replies once it is
+    committed.
 
     Raises (here, and from the answer):
         RequestError: the request cannot be parsed, or is refused as a whole.

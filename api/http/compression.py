@@ -58,7 +58,7 @@ def compressing(scope: Mapping[str, Any], send: "Send") -> "Send":
 def accepts_gzip(accepted: str) -> bool:
     """Return True if a header `Accept-Encoding` accepts gzip.
 
-    The answer as it is would be acceptable too, unless a client excludes it, which none does.
+    An answer without compression is always taken for acceptable, because no client excludes it.
     """
     weights = {}
     for each in accepted.lower().split(","):

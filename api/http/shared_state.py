@@ -113,7 +113,7 @@ class SharedState:
         """End the streams of events, and answer nothing until `serve` is called again.
 
         Args:
-            why_not: What requests are told until then.
+            why_not: Text of the error that requests get until then.
         """
         self.close()
         self._why_not = why_not

@@ -1,6 +1,6 @@
 """Detects that this program's files were replaced while it runs, as by an upgrade in place.
 
-A process that was started before would go on with its own code, but its child processes, which
+A process that was started before would continue with its own code, but its child processes, which
 import the new files, would be of another release.
 """
 

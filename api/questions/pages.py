@@ -139,7 +139,7 @@ def _key(asked: tuple[str, bytes, bool], cursor: Cursor) -> bytes:
 
 
 class _ReadAnswer:
-    """An answer of which some pages have been read."""
+    """An answer whose first pages have been read."""
 
     def __init__(self, past: Past, result: Computed) -> None:
         self.past, self._result = past, result

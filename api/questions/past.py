@@ -292,7 +292,7 @@ class Past:
         return msgspec.structs.replace(about, left_out=left_out)
 
     def times_at(self, offset: int) -> tuple[int | None, int | UnsetType]:
-        """Return the append time of a record, and its latest possible one if that is another.
+        """Return the append time of a record, and the latest possible append time if that differs.
 
         The times inside a run of NoOps are not kept: there the first is the earliest possible one.
         It is None if the log does not hold the record.

@@ -1,4 +1,4 @@
-"""What a service with a log of its own says of itself where nodes say who leads."""
+"""Answers of a single service to the questions about leadership that nodes answer."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from replay.image.metadata import MetadataImage
 
 
 class Alone(ABC):
-    """A service that no other process takes over from; those that follow a log say otherwise.
+    """A service that no other process takes over from; services that follow a log override this.
 
     Attributes:
         is_live: False if the log may be a copy, which ends at its last record.
@@ -39,7 +39,7 @@ class Alone(ABC):
 
     @property
     def leader_addresses(self) -> Mapping[str, str]:
-        """Where the node that decides is reached, by listener; empty for this process."""
+        """Addresses of the node that decides, by listener; empty for this process."""
         return {}
 
     @property
@@ -49,12 +49,12 @@ class Alone(ABC):
 
     @property
     def why_inactive(self) -> str:
-        """Why this process decides nothing, if it does not."""
+        """The reason why this process makes no decisions; used only if `is_active` is False."""
         return "this process lost the log"
 
     @property
     def standing(self) -> FollowerStatus | None:
-        """Where this process stands if it follows another one's log; None: it decides."""
+        """The status of this process if it follows another one's log; None if it decides."""
         return None
 
     @property

@@ -145,7 +145,7 @@ class Answers:
                 since, the answer is that of the log: it has no information from heartbeats.
             min_offset: An offset that the answer must include; waits for a while until it is
                 committed.
-            consistent: Include all that was answered before this call, on whatever node: as
+            consistent: Include every change that any node answered before this call: as
                 `up_to_date`.
 
         Raises:

@@ -43,7 +43,7 @@ class FollowedLog:
     async def find_request(
         self, origin: Origin, earlier_hash: EarlierHash | None = None
     ) -> Committed | None:
-        """Return None: who writes the log says what became of a request."""
+        """Return None: only the log's writer knows the outcome of a request."""
         return None
 
     def first_batch(self, committed: Committed) -> Batch:

@@ -61,7 +61,7 @@ class ShownLog:
                 await asyncio.sleep(_RETRY_S)
 
     def failed(self, error: Exception) -> None:
-        """Tell those who ask why the log cannot be read."""
+        """Answer all requests with the reason why the log cannot be read."""
         self._shared.stop_serving(f"{self.place} cannot be read: {error}")
 
     async def close(self) -> None:

@@ -50,12 +50,12 @@ class ViewService(FollowerService):
 
     @property
     def is_ready(self) -> bool:
-        """True: it is there to answer questions."""
+        """True: questions can be answered at once."""
         return True
 
     @property
     def why_inactive(self) -> str:
-        """What to do instead of asking this process for a change."""
+        """Why this process changes nothing, and what to do instead."""
         return "logs are only shown here; change this one where `metalog serve` runs for it"
 
     async def confirmed_end(self) -> int:
@@ -68,7 +68,7 @@ class ViewService(FollowerService):
         return await asyncio.to_thread(read)
 
     async def final_end(self, log_end: int) -> int:
-        """Return the offset from which on Kafka may replace records, or the log's end."""
+        """Return the offset from which Kafka may replace records, or the log's end."""
 
         def read() -> int:
             with self._followed.reader() as reader:

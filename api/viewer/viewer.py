@@ -72,8 +72,8 @@ async def view_until_stopped(
         loaded: Called, in a thread, with the offset up to which a single log was loaded.
 
     Raises:
-        MetadataLogError: as `ViewService.load`, of a single log; later errors are told to those who
-            ask.
+        MetadataLogError: as `ViewService.load`, of a single log; later errors are reported in
+            answers.
         UnavailableError: the address is in use.
     """
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:

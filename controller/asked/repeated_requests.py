@@ -115,8 +115,8 @@ class InFlight:
             decision: The request, bound to its decision.
 
         Raises:
-            RequestError: INVALID_REQUEST, the id is used by a different request, or comes without a
-                hash, by which a repetition could not be told from another request.
+            RequestError: INVALID_REQUEST, the id is used by a different request, or has no hash,
+                without which a repetition cannot be distinguished from a different request.
         """
         if has_id(origin) and not is_repeatable(origin):
             raise RequestError("INVALID_REQUEST", "a request id comes with a hash of its request")

@@ -137,7 +137,7 @@ class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def topics_described(view: View, request: DescribeTopics) -> TopicsDescribed:
-    """Describe topics, in the requested order, all ordered by name."""
+    """Describe the requested topics, in that order, or all topics, ordered by name."""
     found = _found(view, request.topics)
     if not request.show_secrets:
         found = [topic.redacted() for topic in found]

@@ -131,7 +131,7 @@ class Comparison:
 
 
 def _is_shared(record: Record, past: MetadataImage, fork: MetadataImage) -> bool:
-    """True if two images share every object that a record can have changed."""
+    """True if everything that a record can have changed is the same object in both images."""
     return isinstance(record, PartitionChangeRecord) and past.shares_topic(fork, record.topic_id)
 
 

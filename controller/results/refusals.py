@@ -97,7 +97,7 @@ def overloaded() -> UnavailableError:
 
 
 def not_active() -> RequestError:
-    """Return the error of what only an active controller does."""
+    """Return the error for a request that only an active controller can handle."""
     return RequestError("NOT_CONTROLLER", "this controller is not active")
 
 

@@ -312,7 +312,7 @@ def _namespaces_seen(
 
 
 def _check_namespace_of_topics(access: Access, request: ListTopics) -> None:
-    """Answer alike for a namespace that does not exist and for one that the caller may not see.
+    """Refuse a missing namespace with the same error as one that the caller may not see.
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION.

@@ -1,4 +1,4 @@
-"""Confirms the whole of a mirror whose cluster is no more, and writes down on what evidence.
+"""Confirms all records of a mirror whose cluster no longer exists, and stores the evidence.
 
 Kafka's log says what is committed only by checkpoints, so the end of a mirror is unconfirmed: a
 cluster that goes on may replace it. A cluster that is gone replaces nothing.
@@ -24,7 +24,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
         time_ms: When, ms since 1970.
         from_offset: The confirmed end before.
         to_offset: The confirmed end since, exclusive.
-        reason: Why the cluster will not replace them, in the words of who confirmed.
+        reason: Why the cluster will not replace them, as given by the user who confirmed.
         equal_up_to: The logs of other nodes that were compared, and the offset below which each is
             equal to the mirror: one that ends earlier says nothing of the rest.
     """
@@ -56,8 +56,8 @@ def confirm(
         time_ms: The time now, ms since 1970.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is no reason, it is no mirror, or nothing is
-            unconfirmed.
+        RequestError: INVALID_REQUEST, no reason is given, `directory` is not a mirror, or all is
+            confirmed.
         UnavailableError: another process writes the mirror, or the disk is full.
         CorruptLogError: the mirror is damaged.
     """
@@ -90,7 +90,7 @@ def confirm(
 
 
 def confirmations(directory: Path, fs: Fs | None = None) -> tuple[Confirmation, ...]:
-    """Return what was confirmed by hand, oldest first.
+    """Return the confirmations made by users, oldest first.
 
     Raises:
         CorruptLogError: the file is damaged.

@@ -2,7 +2,7 @@
 
 Kafka never takes back what is below the high watermark. If a leader does, the cluster lost
 committed metadata, or was set up again with the same id. The mirror may be the only copy of what
-was lost, so nothing writes to it until somebody has looked.
+was lost, so nothing writes to it until an operator has looked at it.
 """
 
 import time
@@ -17,7 +17,7 @@ from records.errors import CommittedHistoryChangedError
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `frozen.json`: what a leader said that cannot be.
+    """The content of `frozen.json`: a leader's claim that contradicts committed records.
 
     Attributes:
         time_ms: When, ms since 1970.

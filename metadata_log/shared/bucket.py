@@ -152,7 +152,7 @@ class BucketSharedLog:
     async def confirmed_end(self) -> Position:
         """Return an end that is committed now, as `SharedLog.confirmed_end`.
 
-        What is listed is committed: the store is consistent.
+        Listed groups are committed, because the store is strongly consistent.
         """
         return await self.end()
 

@@ -74,7 +74,9 @@ class Connection:
             return cursor.rowcount
 
     async def notified(self, timeout_s: float) -> None:
-        """Wait for a notification; a connection that fails is made anew the next time."""
+        """Wait for a notification; a connection that fails is replaced by a new one on the next
+        use.
+        """
         async with self._turn:
             try:
                 if self._connection is None:
@@ -218,7 +220,7 @@ def _finish_unused(connecting: "asyncio.Future[psycopg.AsyncConnection[Any]]") -
 
 
 def _finish(connection: "psycopg.AsyncConnection[Any]", running: "asyncio.Future[Any]") -> None:
-    """Close a connection on which nobody waits for an answer any more."""
+    """Close a connection whose answers are no longer awaited."""
     if not running.cancelled():
         running.exception()
     connection.pgconn.finish()

@@ -13,7 +13,7 @@ from records.errors import FencedError, Outcome
 
 
 class Settled(NamedTuple):
-    """What became of a group, and the end of the shared log that its writer may go on from.
+    """The outcome of a group, and the end of the shared log from which its writer may continue.
 
     `is_committed`: the group is in the shared log, and `end` is right after it. If False, it never
     will be, and `end` is right after the claim that took its number, in a higher epoch.

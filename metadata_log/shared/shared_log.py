@@ -118,7 +118,7 @@ def claim_of(at: Position, epoch: int, nonce: bytes) -> Group:
 
 
 def check_follows(group: Group, after: Position) -> None:
-    """Assert that a group may come right after a position, whatever the store says about it."""
+    """Assert that a group may come right after a position; the store is not asked."""
     assert group.number == after.number, "groups have no gaps"
     assert len(group.nonce) == NONCE_SIZE
     if group.is_claim:
@@ -128,7 +128,7 @@ def check_follows(group: Group, after: Position) -> None:
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """Who should lead, as the last renewal said.
+    """The node that should lead, according to the last renewal.
 
     It has run out for an observer that saw the same nonce for a whole lease of its own clock: no
     two clocks are compared.
@@ -151,11 +151,11 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A node, as it told the store last.
+    """A node, as described in its last message to the store.
 
     Attributes:
         node_id: Its number.
-        content: What it says of itself; opaque to the store.
+        content: Its own description; opaque to the store.
         age_ms: Time since then.
     """
 
@@ -242,7 +242,7 @@ class SharedLog(Protocol):
         ...
 
     async def lease(self) -> Lease | None:
-        """Return the lease; None if nobody ever had it."""
+        """Return the lease; None if no node ever held it."""
         ...
 
     async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
@@ -254,7 +254,7 @@ class SharedLog(Protocol):
         ...
 
     async def register(self, node_id: int, content: bytes) -> int:
-        """Tell the others that a node lives, and what it says of itself.
+        """Store a sign of life of a node, with its own description.
 
         Returns:
             The store's time, in milliseconds since 1970.

@@ -167,5 +167,5 @@ def _difference_text(difference_ns: int) -> str:
 
 
 def log_clock(directory: Path, tail: Tail, machine: MachineClocks | None) -> LogClock:
-    """Return the clock of a log that goes on at a tail; `machine`: None means this machine's."""
+    """Return the clock of a log that continues at a tail; `machine`: None means this machine's."""
     return LogClock(tail.max_timestamp or 0, name=str(directory), machine=machine)

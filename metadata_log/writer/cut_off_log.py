@@ -30,7 +30,8 @@ async def settle(directory: Path, *, asked: Asked | None = None) -> None:
 
 
 def seen_end(directory: Path) -> ProvenEnd:
-    """Return the end that readers see, for the next writer: without a warning about what it mends.
+    """Return the end that readers see, for the next writer: without a warning about what it
+    repairs.
 
     Raises:
         RequestError, CorruptLogError, UnavailableError: as `LogReader.open`.

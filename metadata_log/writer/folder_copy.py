@@ -138,7 +138,7 @@ class FolderCopy:
         return block.batches
 
     def _parsed(self, content: bytes, tail: Tail) -> ReadBlock | None:
-        """Return a block that goes on at the tail; None for one that the folder has."""
+        """Return a block that continues at the tail; None for one that the folder has."""
         header = self._header or self._writer.last_header()
         self._header = header
         scan = SegmentScan(
@@ -188,7 +188,7 @@ class _Bytes:
 
 
 async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
-    """Return the place in a shared log from which a folder that ends at `tail` goes on.
+    """Return the place in a shared log from which a folder that ends at `tail` continues.
 
     It is in front of the group that has the next record, or that the folder has only a part of.
 

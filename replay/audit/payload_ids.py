@@ -21,7 +21,7 @@ def with_ids_as_text(payload: StructType) -> str:
 
 
 def _text(value: str, schema: Any, named: dict[str, Any], depth: int = 0) -> str | None:
-    """Return SQL of a value with its ids as text; None if it has none.
+    """Return SQL of a value with its ids as text; None if the value has no ids.
 
     Args:
         value: SQL of the value.

@@ -64,7 +64,7 @@ def arrow_batches(
     """Yield rows of the log as Arrow batches of `SCHEMA`.
 
     Args:
-        confirmed_end: Offset from which on Kafka may still replace records of a mirror.
+        confirmed_end: Offset from which Kafka may still replace records of a mirror.
     """
     flat = (_flat(row, confirmed_end, show_secrets=show_secrets) for row in rows)
     while some := list(islice(flat, _ROWS_A_BATCH)):

@@ -331,7 +331,7 @@ def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
 
 
 def _may_lose(brokers: Iterable[int], before: Partition | None, after: Partition) -> bool:
-    """False if `lost_brokers` certainly contains none of these brokers; cheaper than calling it."""
+    """False only if `lost_brokers` returns none of these brokers; cheaper than `lost_brokers`."""
     if before is None:
         return True
     old, new, leader = before.isr, after.isr, before.leader

@@ -38,7 +38,7 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             controller).
         principal, reason, client: Principal, reason, and client with its address, of the request
             that wrote the first record, as far as the log contains them.
-        asked: What asked for what the event's records did, where earlier records did; ordered by
+        asked: The earlier records that asked for the changes of this event's records; ordered by
             offset.
         active_ms: For an event that begins a controller's term: how long that controller was
             active, up to the end of the range.

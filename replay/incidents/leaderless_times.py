@@ -76,7 +76,7 @@ def _duration_ms(outages: list[Outage]) -> int:
 
 
 def _span(outage: Outage) -> tuple[int, int]:
-    """Return the times of begin and end, of which one is known, and with it the other one."""
+    """Return the begin and end times; an unknown one follows from the other and the duration."""
     if outage.from_time is not None:
         end_ms = outage.from_time + outage.duration_ms
         return outage.from_time, end_ms if outage.to_time is None else outage.to_time

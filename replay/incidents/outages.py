@@ -118,7 +118,7 @@ def _snapshots_before(
 def _look_back(
     source: BatchSource, tracker: OutageTracker, past: MetadataImage, assumed_min_isr: int | None
 ) -> OutageTracker:
-    """Return a tracker that has followed the log up to a snapshot, for what is down there.
+    """Return a tracker that has followed, up to a snapshot, the objects that are down there.
 
     Args:
         tracker: Positioned at the snapshot.

@@ -110,7 +110,7 @@ class ReplayState:
         """Return the id of the topic named `name` in the default namespace, if it exists.
 
         An empty `name` means all topics of all namespaces, ordered by name: the order in an image
-        is another one in each process.
+        differs between processes.
         """
         if not name:
             return sorted(self._delta.topics.topic_ids(), key=self.topic_label)

@@ -186,7 +186,7 @@ class Columns:
     def encoded(self, since: ColumnsMark = START) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return the rows after a mark: fields for the report's header, and columns.
 
-        Differences (delta encoding) start anew after a mark, so the first value of a counter is
+        Differences (delta encoding) restart after a mark, so the first value of a counter is
         complete. Objects have their current numbers: their places in the order of all objects
         collected so far.
         """

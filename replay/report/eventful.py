@@ -76,7 +76,7 @@ class LastIncident:
     """
 
     def __init__(self, start: int) -> None:
-        """Begin at an offset; `begun` takes the objects that exist there."""
+        """Begin at an offset; then call `begun` with the objects that exist there."""
         self.found: tuple[int, int] | None = None
         self._down: set[Any] = set()
         self._rows = 0
@@ -99,7 +99,7 @@ class LastIncident:
         """Add the objects that the next row changed.
 
         Args:
-            batch_offset: The first offset of the row's batch, which may say what was the cause.
+            batch_offset: The first offset of the row's batch, which may contain the cause.
         """
         was_down = bool(self._down)
         for each in touched:

@@ -25,7 +25,7 @@ class KeptReports:
 
         Args:
             key: Identifies all reports of one kind and first offset.
-            start: First offset from which on states are known.
+            start: First offset at which the state is known.
             end: Exclusive end of the requested report.
         """
         found, kept_end = self._kept.pop(key, (None, 0))

@@ -73,7 +73,7 @@ class GrowingReport:
     """The report of a range whose end can be moved up; then only the new records are read.
 
     Attributes:
-        start: First offset from which on states are known.
+        start: First offset at which the state is known.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, row: Envelope) -> Self:
-        """Return the asker in a row that asked."""
+        """Return the offset, principal and reason of a row that asked for another."""
         origin = row.origin
         return cls(
             offset=row.offset,
@@ -70,7 +70,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AskedFor:
-    """Finds what asked for the records of a log; reads the log only when it must."""
+    """Finds the record that asked for another record; reads the log only when it must."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class AskedFor:
         by_name: bool = False,
         until: int | None = None,
     ) -> None:
-        """Find what asked for records of a log.
+        """Prepare to find the records that asked for other records of a log.
 
         Args:
             past: Used to skip parts of the log in which a topic was not touched.
@@ -157,8 +157,8 @@ def asked_before(
     """Return what asked for rows of a range, also before the range, by the offsets of the rows.
 
     The log is read once more up to `until`, exclusive: only what names a topic of the rows, unless
-    the topics are many. Where it is damaged before the range nobody is named: the range itself may
-    be whole, and a snapshot may have told its start.
+    the topics are many. If the log is damaged before the range, no record is named: the range
+    itself may be whole, and a snapshot may have given the state at its start.
     """
     topics = {topic_id for row in rows if (topic_id := _carries_out(row)) is not None}
     reached = reached_rows(source, _Topics(topics), until) if len(topics) <= _NEEDLES_MAX else None

@@ -1,4 +1,4 @@
-"""Effects: what each record of a log changed, whoever asks.
+"""Effects: what each record of a log changed.
 
 A record is applied by its rule, and what it touched is read from the delta, so there is no second
 rule beside the rule. Invariants:

@@ -147,7 +147,7 @@ def _some(struct: msgspec.Struct, names: Collection[str], later: Collection[str]
 
 
 class TopicValue(NamedTuple):
-    """A topic with what else is shown of it: its namespace, and the number of its partitions."""
+    """A topic, and what is shown with it: its namespace, and the number of its partitions."""
 
     topic: Topic
     namespace: Namespace | None

@@ -157,7 +157,7 @@ def register(
 
 @changing(app)
 def fence(ask: AdminClient, broker_ids: _Ids) -> int:
-    """Fence brokers: others lead what they led, and they leave every ISR."""
+    """Fence brokers: they lose their leaderships to other brokers and leave every ISR."""
     return _set_fencing(ask, broker_ids, fenced=True)
 
 

@@ -52,7 +52,7 @@ def record(
 
 
 class Recording(Protocol):
-    """Progress of what writes a mirror; attributes as in `Recorder`."""
+    """Progress of the writer of a mirror; attributes as in `Recorder`."""
 
     replaced: list[Replaced]
 

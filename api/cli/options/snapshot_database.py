@@ -20,7 +20,7 @@ DATABASE: ContextVar[str | None] = ContextVar("database", default=None)
 
 
 def named_timeline(reader: "LogReader") -> "Timeline | None":
-    """Return a timeline that uses what is in --database; None if the option is not given."""
+    """Return a timeline that uses the snapshots in --database; None if the option is not given."""
     url = DATABASE.get()
     if url is None:
         return None
