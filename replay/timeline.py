@@ -311,7 +311,7 @@ class Timeline(LogImages):
         return blame(self.source, name, at, progress, self._index, self._past, by_name=by_name)
 
     def asked_for(self, at: int, *, by_name: bool = False) -> "AskedFor":
-        """Return an `AskedFor`, which finds the record that asked for a record up to offset `at`."""
+        """Return an `AskedFor`, which finds the records that asked for others up to offset `at`."""
         from replay.time_travel.asked_for import AskedFor
 
         return AskedFor(self.source, self._past, by_name=by_name, until=at + 1)

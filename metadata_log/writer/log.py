@@ -137,7 +137,6 @@ class MetadataLog:
         commit: GroupCommit,
         *,
         node_id: int,
-        clock: Clock | None = None,
         machine: MachineClocks | None = None,
         fs: Fs | None = None,
         asked: Asked | None = None,
@@ -149,7 +148,7 @@ class MetadataLog:
         Raises:
             MetadataLogError: the announcement could not be committed.
         """
-        clock = clock or log_clock(directory, owned.writer.tail, machine)
+        clock = log_clock(directory, owned.writer.tail, machine)
         log = cls(fs or OsFs(), directory, owned, clock, commit, sync_mark_in_time=True)
         return await log._announced(node_id, asked)
 

@@ -73,7 +73,6 @@ def find_flips(
     start: MetadataImage,
     to_offset: int,
     *,
-    once: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Flips:
     """Return every flip of an expression after an image, in one replay.
@@ -81,14 +80,13 @@ def find_flips(
     Args:
         start: The image before the range.
         to_offset: End of the range (exclusive).
-        once: Stop at the first flip.
         progress: Called with the end offset of each batch.
 
     Raises:
         RequestError: INVALID_REQUEST, the types of the expression do not fit, or it takes too long.
         CorruptLogError: the log is damaged, or a record contradicts the state before it.
     """
-    return _flips_after(source, _look(expression, start), to_offset, once, progress)
+    return _flips_after(source, _look(expression, start), to_offset, progress)
 
 
 class _Look(NamedTuple):
@@ -108,8 +106,9 @@ def _flips_after(
     source: BatchSource,
     start: _Look,
     to_offset: int,
-    once: bool,
     progress: Callable[[int], None] | None,
+    *,
+    once: bool = False,
 ) -> Flips:
     evaluator, value = start.evaluator, start.value
     flips = Flips(before=value)
@@ -162,7 +161,7 @@ def find_only_flip(
         else:
             last = middle
     # The batch that flips it may end after the image that has the new value.
-    flips = _flips_after(source, low, to_offset, True, progress)
+    flips = _flips_after(source, low, to_offset, progress, once=True)
     flips.assumed = "it flips at most once: the value is the same before, and the same after"
     if holds(start.value):
         flips.first = _first_end(source, start.image, to_offset)

@@ -251,8 +251,7 @@ def fail(
     message: str,
     exit_code: int,
     outcome: str = NOTHING,
-    done_to: int | None = None,
 ) -> int:
     """Print an error and return its exit code."""
-    print_error(code, message, outcome, done_to)
+    print_error(code, message, outcome)
     return exit_code

@@ -37,6 +37,9 @@ class RegisterController(msgspec.Struct, frozen=True, kw_only=True):
 def register_controller(context: Context, request: RegisterController) -> ControllerResult[None]:
     """Register a controller with the feature levels that it supports.
 
+    This service's controller does not register itself. The decision is there for simulated clusters
+    and for the comparison with Kafka's decisions.
+
     Raises:
         RequestError: UNSUPPORTED_VERSION, the metadata.version is too old.
     """
