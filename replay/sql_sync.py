@@ -64,7 +64,7 @@ def sync(
 ) -> Synced:
     """Add all confirmed records of a log that are not in the tables yet.
 
-    What the sync before added of unconfirmed records is taken back first.
+    Rows that the previous sync added for unconfirmed records are removed first.
 
     Args:
         timeline: The timeline of `source`; provides the image to continue from.
@@ -178,7 +178,9 @@ class _Writer:
         self._confirmed: Position | None = None
 
     def remove_unconfirmed(self, image: MetadataImage) -> None:
-        """Take back what an earlier sync added of unconfirmed records; `image` is what stays."""
+        """Remove the rows that an earlier sync added for unconfirmed records; `image` is what
+        stays.
+        """
         if self._written is None or self._written.confirmed_end is None:
             return
         end = self._written.confirmed_end

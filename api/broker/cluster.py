@@ -108,7 +108,7 @@ class Cluster:
         return self._states.get(name, {}).get(partition)
 
     def record_rules(self, name: str) -> RecordRules:
-        """Return what a topic demands of new records."""
+        """Return a topic's rules for new records."""
         return self._rules.get(name, DEFAULT_RULES)
 
     def topic_named(self, full_name: str) -> KnownTopic | None:

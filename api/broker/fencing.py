@@ -48,7 +48,7 @@ class Fence(Protocol):
         """Raise RequestError if the partition's mode does not allow writes."""
 
     def record_rules(self, name: str) -> RecordRules:
-        """Return what the topic demands of new records."""
+        """Return the topic's rules for new records."""
 
 
 class NoReplicas:
@@ -155,7 +155,7 @@ class AuthorizedFence:
         self._fence.check_writable(name, partition)
 
     def record_rules(self, name: str) -> RecordRules:
-        """Return what the topic demands of new records."""
+        """Return the topic's rules for new records."""
         return self._fence.record_rules(name)
 
 
@@ -215,7 +215,7 @@ class Fencing:
             )
 
     def record_rules(self, name: str) -> RecordRules:
-        """Return what the topic demands of new records, by the controller's last update."""
+        """Return the topic's rules for new records, by the controller's last update."""
         return self._cluster.record_rules(name)
 
     def _mode(self, name: str, partition: int) -> int:

@@ -1,4 +1,4 @@
-"""DescribeConfigs for this broker: adds what only its own process knows.
+"""DescribeConfigs for this broker: adds the values that only the broker's process knows.
 
 The controller answers from the log, the broker's registration and its own static configs. As in
 Kafka, clients send DescribeConfigs for a broker to that broker, which has its options.

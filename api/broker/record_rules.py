@@ -44,7 +44,7 @@ class RecordsRefusedError(RequestError):
 
 
 class RecordRules(msgspec.Struct, frozen=True):
-    """What a topic demands of new batches. Sizes are in bytes, times in ms."""
+    """A topic's rules for new batches. Sizes are in bytes, times in ms."""
 
     size_bytes_max: int
     before_ms_max: int

@@ -173,7 +173,7 @@ class Replica:
         The write continues if the caller stops waiting for it.
 
         Args:
-            rules: What the topic demands of the batches.
+            rules: The topic's rules for new batches.
 
         Returns:
             A task that returns the offset of the first record and the offset after the last record.

@@ -47,13 +47,13 @@ _FULL = problem(503, "UNAVAILABLE", "all connections are in use; try again later
 
 
 class Paths(msgspec.Struct, frozen=True, kw_only=True):
-    """What the checks must know of the paths.
+    """The properties of paths that the checks use.
 
     Attributes:
         all: All paths that exist.
-        open: They need no authentication: they tell nothing of the cluster.
-        watched: They are answered also when all places are taken.
-        endless: Their answers have no end: a HEAD of them would wait for it.
+        open: They need no authentication, because they reveal nothing about the cluster.
+        watched: They are answered even if all connections are in use.
+        endless: Their answers never end, so a HEAD request would wait forever.
         forms: The content type of the body, for each path that takes one.
     """
 

@@ -146,7 +146,7 @@ def _with_error(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items_refused(response: Any) -> list[dict[str, Any]]:
-    """Return the results of items that were all refused, also with the refusal."""
+    """Return the results of items that were all refused, each with its error."""
     items = response if isinstance(response, list) else [response]
     return [item | {"error": _error_of(item)} for item in items]
 
@@ -157,7 +157,7 @@ def _error_of(item: dict[str, Any]) -> Error | None:
 
 
 def append(scope: Mapping[str, Any]) -> Answer:
-    """Return what appends records, given as JSON lines, as one batch.
+    """Return a function that appends records, given as JSON lines, as one batch.
 
     Raises (here, and from the answer):
         RequestError: a line cannot be read, or the batch is refused.

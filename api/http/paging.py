@@ -2,8 +2,8 @@
 
 A cursor is where the next page starts, and the offsets of the question's points, so that all pages
 are of one image although the log grows. Clients treat it as opaque. It is no secret and gives no
-rights: for each page, the question is asked again, as its caller. Its checksum tells a cursor that
-was damaged, or that is sent with another question, from one that can be continued.
+rights: for each page, the question is asked again, as its caller. Its checksum detects a cursor
+    that was damaged or is sent with another question.
 """
 
 import base64

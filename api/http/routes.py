@@ -142,7 +142,7 @@ def make_app() -> Posts:
 
 
 def errors_handled() -> "dict[int | type[Exception], Callable[[_Request, Any], Response[Any]]]":
-    """Return what answers a request that an error ends, for any application."""
+    """Return the handlers of errors, by class or status; the same for every application."""
     return {MetadataLogError: _refused, HTTPException: _unrouted, Exception: _mistake}
 
 

@@ -77,7 +77,7 @@ class SiteState(SharedState):
         self._summaries: dict[str, tuple[int, Summary]] = {}
 
     async def shown(self, name: str, caller: Caller) -> LogShown:
-        """Return what the list says of a log."""
+        """Return the entry of a log in the list."""
         state = self.logs[name]
         found = LogShown(name=name, path=path_of(name))
         try:

@@ -110,7 +110,7 @@ async def serve_file(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 
 async def serve_list_file(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return a file of the list."""
+    """Return a file of the page that lists the logs."""
     found = LIST_FILES[request.scope["path"]]
     return _unless_known(request, found.headers, found.content)
 

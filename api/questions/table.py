@@ -38,12 +38,12 @@ EXAMPLES: dict[str, Any] = {
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What belongs to a question; places are `MODULE:NAME`.
+    """The parts of a question, given by their places, `MODULE:NAME`.
 
     Attributes:
         question: The `Question`, in a module of `api.questions`; a question about commands is above
             them, in `api.requests`. For a step: the function that answers it.
-        guard: What checks the permissions, as in `guard_at`.
+        guard: The permission check, as in `guard_at`.
         document: The `Document` of the answer, in `api.documents`, or the struct of a list; None if
             it is a page.
         is_step: True for a question about a cluster at one point, which can also be run as a
@@ -189,7 +189,7 @@ def request_type(place: str) -> Any:
 
 @functools.cache
 def at_place(place: str, package: str = "") -> Any:
-    """Return what a place names, in a module of a package or in one named in full."""
+    """Return the object at a place, whose module is in `package` unless it has a full name."""
     module, _, name = place.partition(":")
     return getattr(
         importlib.import_module(module if "." in module else f"{package}.{module}"), name

@@ -30,7 +30,7 @@ Decide = Callable[[Context, Any], ControllerResult[Any]]
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A decision that can be run by name; what belongs to it is imported when it is used.
+    """A decision that can be run by name; its parts are imported on first use.
 
     Attributes:
         place: The function that decides it, as `MODULE:FUNCTION`.
@@ -64,7 +64,9 @@ class Command(msgspec.Struct, frozen=True):
 
     @property
     def request_struct(self) -> Any:
-        """The struct of the request: its type, or what has its value in the only field."""
+        """The struct of the request: its type, or the struct whose only field has the request's
+        type.
+        """
         if self.struct is None:
             return self.request
         return at_place(f"{self.place.partition(':')[0]}:{self.struct}")

@@ -7,10 +7,10 @@ _ROOM = b" " * 6
 
 
 def json_error(text: bytes | str, error: Exception) -> str:
-    r"""Return why msgspec did not decode a text.
+    r"""Return the reason for which msgspec did not decode a text.
 
     msgspec calls a text truncated if half of a surrogate pair, such as `\ud800`, stands near its
-    end; with room behind the text it names what is wrong, and the byte.
+    end; if spaces follow the text, the error names the fault and its byte.
     """
     if str(error) != "Input data was truncated":
         return str(error)

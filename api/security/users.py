@@ -30,7 +30,7 @@ from replay.image.scram import ScramCredential
 
 
 class _Form(msgspec.Struct, frozen=True, order=True):
-    """What a client sees of a credential beside the salt's bytes."""
+    """The parts of a credential that a client sees, except the salt's bytes."""
 
     mechanism: int
     iterations: int

@@ -58,7 +58,9 @@ class FollowerService(Service):
         self._tell(batch)
 
     def _tell(self, batch: Batch) -> None:
-        """Tell all of a batch once: one of an open transaction is followed again by the next."""
+        """Pass each batch to the callbacks once: batches of an open transaction are read
+        repeatedly.
+        """
         if batch.end_offset > self._told_to:
             self._told_to = batch.end_offset
             for each in self.on_commit:

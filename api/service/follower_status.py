@@ -1,4 +1,4 @@
-"""Where a process stands that follows another one's log."""
+"""Status of a process that follows another one's log."""
 
 import msgspec
 

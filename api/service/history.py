@@ -135,9 +135,9 @@ class History:
 
 
 def keep_images() -> None:
-    """Tell the garbage collector of the image that was loaded, and of those that follow.
+    """Exclude the image that was loaded from garbage collection.
 
-    It has millions of objects without cycles: the collector need not visit them.
+    Its millions of objects contain no cycles, so the collector need not visit them.
     """
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS_MAX, *gc.get_threshold()[1:])

@@ -36,11 +36,11 @@ def check_lockout(access: Access, request: Any, brokers: Mapping[int, Caller]) -
     Args:
         access: The caller's rights now.
         request: Any request; of a transaction, the steps that change ACLs are checked together.
-        brokers: As whom each broker sends its heartbeats.
+        brokers: The caller with which each broker sends its heartbeats.
 
     Raises:
-        RequestError: POLICY_VIOLATION, the caller could not change ACLs any more, or a broker not
-            reach the controller.
+        RequestError: POLICY_VIOLATION, the caller could no longer change ACLs, or a broker could no
+            longer reach the controller.
     """
     changes = list(_changes(request))
     if not changes or not access.allows(Operation.ALTER, CLUSTER):

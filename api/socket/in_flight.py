@@ -82,7 +82,7 @@ class Changes:
         return number
 
     def end(self, number: int) -> None:
-        """Count a change as answered; wake the questions that wait for no other."""
+        """Count a change as answered; wake the questions that waited only for it."""
         left = self._unanswered[number] - 1
         if left:
             self._unanswered[number] = left

@@ -115,7 +115,7 @@ class Requests:
         self._gone = gone
 
     def begin(self, content: bytes) -> Awaitable[bytes] | PlainAppend | Question:
-        """Read a request; return what answers it: an awaitable, an append to begin, or a question.
+        """Read a request; return an awaitable of its answer, an append to begin, or a question.
 
         Raises:
             RequestError: the request cannot be decoded; nothing was started.

@@ -79,7 +79,9 @@ def bound_to(command: Command, request: Any) -> BoundDecision[Any]:
 
 
 def _find(rows: Sequence[Envelope], commands: Commands) -> Callable[[str], Command]:
-    """Return what finds a command; one that appends records takes these from the rows."""
+    """Return a function that finds a command by name; the append command takes its records from the
+    rows.
+    """
 
     def found(name: str) -> Command:
         command = commands.all.get(name)

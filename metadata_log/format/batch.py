@@ -101,8 +101,8 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     def identified(self) -> "NewBatch":
         """Return the batch with a hash of its records, if it has a request id without a hash.
 
-        The hash tells a repetition from another request with the same id. That of records that
-        cannot be encoded is empty; encoding them for the log fails, with a full message. A
+        The hash distinguishes a repetition from another request with the same id. It is empty for
+        records that cannot be encoded; encoding them for the log fails, with a full message. A
         batch that a controller prepared stays as it is: the controller hashes whole requests.
         """
         origin = self.origin

@@ -144,7 +144,7 @@ class LogReader:
     def file_sizes(self) -> dict[str, int]:
         """Return the size in bytes of each file in the log's directory, by name.
 
-        What is no file, such as a FIFO that does not belong to the log, has the size 0.
+        A path that is no regular file, such as a FIFO, has the size 0.
         """
         return {name: self._size(self.directory / name) for name in self.fs.list(self.directory)}
 

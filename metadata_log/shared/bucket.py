@@ -97,11 +97,11 @@ class BucketSharedLog:
         self._start = 0
 
     async def open(self) -> None:
-        """Try with an object of its own whether the store keeps to the conditions of a PUT.
+        """Test with a new object that the store honours the conditions of a PUT.
 
         Raises:
-            RequestError: INVALID_REQUEST, it writes an object that exists, or another version of it
-                than was named.
+            RequestError: INVALID_REQUEST, the store overwrites an object although the condition is
+                not met.
             UnavailableError: the store does not answer.
         """
         name = f"probe-{secrets.token_hex(8)}"
@@ -235,7 +235,7 @@ class BucketSharedLog:
         return await self._objects.replaced(_LEASE, msgspec.msgpack.encode(lease), found)
 
     async def register(self, node_id: int, content: bytes) -> int:
-        """Tell the others that a node lives, as `SharedLog.register`, in whole seconds."""
+        """Store a node's sign of life, as `SharedLog.register`, in whole seconds."""
         name = f"{_NODES}{node_id}"
         with self._objects.named_errors(name):
             await obstore.put_async(self._store, name, content, use_multipart=False)

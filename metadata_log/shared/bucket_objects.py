@@ -82,5 +82,5 @@ class Objects:
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error of the library says to users; the other lines are for its authors."""
+    """Return the text of a library's error for users; the other lines are for its authors."""
     return str(error).partition("\n")[0]

@@ -43,7 +43,7 @@ def node_of(fs: ByteStore, directory: Path) -> NodeFolder | None:
 
 
 def check_not_shared(fs: ByteStore, directory: Path) -> None:
-    """Refuse to write to a node's folder as to a log of its own: its copies would part.
+    """Refuse to write to a node's folder as to a log of its own: the copies would diverge.
 
     Raises:
         RequestError: NOT_CONTROLLER, the folder belongs to a node.

@@ -8,7 +8,7 @@ versions of a row behind for each append to pass over.
 Each operation is one statement, and sets itself what it needs, so a pooler may give the connection
 away between two of them.
 
-What a commit is worth is up to the server's settings (`Durability`), which each append returns.
+How durable a commit is depends on the server's settings (`Durability`), which each append returns.
 PostgreSQL commits locally before it waits for its standbys. If that wait is cancelled, or the
 server restarts, the commit is reported as a success with a warning, and everybody sees rows that no
 standby has. Hence the warning, and every error after a statement was sent, make the outcome
@@ -151,7 +151,7 @@ _UNREGISTER = "DELETE FROM shared_member WHERE node_id = %(node_id)s"
 
 
 class Durability(msgspec.Struct, frozen=True):
-    """What a commit of this server means.
+    """How durable the server's commits are.
 
     Attributes:
         fsync: Whether commits reach the server's disk.
@@ -202,7 +202,7 @@ class PostgresSharedLog:
         self._notifying = Notifier(Connection(url))
 
     async def open(self) -> Durability:
-        """Connect, and check what a commit is worth.
+        """Connect, and check how durable the server's commits are.
 
         Raises:
             RequestError: INVALID_REQUEST, an acknowledgement would be hollow, or the database has
@@ -316,7 +316,7 @@ class PostgresSharedLog:
         return bool(await self._reading.run(_RENEWED_LEASE, values | {"before": instead_of.nonce}))
 
     async def register(self, node_id: int, content: bytes) -> int:
-        """Tell the others that a node lives, as `SharedLog.register`."""
+        """Store a node's sign of life, as `SharedLog.register`."""
         values = {"node_id": node_id, "content": content}
         return int((await self._reading.run(_REGISTER, values))[0][0])
 

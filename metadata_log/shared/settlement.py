@@ -52,7 +52,7 @@ class Settlement:
         return Settled(is_committed=False, end=self._claim.end)
 
     async def _append_again(self, log: SharedLog, fenced: FencedError) -> None:
-        """Return if the group is what has its number, now that nothing else can get it."""
+        """Append the group again, which succeeds only if it is stored under its number already."""
         try:
             await log.append(self._group, after=self._after)
         except FencedError:

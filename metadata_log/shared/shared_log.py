@@ -33,7 +33,7 @@ NONCE_SIZE = 16
 
 
 class EntryKind(enum.IntEnum):
-    """What the bytes of an entry are in a node's folder."""
+    """The use of an entry's bytes in a node's folder."""
 
     SEGMENT = 0
     """The header of a new segment file, which begins with these bytes."""

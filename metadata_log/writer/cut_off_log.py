@@ -14,9 +14,9 @@ from records.envelope import Asked
 async def settle(directory: Path, *, asked: Asked | None = None) -> None:
     """Open and close a log as its writer if complete blocks follow the end that readers see.
 
-    After a crash, acknowledged batches can be among these blocks. To be called before deciding on
-    what a reader shows, for example whether a topic exists. A log with a running writer is left
-    alone, because its commit mark is exact.
+    After a crash, acknowledged batches can be among these blocks. Call this before a decision that
+    depends on what a reader shows, such as whether a topic exists. A log with a running writer is
+    left alone, because its commit mark is exact.
 
     Args:
         asked: Stored with the announcement, as in `MetadataLog.open`.

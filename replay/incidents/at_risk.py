@@ -1,4 +1,4 @@
-"""Lists the changes not proven to be committed that the choice of the seed keeps or loses."""
+"""Lists the changes that may be uncommitted: those that the chosen seed keeps or loses."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -129,7 +129,7 @@ class AskedFor:
 
 
 class AskedInRange:
-    """Finds what asked for the records of a range while the range is read."""
+    """Finds, while a range is read, the records that asked for the range's records."""
 
     def __init__(self, start: MetadataImage) -> None:
         """Start with the image before the range."""
@@ -145,7 +145,7 @@ class AskedInRange:
             before: The partition before its change.
 
         Returns:
-            None stands for what may have been asked before the range: see `asked_before`.
+            None stands for a row that may be before the range: see `asked_before`.
         """
         found = self._plans.replay(row, before)
         return [None if asked is None else asked.row for _, asked in found]
@@ -154,7 +154,7 @@ class AskedInRange:
 def asked_before(
     source: BatchSource, rows: Collection[Envelope], until: int
 ) -> dict[int, list[Envelope]]:
-    """Return what asked for rows of a range, also before the range, by the offsets of the rows.
+    """Return, by the offset of each row, the rows that asked for it, also from before the range.
 
     The log is read once more up to `until`, exclusive: only what names a topic of the rows, unless
     the topics are many. If the log is damaged before the range, no record is named: the range
@@ -202,7 +202,7 @@ _Found = dict[int, dict[int, Asked]]
 
 
 def found_in(rows: Iterable[Envelope]) -> _Found:
-    """Return what asked for the rows that carry out a plan.
+    """Return the records that asked for the rows that carry out a plan.
 
     Args:
         rows: Rows that take effect, in order, from the start of the kept history.
@@ -251,10 +251,10 @@ class _Reassignment(msgspec.Struct, frozen=True):
 
 
 class _Plans:
-    """What is planned at a place in a log."""
+    """The planned removals and reassignments at an offset."""
 
     def __init__(self, earlier_removals: Iterable[tuple[Uuid, int]] = ()) -> None:
-        """Start with the partitions whose removal was planned before, not known by whom."""
+        """Start with the partitions whose removal was planned by records that are not known."""
         self._earlier_removals = set(earlier_removals)
         self._removals: dict[Uuid, dict[int, Asked]] = {}
         self._reassignments: dict[Uuid, dict[int, _Reassignment]] = {}
@@ -263,9 +263,10 @@ class _Plans:
     def replay(
         self, row: Envelope, before: Partition | None = None
     ) -> Iterator[tuple[int, Asked | None]]:
-        """Process a row; yield the partitions for which it carries out a plan, and what asked.
+        """Process a row; yield the partitions for which it carries out a plan, and the planning
+        record.
 
-        What asked is None if the plan was made before the first row.
+        The record is None if the plan was made before the first row.
 
         Args:
             before: The partition before its change, if rows that made partitions were left out.

@@ -43,7 +43,7 @@ class Changes:
     """Computes the changes that records make, except to partitions; takes records in log order."""
 
     def __init__(self, kept_from: int = 0) -> None:
-        """Begin before the first record; what is before `kept_from` is a state, no requests."""
+        """Begin before the first record; records before `kept_from` are a state, not requests."""
         self._kept_from = kept_from
         self._plans = Plans()
         self._spaces: dict[str, str] = {}
