@@ -5,7 +5,8 @@ decides on the *latest* image, applies the records to it, passes them to the log
 answer pending until they are committed. Thus many events share one fsync. All other readers see
 only the *committed* image. Raw appends wait for the end of the event loop's turn
 (`Decider.append`). A decision with many records takes two turns: one decides, one encodes, applies
-and appends, so that what is no decision runs between them; another decision begins with the second.
+and appends, so that other work runs between the two turns; the next decision may begin in the
+second one.
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |

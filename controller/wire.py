@@ -161,7 +161,7 @@ def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
 
 @functools.cache
 def _parts(as_type: Any) -> tuple[Any, Any, tuple[Any, ...]]:
-    """Return the type that a NewType names, its generic type and that one's arguments."""
+    """Return the type behind a NewType, its generic origin, and the type arguments."""
     as_type = getattr(as_type, "__supertype__", as_type)
     return as_type, typing.get_origin(as_type), typing.get_args(as_type)
 

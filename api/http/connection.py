@@ -133,7 +133,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
 
     @property
     def _has_untaken_body(self) -> bool:
-        """True if a part of an incomplete body waits for its handler, which then reads on."""
+        """True if the received part of an incomplete body has not been taken by the handler yet."""
         return self._is_in_body and bool(self.cycle.body) and not self.cycle.response_complete
 
     def _parse(self, piece: bytes) -> None:

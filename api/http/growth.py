@@ -4,11 +4,11 @@
     event: growth
     data: the packed columns, in base64
 
-A client that has columns identifies them in the query. It gets the columns that continue these or,
-with `Last-Event-ID`, those of that event. An event `anew` ends the stream if all columns must be
-loaded again: the caller may see other topics now, or the service cannot compute the difference. An
-event `error` ends the stream if the caller's token or rights are gone; its data is a problem
-document.
+A client that has columns identifies them in the query. It gets the columns that continue its own
+or, with `Last-Event-ID`, the columns of that event. An event `anew` ends the stream if all columns
+must be loaded again: the caller may see other topics now, or the service cannot compute the
+difference. An event `error` ends the stream if the caller's token or rights are gone; its data is a
+problem document.
 
 Token and rights are checked before and after the computation of each growth.
 """

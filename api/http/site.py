@@ -178,7 +178,7 @@ async def _ready(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return 200 if all logs can be read.
 
     Raises:
-        UnavailableError: one cannot; says which, and why.
+        UnavailableError: a log cannot be read; names it and the reason.
     """
     state = shared_state(request.scope)
     assert isinstance(state, SiteState)

@@ -84,7 +84,7 @@ def _run_steps(context: Context, request: Transact) -> ControllerResult[Transact
 
 
 class _Transaction(Command, frozen=True):
-    """Several commands as one: the rights that it requires and its items are theirs."""
+    """Several commands as one; it requires the rights of all of them and has all their items."""
 
     @property
     def decide(self) -> Decide:

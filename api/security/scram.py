@@ -164,7 +164,7 @@ class ScramClient:
         if not ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
             raise AuthenticationError(
                 f"the server asks for {iterations} iterations; {ITERATIONS_MIN} to "
-                f"{ITERATIONS_MAX} are done"
+                f"{ITERATIONS_MAX} are allowed"
             )
         salted = salted_password(self._hash, self._password, _unpacked(found["salt"]), iterations)
         without_proof = f"c=biws,r={found['nonce']}"

@@ -59,7 +59,7 @@ class Alone(ABC):
 
     @property
     def is_ready(self) -> bool:
-        """True if this process does all that it is there for."""
+        """True if this process can serve all requests that are meant for it."""
         return self.is_active
 
     async def final_end(self, log_end: int) -> int:
@@ -67,5 +67,5 @@ class Alone(ABC):
         return log_end
 
     async def confirmed_end(self) -> int:
-        """Return an end that no other process has gone beyond: this one is the only writer."""
+        """Return this process's end, which is the log's: no other process writes the log."""
         return self.image.provenance.next_offset

@@ -1,4 +1,4 @@
-"""The log of a process that only reads it: another one writes it, or none does any more."""
+"""The log of a process that only reads it: another process writes it, or none any more."""
 
 from collections.abc import Callable
 from pathlib import Path

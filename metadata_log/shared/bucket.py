@@ -309,7 +309,7 @@ class BucketSharedLog:
             raise _fenced(group.number) from error
 
     async def _checked(self, number: int, found: list[Group]) -> list[Group]:
-        """Return what was read, once it is known not to be trimmed."""
+        """Return the groups that were read, after checking that their number is not trimmed."""
         needs_check = not found or any(group.is_claim for group in found)
         if needs_check and number < await self.start():
             raise UnknownHistoryError(

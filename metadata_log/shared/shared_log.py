@@ -172,7 +172,7 @@ class SharedLog(Protocol):
     """
 
     async def create(self, identity: Identity) -> None:
-        """Make the store one of this shared log, which is empty.
+        """Initialize the store for this shared log, which is empty.
 
         Raises:
             RequestError: LOG_EXISTS, it holds another one.

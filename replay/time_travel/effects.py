@@ -1,10 +1,10 @@
 """Effects: what each record of a log changed.
 
-A record is applied by its rule, and what it touched is read from the delta, so there is no second
-rule beside the rule. Invariants:
+A record is applied by its rule, and the changed objects are read from the delta, so no rule is
+implemented twice. Invariants:
 
-- An effect has every object that its record changed. It may have others, whose two values are
-  equal.
+- An effect has every object that its record changed. It may also have unchanged objects, with equal
+values before and after.
 - Its objects are ordered by kind, as in `KINDS`, and each occurs once. The order is the same in
   each process.
 - Values are those of `Kind.value` immediately before and after the record, whether or not images

@@ -93,7 +93,7 @@ class ObjectReplay:
         return self._setters.of(self._name.key(self.image))
 
     def _may_change(self, row: Envelope) -> bool:
-        """Apply a row; return True if it may have changed the object, or which one has its name."""
+        """Apply a row; return True if it may have changed the object, or its name."""
         try:
             if type(row.payload) not in self._reaching:
                 self._effects.apply(row)

@@ -87,7 +87,7 @@ def delete(
     entity: _Entity,
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Delete quotas of an entity; those of the next entity that matches apply then."""
+    """Delete quotas of an entity; then the quotas of the next matching entity apply."""
     from controller.decisions.quotas.client_quotas import QuotaChange
 
     changes = [QuotaChange(key) for key in keys]

@@ -32,7 +32,7 @@ def completer(shell: Shell, line: Callable[[], str]) -> Callable[[str, int], str
 def completions(shell: Shell, before: str, text: str) -> list[str]:
     """Return the possible completions of a word, each as the whole word; empty if none is known.
 
-    Names that a terminal would obey are left out: the line that is edited shows them as they are.
+    Names with control characters are left out, because the edited line would show them unescaped.
     """
     if not before.strip():
         return [f"{word} " for word in WORDS if word.startswith(text)]

@@ -92,7 +92,7 @@ def print_bounds(about: "About", first: int) -> None:
 
 
 def print_unconfirmed(reader: "LogReader", included: str | None) -> None:
-    """Print that what Kafka may still replace is left out, or what of it is included.
+    """Print whether records that Kafka may still replace are left out, or which are included.
 
     Args:
         included: Text about what is included; None if it is left out.
