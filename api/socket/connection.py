@@ -1,6 +1,6 @@
 """Server side of one client's connection.
 
-Reading pauses while too much is in flight (in_flight_limit.py), or while the client does not read
+Reading pauses while too much is in flight (`InFlightLimit`), or while the client does not read
 its answers, so a connection uses a bounded amount of memory.
 """
 

@@ -42,7 +42,7 @@ _LOG = logging.getLogger(__name__)
 class LogWriter:
     """Appends blocks to a log, from its tail on.
 
-    `tail` is the end of the written blocks, `synced` the end of the blocks known to be on stable
+    `tail` is the end of the added blocks, `synced` the end of the blocks known to be on stable
     storage. Only a sync moves `synced`, and never backwards. `confirmed_end` is None in a log that
     is not a mirror: nothing committed is ever replaced there.
     Invariant: mark.end_offset <= synced.end_offset <= tail.end_offset.
@@ -93,7 +93,7 @@ class LogWriter:
 
     @property
     def group_size_bytes(self) -> int:
-        """Bytes written since the last sync."""
+        """Bytes added since the last sync."""
         return self.tail.position - self.synced.position
 
     @property
@@ -183,10 +183,12 @@ class LogWriter:
         kept = read_index(self._fs, self._directory, tail.segment_offset).below(tail.position)
         self._index = IndexWriter(self._fs, self._directory, tail.segment_offset, kept)
 
-    def write(
+    def add_block(
         self, rows: Sequence[Envelope], end_offset: int, rest: EncodedRows | None = None
     ) -> BlockPlace:
-        """Write one block, not yet synced; return its place.
+        """Encode one block to be written; return its place.
+
+        What was added goes to the file when it is large enough, at the latest with `commit`.
 
         The block contains one batch or, if the segment's header allows it, several whole batches of
         one epoch. The first row gets `previous_crc32c` and `durable_end`; the other rows are

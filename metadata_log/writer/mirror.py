@@ -105,7 +105,7 @@ class MirrorBuilder:
             self._writer = self._start(rows[0].offset, rows[0].leader_epoch)
         elif self._writer.needs_segment:
             self._writer.start_segment(rows[0].leader_epoch, continues_source=True)
-        self._writer.write(list(rows), end_offset)
+        self._writer.add_block(list(rows), end_offset)
 
     def start_segment(self, leader_epoch: int) -> None:
         """Start a new segment, because the source does; the next block has epoch `leader_epoch`."""

@@ -111,7 +111,7 @@ class MirrorWriter:
         with self._unusable_on_error():
             if self._writer.needs_segment:
                 self._continue_or_start_segment(rows[0].leader_epoch)
-            self._writer.write(list(rows), end_offset)
+            self._writer.add_block(list(rows), end_offset)
 
     def start_segment(self, leader_epoch: int) -> None:
         """Begin a new segment at the end, because the source does.

@@ -75,7 +75,7 @@ def mirror_of_blocks(
     )
     writer.start_segment(1)
     for block in blocks:
-        writer.write(list(block), block[-1].offset + offsets_covered(block[-1].payload))
+        writer.add_block(list(block), block[-1].offset + offsets_covered(block[-1].payload))
     writer.confirmed_end = 0
     writer.close()
     write_manifest(fs, log, Manifest(cluster_id="kafka-cluster", kind=Kind.MIRROR))
