@@ -1,8 +1,7 @@
 """The list of record types: class, schema, Kafka key, newest version.
 
 The order of `RECORD_TYPES` is the order of the payload union in every segment's schema. New types
-are added at the end, so that the encoded bytes of the other types do not change. Any other place
-would be possible, too, because each segment contains its own schema.
+are added at the end, so that the encoded bytes of the other types do not change.
 """
 
 import functools
