@@ -2,7 +2,7 @@
 
 import enum
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,14 +10,22 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from api.questions.changes import AskedBy, FieldChange, announced_voters, asked_by, shown
+from api.questions.changes import (
+    AskedBy,
+    FieldChange,
+    ObjectChange,
+    announced_voters,
+    asked_by,
+    shown,
+)
+from api.questions.parts import GapFound, Stretch, about_across, across, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_label
 from api.questions.rows import origin_json
 from records.envelope import Envelope
 from records.errors import RequestError
-from replay.name_patterns import is_pattern
+from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.changes import Change
 from replay.time_travel.objects import ObjectName, parse_object
 
@@ -73,6 +81,8 @@ class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
 def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
     """Return the changes of an object up to an offset, oldest first; or one step from the offset.
 
+    Gaps stand among them, each with how the object differs after it.
+
     Raises:
         RequestError: the object or field did not exist in the range (for a step: never existed), or
             no object matches the pattern.
@@ -80,29 +90,113 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
     if request.last is not None and request.last < 1:
         raise RequestError("INVALID_REQUEST", f"last must be at least 1, not {request.last}")
     name = parse_object(request.object)
-    matches = is_pattern(name.name) and not _is_literal(past, at, name)
     if request.step is not None:
+        if past.before is not None or past.after is not None:
+            items = _step_across(past, at, name, request)
+            return Computed(items=items, about=lambda: about_across(past.about(at)))
+        matches = _is_matched(past, at, name)
         return (_step_matching if matches else _step_shown)(past, at, name, request)
-    # A pattern is matched in the state before the range.
-    begin = past.first_known_offset if matches else past.first_offset
-    first = begin(request.first, at)
+    found = _events_across(stretches(past, request.first, at), name, request)
+    items = found if request.last is None else _newest(found, request.last)
+    return Computed(items=items, about=lambda: about_across(past.about(at)))
 
-    def events() -> Iterator[ObjectEvent]:
-        if matches:
-            found = _matching(past, name, first, at, request)
-        else:
-            found = _of_object(past, name, first, at, request)
-        found = _or_static_voters(
-            found,
-            past,
-            at + 1,
-            request,
-            name,
-            lambda known: (event for event in known if event.offset >= first),
-        )
-        yield from found if request.last is None else deque(found, request.last)
 
-    return Computed(items=_with_notes(events(), past, request), about=lambda: past.about(at))
+def _events_across(
+    parts: Sequence[Stretch], name: ObjectName, request: ShowHistory
+) -> Iterator[ObjectEvent | GapFound]:
+    """Yield the events of all parts, and the gaps; an object may be absent in some of the parts."""
+    absent: list[RequestError] = []
+
+    def known(stretch: Stretch) -> Iterator[ObjectEvent]:
+        try:
+            yield from _events_in(stretch, name, request)
+        except RequestError as error:
+            absent.append(error)
+
+    only = None if is_pattern(name.name) else name
+    items = across(parts, known, lambda change: _found(change, name, request), only)
+    # Nothing is shown of an object that no part knows.
+    held: list[GapFound] = []
+    is_known = False
+    for item in items:
+        is_known = is_known or isinstance(item, ObjectEvent) or bool(item.found)
+        if isinstance(item, GapFound) and not is_known:
+            held.append(item)
+            continue
+        yield from held
+        held.clear()
+        yield item
+    if len(absent) == len(parts) and not is_known:
+        raise absent[-1]
+    yield from held
+
+
+def _events_in(stretch: Stretch, name: ObjectName, request: ShowHistory) -> Iterator[ObjectEvent]:
+    past, first, at = stretch.past, stretch.first, stretch.at
+    if _is_matched(past, at, name):
+        # A pattern is matched in the state before the range.
+        first = max(first, past.reader.history_start)
+        found = _matching(past, name, first, at, request)
+    else:
+        found = _of_object(past, name, first, at, request)
+    found = _or_static_voters(
+        found,
+        past,
+        at + 1,
+        request,
+        name,
+        lambda known: (event for event in known if event.offset >= first),
+    )
+    return _with_notes(found, past, request)
+
+
+def _found(change: Change, name: ObjectName, request: ShowHistory) -> ObjectChange | None:
+    """Return a change that was found after a gap, as it is shown; None if it was not asked for."""
+    if name.field not in (None, change.field):
+        return None
+    if is_pattern(name.name) and not name_matcher(name.object, ())(change.object):
+        return None
+    return shown(change, replace(request, fates=True))
+
+
+def _newest(
+    items: Iterable[ObjectEvent | GapFound], count: int
+) -> Iterator[ObjectEvent | GapFound]:
+    """Yield the newest events, and the gaps after the first of them."""
+    kept: deque[ObjectEvent | GapFound] = deque()
+    events = 0
+    for item in items:
+        kept.append(item)
+        events += isinstance(item, ObjectEvent)
+        while events > count:
+            events -= isinstance(kept.popleft(), ObjectEvent)
+    yield from kept
+
+
+def _step_across(
+    past: Past, at: int, name: ObjectName, request: ShowHistory
+) -> Iterator[ObjectEvent | GapFound]:
+    """Yield the next or previous event, and the gaps up to it.
+
+    A gap after which the object differs is the last: there it changed, or was changed and back.
+    """
+    if request.step is Step.NEXT:
+        newest = past
+        while newest.after is not None:
+            newest = newest.after
+        end = newest.reader.end_offset
+        parts = stretches(newest, str(at + 1), end - 1) if at + 1 < end else []
+        for item in _events_across(parts, name, request):
+            yield item
+            if isinstance(item, ObjectEvent) or item.found:
+                return
+        return
+    kept: list[ObjectEvent | GapFound] = []
+    for item in _events_across(stretches(past, "start", at - 1), name, request):
+        if isinstance(item, ObjectEvent) or item.found:
+            kept.clear()
+        kept.append(item)
+    yield from kept
 
 
 def _with_notes(
@@ -120,6 +214,11 @@ def _with_notes(
                 about[note.at_offset].append(PinnedNote(author=note.author, text=note.text))
     for event in found:
         yield replace(event, notes=tuple(about[event.offset]))
+
+
+def _is_matched(past: Past, at: int, name: ObjectName) -> bool:
+    """True if a name is a pattern, and not the name of an existing object."""
+    return is_pattern(name.name) and not _is_literal(past, at, name)
 
 
 def _is_literal(past: Past, at: int, name: ObjectName) -> bool:

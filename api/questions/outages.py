@@ -6,12 +6,15 @@ from typing import Any
 import msgspec
 
 from api.questions.objects import JoinedPieces, Piece, pieces_of
+from api.questions.parts import Stretch, about_across, check_in_any, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from metadata_log.format.parts import Gap
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.incidents.health import KINDS
 from replay.incidents.outage import Outage, Outages
+from replay.incidents.outages_across import CutOutage, outages_across, topics_across
 from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.labels import escaped, unescaped
 from replay.time_travel.objects import ObjectName, parse_object
@@ -45,7 +48,8 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     `intervals` are objects as in the command line's JSON, longest first. `totals` has for each kind
     the number of `intervals`, how many of them are `lasting`, and their `duration_ms`.
     `min_insync_replicas` lists the values used: for how many topics the log has the value, and the
-    value assumed for the others.
+    value assumed for the others. Of a recording with gaps, `gaps` lists those in the range, and an
+    interval that a gap cuts says what is not known of it, as `CutOutage`.
 
     Raises:
         RequestError: INVALID_REQUEST, two of broker, topic and objects were given, or an object of
@@ -55,23 +59,42 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
         raise RequestError("INVALID_REQUEST", "name a broker, a topic or objects, not two of them")
     for text in request.objects:
         _check_has_outages(parse_object(text))
-    first = past.first_offset(request.first, at)
+    parts = _with_state_before(stretches(past, request.first, at))
+    found = [_outages_in(stretch, request) for stretch in parts]
+    gaps = [None if stretch.before is None else stretch.before.gap for stretch in parts]
+    cut = outages_across(found, gaps)
+    chooses = _chooses(request, [each.outage for each in cut])
+    chosen = [each for each in cut if chooses(each.outage)]
+    if not chosen:
+        check_in_any(parts, lambda of: _check_existed(of.past, of.at, request))
+    return Computed(
+        items=_document(topics_across(found), chosen, list(filter(None, gaps)), request),
+        about=lambda: about_across(past.about_provenance(found[-1].provenance, at)),
+    )
+
+
+def _with_state_before(parts: list[Stretch]) -> list[Stretch]:
+    """Return the parts of a range, also the last offset before a gap in which the range begins.
+
+    What was down there may have been down in the gap.
+    """
+    before = parts[0].before
+    if before is None or before.last_offset < before.past.reader.history_start:
+        return parts
+    last = before.last_offset
+    return [Stretch(before.past, last, last, is_last=False), *parts]
+
+
+def _outages_in(stretch: Stretch, request: ShowOutages) -> Outages:
+    past, at = stretch.past, stretch.at
     with past.progress("replaying", at + 1) as advance:
-        found = past.timeline.outages(
-            first,
+        return past.timeline.outages(
+            stretch.first,
             at + 1,
-            until_ms=past.counted_until(at, request.until),
+            until_ms=stretch.counted_until(request.until),
             assumed_min_isr=request.min_insync_replicas,
             progress=advance,
         )
-    chooses = _chooses(request, found.intervals)
-    chosen = [each for each in found.intervals if chooses(each)]
-    if not chosen:
-        _check_existed(past, at, request)
-    return Computed(
-        items=_document(found, chosen, request),
-        about=lambda: past.about_provenance(found.provenance, at),
-    )
 
 
 def _check_existed(past: Past, at: int, request: ShowOutages) -> None:
@@ -102,15 +125,20 @@ def _named(request: ShowOutages) -> list[ObjectName]:
     return [parse_object(text) for text in request.objects if not is_pattern(text)]
 
 
-def _document(found: Outages, chosen: list[Outage], request: ShowOutages) -> Iterator[Piece]:
+def _document(
+    topics: tuple[int, int], chosen: list[CutOutage], gaps: list[Gap], request: ShowOutages
+) -> Iterator[Piece]:
     yield from pieces_of("intervals", map(_json, chosen))
-    yield Piece("totals", {kind: _total([o for o in chosen if o.kind == kind]) for kind in KINDS})
+    yield Piece("totals", {kind: _total(kind, chosen) for kind in KINDS})
+    known, unknown = topics
     used = {
         "assumed": request.min_insync_replicas,
-        "known_topics": found.known_topics,
-        "unknown_topics": found.unknown_topics,
+        "known_topics": known,
+        "unknown_topics": unknown,
     }
     yield Piece("min_insync_replicas", used)
+    if gaps:
+        yield Piece("gaps", [{"gap": msgspec.to_builtins(gap)} for gap in gaps])
 
 
 def _chooses(request: ShowOutages, outages: Iterable[Outage]) -> Callable[[Outage], bool]:
@@ -141,9 +169,10 @@ def _is_in(topic: str, outage: Outage) -> bool:
     return f"@{uuid_text(outage.topic_id)}" == topic or name_matcher(topic, ())(unescaped(name))
 
 
-def _json(outage: Outage) -> dict[str, Any]:
+def _json(cut: CutOutage) -> dict[str, Any]:
+    outage = cut.outage
     cause = outage.cause
-    return {
+    document = {
         "object": outage.object,
         "kind": outage.kind,
         "from_offset": outage.from_offset,
@@ -155,13 +184,21 @@ def _json(outage: Outage) -> dict[str, Any]:
         "brokers": list(outage.brokers),
         "topic_id": None if outage.topic_id is None else uuid_text(outage.topic_id),
     }
+    if cut.found_at is not None:
+        document["found_at"] = cut.found_at
+    if cut.last_seen_at is not None:
+        document["last_seen_at"] = cut.last_seen_at
+    if cut.is_on_both_sides:
+        document["on_both_sides"] = True
+    return document
 
 
-def _total(outages: list[Outage]) -> dict[str, int]:
+def _total(kind: str, chosen: list[CutOutage]) -> dict[str, int]:
+    of = [each for each in chosen if each.outage.kind == kind]
     return {
-        "intervals": len(outages),
-        "lasting": sum(outage.to_offset is None for outage in outages),
-        "duration_ms": sum(outage.duration_ms for outage in outages),
+        "intervals": len(of),
+        "lasting": sum(it.outage.to_offset is None and it.last_seen_at is None for it in of),
+        "duration_ms": sum(it.outage.duration_ms for it in of),
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from api.questions.changes import ObjectChange
 from api.questions.past import Before, Past
@@ -24,16 +24,17 @@ from records.errors import RequestError, UnknownHistoryError
 from replay.about import About
 from replay.time_travel.changes import Change
 from replay.time_travel.diff import diff_images
+from replay.time_travel.objects import ObjectName
 from replay.time_travel.points import is_time, point_time
 
 T = TypeVar("T")
 
 
 class GapFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A gap in the range of an answer, and what was found changed after it."""
+    """A gap in the range of an answer, and what was found changed after it, if that was asked."""
 
     gap: Gap
-    found: tuple[ObjectChange, ...]
+    found: tuple[ObjectChange, ...] | UnsetType = UNSET
 
 
 class WithFates(msgspec.Struct, frozen=True):
@@ -61,10 +62,15 @@ class Stretch(NamedTuple):
     before: Before | None = None
     is_last: bool = True
 
-    @property
-    def until_ms(self) -> int | None:
-        """Time up to which what lasts is counted; None: up to the last record."""
-        return self.past.counted_until(self.at) if self.is_last else None
+    def counted_until(self, point: str | None = None) -> int | None:
+        """Return the time up to which what lasts is counted; None: up to the last record.
+
+        Args:
+            point: The point that `at` comes from; None: that of the question.
+        """
+        if not self.is_last or (self.past.after is not None and point and point.startswith("end")):
+            return None
+        return self.past.counted_until(self.at, point)
 
 
 class _Side(Enum):
@@ -150,22 +156,25 @@ def across(
     parts: Iterable[Stretch],
     tell: Callable[[Stretch], Iterable[T]],
     shown: Callable[[Change], ObjectChange | None],
+    only: ObjectName | None = None,
 ) -> Iterator[T | GapFound]:
     """Yield what each stretch has, and between two of them the gap.
 
     Args:
         shown: Returns a change that was found after a gap as it is shown; None: it is left out.
+        only: Look only for changes of this object.
     """
     for stretch in parts:
         if stretch.before is not None:
-            found = filter(None, map(shown, changes_after(stretch.past, stretch.before)))
+            found = filter(None, map(shown, _changes_after(stretch, stretch.before, only)))
             yield GapFound(gap=stretch.before.gap, found=tuple(found))
         yield from tell(stretch)
 
 
-def changes_after(past: Past, before: Before) -> list[Change]:
-    """Return what differs between the last state before a gap and the first one after it."""
-    return diff_images(before.past.image(before.last_offset), past.image(before.gap.to_offset - 1))
+def _changes_after(stretch: Stretch, before: Before, only: ObjectName | None) -> list[Change]:
+    """Return what differs between the states at the two sides of the gap before a stretch."""
+    old, new = before.past.image(before.last_offset), stretch.past.image(before.gap.to_offset - 1)
+    return diff_images(old, new, only)
 
 
 def about_across(about: About) -> About:

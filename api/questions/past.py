@@ -76,11 +76,15 @@ class Before:
         """Open the log only when it is read: it may have been moved away."""
         self.gap = gap
         self._open = open_past
+        # The log after the gap.
+        self.after: Past | None = None
 
     @cached_property
     def past(self) -> "Past":
         """The log before the gap; raises as `parts.opened`."""
-        return self._open()
+        found = self._open()
+        found.after = self.after
+        return found
 
     @property
     def last_offset(self) -> int:
@@ -143,6 +147,9 @@ class Past:
         self.is_live = is_live
         self.by_name = by_name
         self.before = before
+        self.after: Past | None = None
+        if before is not None:
+            before.after = self
         self._resolve = resolve
         self._progress = progress
         # The end of a range is resolved before its start.

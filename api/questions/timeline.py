@@ -63,7 +63,9 @@ def _events(
 ) -> list[TimelineEvent]:
     past, at = stretch.past, stretch.at
     with past.progress("reading", at + 1) as advance:
-        events = past.timeline.events(stretch.first, at + 1, advance, until_ms=stretch.until_ms)
+        events = past.timeline.events(
+            stretch.first, at + 1, advance, until_ms=stretch.counted_until()
+        )
     items = [each for each in events if not request.kinds or each.kind in request.kinds]
     if not wanted:
         return items

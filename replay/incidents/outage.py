@@ -96,11 +96,11 @@ class Outage(msgspec.Struct, gc=False):
 class Outages(msgspec.Struct, frozen=True, kw_only=True):
     """The outages in a range of a log, longest first, and the position of the range's end.
 
-    `known_topics` and `unknown_topics` count the topics that had partitions in the range. A topic
-    is known if its min.insync.replicas is in the log.
+    `known` and `unknown` are the ids of the topics that had partitions in the range. A topic is
+    known if its min.insync.replicas is in the log.
     """
 
     intervals: list[Outage]
-    known_topics: int
-    unknown_topics: int
+    known: frozenset[Uuid]
+    unknown: frozenset[Uuid]
     provenance: Provenance

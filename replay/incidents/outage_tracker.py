@@ -150,11 +150,10 @@ class OutageTracker:
             ended = now if each.to_time is None else each.to_time
             each.duration_ms = max(0, ended - began)
         topics = self._min_isr.keys() | {t for t, at in self._gone.items() if at >= from_offset}
-        unknown = len(topics & self._unknown)
         return Outages(
             intervals=_longest_first(found),
-            known_topics=len(topics) - unknown,
-            unknown_topics=unknown,
+            known=frozenset(topics - self._unknown),
+            unknown=frozenset(topics & self._unknown),
             provenance=self._state.provenance(provenance),
         )
 

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from api.kafka.messages.records_io import FetchRequest
 from api.quorum import observer
 from api.quorum.requests import fetch_request
+from metadata_log.format.parts import Parts
+from metadata_log.kraft import next_part
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from tests.torture.campaign import Place
 from tests.torture.campaigns import network
@@ -35,6 +37,26 @@ def _keeps_what_was_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ObservedMirror, "diverge", lambda *_: None)
 
 
+def _splices_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of parts says that nothing is missing."""
+
+    def listed(parts: Parts) -> bytes:
+        return _json(Parts(earlier=parts.earlier[:-1]))
+
+    _json = next_part.parts_json
+    monkeypatch.setattr(next_part, "parts_json", listed)
+
+
+def _names_a_gap_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    def listed(parts: Parts) -> bytes:
+        *earlier, last = parts.earlier
+        gap = replace(last.gap, to_offset=last.gap.to_offset - 1)
+        return _json(Parts(earlier=(*earlier, replace(last, gap=gap))))
+
+    _json = next_part.parts_json
+    monkeypatch.setattr(next_part, "parts_json", listed)
+
+
 def _names_itself_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
     def request(*args: Any, **fields: Any) -> FetchRequest:
         # Up to version 14; later versions say it in another field.
@@ -44,7 +66,14 @@ def _names_itself_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "plant", [_confirms_the_tail, _keeps_what_was_withdrawn, _names_itself_a_replica]
+    "plant",
+    [
+        _confirms_the_tail,
+        _keeps_what_was_withdrawn,
+        _splices_silently,
+        _names_a_gap_too_small,
+        _names_itself_a_replica,
+    ],
 )
 def test_reader_that_goes_wrong_is_noticed(
     monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None]

@@ -1,7 +1,7 @@
 """Time travel: history, diff, blame."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.keep_going import KEEP_GOING
@@ -17,6 +17,7 @@ from api.cli.source.arguments import (
     ShowSecrets,
     To,
 )
+from api.cli.source.gaps import print_gap
 from api.cli.source.opened_log import place_of
 from api.cli.source.origins import asked_text, by_text, origin_text, print_unknown_origin
 from api.cli.source.source import print_end, print_remark
@@ -67,6 +68,7 @@ def history(
     (topic:orders*).
     """
     from api.questions.history import HISTORY, ShowHistory, Step
+    from api.questions.parts import GapFound
 
     ranged = from_ != "start" or to != "end" or last is not None
     if sum((next_ is not None, prev is not None, ranged)) > 1:
@@ -82,21 +84,36 @@ def history(
         notes=notes,
     )
     result = log.ask(HISTORY, request, at=to if point is None else point)
-    origins = []
+    origins, gaps = [], 0
     for event in result.items:
-        origins.append(event.origin)
+        if isinstance(event, GapFound):
+            gaps += 1
+        else:
+            origins.append(event.origin)
         if json:
             print_json_line(event)
+        elif isinstance(event, GapFound):
+            print_gap(event)
+            for line in lines_of_found(event.found or ()):
+                print_line(line)
         else:
             print_event(event, verbose=verbose)
     if not json:
         print_unknown_origin(origins)
     if verbose or KEEP_GOING.get():
         print_end(result.about(), json=json)
-    if not origins:
+    if not origins and not gaps:
         between = f"between {from_} and {to}"
         where = between if point is None else f"{'after' if prev is None else 'before'} {point}"
         note(f"{object_} did not change {where}")
+
+
+def lines_of_found(found: "Sequence[ObjectChange]") -> Iterator[str]:
+    """Yield the lines about what was found changed after a gap."""
+    for name, of_object in itertools.groupby(found, key=lambda change: change.object):
+        yield f"{'':>10}{name}"
+        for line in _lines(list(of_object)):
+            yield f"{'':>12}{line}"
 
 
 def print_event(event: "ObjectEvent", *, verbose: bool = False) -> None:

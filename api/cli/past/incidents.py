@@ -15,7 +15,7 @@ from api.cli.source.arguments import (
     ShowSecrets,
     To,
 )
-from api.cli.source.gaps import print_gap
+from api.cli.source.gaps import gap_text, print_gap
 from api.cli.source.opened_log import place_of
 from api.cli.source.origins import askers_text, print_unknown_origin
 from api.cli.source.source import absolute_point, print_remark
@@ -300,6 +300,10 @@ def _assumed(text: str) -> int:
 
 
 def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
+    from msgspec import convert
+
+    from metadata_log.format.parts import Gap
+
     intervals = found["intervals"]
     until = f"up to offset {about.as_of}" if about.as_of >= 0 else "before the first record"
     print_line(f"{count_text(len(intervals), 'outage')} {until}")
@@ -308,6 +312,8 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
             lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""
             lasted = _sum_text(kind, total["duration_ms"])
             print_line(f"  {kind}: {total['intervals']:,}, {lasted} in all{lasting}")
+    for each in found.get("gaps", ()):
+        print_line(f"  ! {gap_text(convert(each['gap'], Gap))}")
     used = found["min_insync_replicas"]
     if used["known_topics"] or used["unknown_topics"]:
         print_line(_min_isr_text(used))
@@ -318,6 +324,11 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
         ("lasted", "kind", "object", "from", "", "to", "", "cause"),
         [_row(group) for group in ([[i] for i in intervals] if verbose else _grouped(intervals))],
     )
+    if any("on_both_sides" in it for it in intervals):
+        print_line(
+            "an outage on both sides of a gap is listed on each: it is not known whether it ended "
+            "in between"
+        )
     _print_sums("topic", _OF_PARTITIONS, intervals)
     _print_sums("broker", {"fenced", "shutting_down"}, intervals)
 
@@ -337,7 +348,16 @@ def _grouped(intervals: list[Interval]) -> Iterable[list[Interval]]:
     groups: dict[tuple[Any, ...], list[Interval]] = {}
     for it in intervals:
         cause = it["cause"] and it["cause"]["offset"]
-        key = (it["kind"], cause, it["from_time"], it["to_time"], it["topic_id"] is None)
+        key = (
+            it["kind"],
+            cause,
+            it["from_time"],
+            it["to_time"],
+            it["topic_id"] is None,
+            it.get("found_at"),
+            it.get("last_seen_at"),
+            "on_both_sides" in it,
+        )
         groups.setdefault(key, []).append(it)
     return groups.values()
 
@@ -351,12 +371,24 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
         duration_text(first["duration_ms"]),
         first["kind"],
         first["object"] if len(group) == 1 else f"{len(group):,} partitions",
-        "before the kept history" if first["from_time"] is None else time_text(first["from_time"]),
-        "" if first["from_time"] is None else min(began),
-        "it lasts" if first["to_time"] is None else time_text(first["to_time"]),
-        "" if first["to_time"] is None else max(ended),
-        "before the kept history" if cause is None else f"{cause['offset']}: {cause['text']}",
+        _beginning(first) if first["from_time"] is None else time_text(first["from_time"]),
+        first.get("found_at", "") if first["from_time"] is None else min(began),
+        _ending(first) if first["to_time"] is None else time_text(first["to_time"]),
+        first.get("last_seen_at", "") if first["to_time"] is None else max(ended),
+        _beginning(first) if cause is None else f"{cause['offset']}: {cause['text']}",
     )
+
+
+def _beginning(interval: Interval) -> str:
+    if "found_at" not in interval:
+        return "before the kept history"
+    return "before or in the gap" if "on_both_sides" in interval else "in the gap"
+
+
+def _ending(interval: Interval) -> str:
+    if "last_seen_at" not in interval:
+        return "it lasts"
+    return "in or after the gap" if "on_both_sides" in interval else "in the gap"
 
 
 def _sum_text(kind: str, duration_ms: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from api.cli.past.changes import print_event
 from api.cli.shell.cluster import Cluster, Object, cluster_of
 from api.cli.shell.paths import ROOT, Place, place_at, steps_below
+from api.cli.source.gaps import gap_text
 from api.cli.source.image_view import position_text, print_remark
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source
@@ -13,6 +14,7 @@ from api.cli.terminal.output import print_json, print_line, value_text
 from api.documents.shell import FieldValue, Listing, Objects, Where
 from api.questions.history import HISTORY, ObjectEvent, ShowHistory, Step
 from api.questions.objects import PARTS
+from api.questions.parts import GapFound
 from records.errors import RequestError
 from replay.name_patterns import name_matcher
 
@@ -153,7 +155,13 @@ class Shell:
 
     def _change(self, name: str, step: Step) -> ObjectEvent | None:
         request = ShowHistory(object=name, step=step, fates=True, show_secrets=self.show_secrets)
-        return next(iter(self.source.ask(HISTORY, request, at=self.point).items), None)
+        found = next(iter(self.source.ask(HISTORY, request, at=self.point).items), None)
+        if isinstance(found, GapFound):
+            raise RequestError(
+                "OFFSET_OUT_OF_RANGE",
+                f"{gap_text(found.gap)}; `metalog history` shows what of {name} differs after them",
+            )
+        return found
 
     def _go_to(self, event: ObjectEvent | None, place: Place, side: str) -> None:
         if event is None:

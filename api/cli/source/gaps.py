@@ -20,7 +20,7 @@ def gap_text(gap: "Gap") -> str:
     )
 
 
-def print_gap(shown: "GapFound", *, verbose: bool) -> None:
+def print_gap(shown: "GapFound", *, verbose: bool = False) -> None:
     """Print a gap among the rows of an answer, and what was found changed after it.
 
     Args:
@@ -32,7 +32,7 @@ def print_gap(shown: "GapFound", *, verbose: bool) -> None:
         f"! {gap_text(gap)}; {_found_text(shown)}"
     )
     if verbose:
-        for name in dict.fromkeys(change.object for change in shown.found):
+        for name in dict.fromkeys(change.object for change in shown.found or ()):
             print_line(f"{'':>40}{name}")
 
 
@@ -45,6 +45,6 @@ def _found_text(shown: "GapFound") -> str:
             for fate, count in (("new", of.new), ("gone", of.gone), ("changed", of.changed))
             if count
         )
-        for of in diff_stat(shown.found).stat
+        for of in diff_stat(shown.found or ()).stat
     ]
     return f"found after them: {', '.join(counts)}" if counts else "nothing differs after them"

@@ -141,3 +141,109 @@ def _fields(changes: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 def _iso(timestamp_ms: Any) -> str:
     return datetime.datetime.fromtimestamp(int(timestamp_ms) / 1000, datetime.UTC).isoformat()
+
+
+def test_history_of_an_object_has_what_differs_after_the_gap(
+    metalog: Metalog, recorded: Recording, whole: Path
+) -> None:
+    name = "partition:team-0.changelog.0/3"
+    lines = metalog("history", recorded.log, name, "--json").lines
+    (number,) = [index for index, line in enumerate(lines) if "gap" in line]
+    expected = metalog("history", whole, name, "--json").lines
+    before = [line for line in expected if line["offset"] < recorded.gap_start]
+    after = [line for line in expected if line["offset"] >= recorded.gap_end]
+    assert (lines[:number], lines[number + 1 :]) == (before, after)
+    missed = [line for line in expected if line not in (*before, *after)]
+    (found,) = lines[number]["found"]
+    assert (found["field"], found["after"]) == ("partition_epoch", len(missed))
+
+
+def test_history_of_what_appeared_in_the_gap(metalog: Metalog, recorded: Recording) -> None:
+    gap, *events = metalog("history", recorded.log, "topic:team-1*", "--json").lines
+    assert {change["fate"] for change in gap["found"]} == {"new"}
+    assert events == []
+    text = metalog("history", recorded.log, "topic:team-1.audit.1").out
+    assert "found after them: 1 topic new" in text
+
+
+def test_history_of_what_never_was(metalog: Metalog, recorded: Recording) -> None:
+    done = metalog("history", recorded.log, "topic:nothing", "--json")
+    assert (done.code, done.out) == (3, "")
+
+
+def test_steps_stop_at_a_gap_in_which_the_object_changed(
+    metalog: Metalog, recorded: Recording
+) -> None:
+    name, gap = "partition:team-0.changelog.0/3", recorded.gap_start
+    for step, point in (("--next", gap - 1), ("--prev", recorded.gap_end)):
+        (line,) = metalog("history", recorded.log, name, step, point, "--json").lines
+        assert line["gap"]["from_offset"] == gap
+    event, unchanged = metalog("history", recorded.log, "broker:3", "--prev", "end", "--json").lines
+    assert (event["offset"], unchanged["found"]) == (12, [])
+
+
+def test_newest_changes_reach_behind_the_gap(metalog: Metalog, recorded: Recording) -> None:
+    lines = metalog("history", recorded.log, "broker:3", "--last", 1, "--json").lines
+    assert ["gap" in line for line in lines] == [False, True]
+
+
+@pytest.fixture
+def with_outages(metalog: Metalog, with_snapshots: Path, tmp_path: Path) -> Recording:
+    """A recording in which partitions are under-replicated on both sides of the gap."""
+    return recording(with_snapshots, tmp_path / "log", first_end=150)
+
+
+def test_outages_are_those_of_the_parts(
+    metalog: Metalog, with_outages: Recording, whole: Path
+) -> None:
+    found = metalog("outages", with_outages.log, "--json").json
+    first = metalog("outages", with_outages.first_part, "--json").json["intervals"]
+    (gap,) = found["gaps"]
+    assert gap["gap"]["from_offset"] == with_outages.gap_start
+    before = [it for it in found["intervals"] if (it["from_offset"] or 1_000) < 200]
+    assert len(before) == len(first)
+    durations = [it["duration_ms"] for it in found["intervals"]]
+    assert durations == sorted(durations, reverse=True)
+
+
+def test_outage_on_both_sides_of_a_gap_says_that_its_end_is_not_known(
+    metalog: Metalog, with_outages: Recording, whole: Path
+) -> None:
+    found = metalog("outages", with_outages.log, "--json").json["intervals"]
+    last, first = with_outages.gap_start - 1, with_outages.gap_end - 1
+    running = {_outage(it): it for it in found if it.get("last_seen_at") == last}
+    going_on = {_outage(it): it for it in found if it.get("found_at") == first}
+    both = running.keys() & going_on.keys()
+    assert both
+    assert len(running) > len(both)
+    assert len(going_on) > len(both)
+    for side in (running, going_on):
+        assert {name for name, it in side.items() if "on_both_sides" in it} == both
+    assert all(it["to_offset"] is None for it in running.values())
+    assert all(it["from_offset"] is None and it["cause"] is None for it in going_on.values())
+    text = metalog("outages", with_outages.log).out
+    assert "it is not known whether it ended in between" in text
+
+
+def test_outages_of_a_range_that_begins_in_the_gap_have_what_ran_before_it(
+    metalog: Metalog, with_outages: Recording
+) -> None:
+    middle = with_outages.gap_start + 5
+    found = metalog("outages", with_outages.log, "--from", middle, "--json").json
+    whole = metalog("outages", with_outages.log, "--json").json["intervals"]
+    last = with_outages.gap_start - 1
+    expected = [it for it in whole if it.get("last_seen_at") == last]
+    assert [it for it in found["intervals"] if it.get("last_seen_at") == last] == expected
+    assert len(found["gaps"]) == 1
+
+
+def test_lasting_outages_are_those_at_the_end(metalog: Metalog, with_outages: Recording) -> None:
+    found = metalog("outages", with_outages.log, "--json").json
+    lasting = [
+        it for it in found["intervals"] if it["to_offset"] is None and "last_seen_at" not in it
+    ]
+    assert sum(total["lasting"] for total in found["totals"].values()) == len(lasting)
+
+
+def _outage(interval: dict[str, Any]) -> tuple[str, str]:
+    return interval["object"], interval["kind"]

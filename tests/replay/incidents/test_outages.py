@@ -116,7 +116,7 @@ def test_min_insync_replicas_that_the_log_does_not_know_counts_only_when_assumed
     found = outages(ORDERS, shrunk, assumed_min_isr=2)
     assert ("partition:orders/0", "under_min_isr", 2, None) in spans(found)
     log = FakeLog(batches(ORDERS, shrunk))
-    assert find_outages(log, log.end_offset).unknown_topics == 1
+    assert len(find_outages(log, log.end_offset).unknown) == 1
 
 
 def test_new_min_insync_replicas_begins_and_ends_intervals() -> None:
@@ -278,7 +278,7 @@ def test_range_after_any_snapshot_has_the_same_outages(assumed_min_isr: int | No
 def test_deleted_topic_counts_in_the_ranges_in_which_it_was() -> None:
     log = FakeLog(batches(ORDERS, (RemoveTopicRecord(topic_id=uid("orders")),), (topic("other"),)))
     counted = [
-        find_outages(log, end, from_offset=first).unknown_topics
+        len(find_outages(log, end, from_offset=first).unknown)
         for first, end in ((0, 2), (0, 4), (2, 4), (3, 4))
     ]
     assert counted == [1, 1, 1, 0]
