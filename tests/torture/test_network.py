@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from api.kafka.messages.records_io import FetchRequest
 from api.quorum import observer
 from api.quorum.requests import fetch_request
-from metadata_log.format.parts import Parts
-from metadata_log.kraft import next_part
+from metadata_log.format.parts import Parts, parts_json
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from tests.torture.campaign import Place
 from tests.torture.campaigns import network
@@ -41,20 +40,18 @@ def _splices_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of parts says that nothing is missing."""
 
     def listed(parts: Parts) -> bytes:
-        return _json(Parts(earlier=parts.earlier[:-1]))
+        return parts_json(Parts(earlier=parts.earlier[:-1]))
 
-    _json = next_part.parts_json
-    monkeypatch.setattr(next_part, "parts_json", listed)
+    monkeypatch.setattr("metadata_log.kraft.next_part.parts_json", listed)
 
 
 def _names_a_gap_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     def listed(parts: Parts) -> bytes:
         *earlier, last = parts.earlier
         gap = replace(last.gap, to_offset=last.gap.to_offset - 1)
-        return _json(Parts(earlier=(*earlier, replace(last, gap=gap))))
+        return parts_json(Parts(earlier=(*earlier, replace(last, gap=gap))))
 
-    _json = next_part.parts_json
-    monkeypatch.setattr(next_part, "parts_json", listed)
+    monkeypatch.setattr("metadata_log.kraft.next_part.parts_json", listed)
 
 
 def _names_itself_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
