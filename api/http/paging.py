@@ -212,7 +212,7 @@ def _check_held(call: Call, question: Question, content: _Content, as_of: int) -
         return
     raise RequestError(
         "RESOURCE_GONE",
-        f"the list of this cursor is not held any more: {why}; ask without cursor for a new list",
+        f"the list of this cursor is no longer available: {why}; ask without cursor for a new list",
     )
 
 

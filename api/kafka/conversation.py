@@ -1,10 +1,9 @@
 """The server side of one Kafka connection.
 
 The requests of a connection take effect in the order of arrival: as in Kafka, each begins once the
-one before it has its answer. Only requests that keep their order themselves overlap with each
-other, and no request waits for a question of our own (`DispatchTable.turn`). Up to PIPELINE_MAX
-requests may be received and not answered; at that limit, reading pauses until a request has been
-answered.
+preceding request has its answer. Requests whose handlers keep the order may overlap, and no request
+waits for a question of our own (`DispatchTable.turn`). Up to PIPELINE_MAX requests may be received
+and not answered; at that limit, reading pauses until a request has been answered.
 """
 
 import asyncio

@@ -44,7 +44,9 @@ def described(
     """
     start = request.cursor or PartitionCursor(topic_name="", partition_index=0)
     if request.response_partition_limit < 1 or start.partition_index < 0:
-        raise RequestError("INVALID_REQUEST", "a limit is at least 1, a partition's index 0")
+        raise RequestError(
+            "INVALID_REQUEST", "a limit must be at least 1, and a partition's index at least 0"
+        )
     left = min(request.response_partition_limit, PAGE_MAX)
     cluster = ImageCluster(access.image)
     found: list[DescribedTopic] = []

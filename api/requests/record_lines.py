@@ -186,8 +186,8 @@ def _parse(line: _Line, number: int) -> _Parsed:
         )
     if isinstance(record, _BRACKETS):
         raise ValueError(
-            f"a {line.type} is the service's to write; with --skip leave out the brackets of a "
-            "transaction that ended, and by hand all of one that was aborted"
+            f"a {line.type} is written by the service; leave out the markers of a completed "
+            f"transaction with --skip {line.type}, and remove all lines of an aborted one"
         )
     newest = registry.newest_version(type(record))
     version = newest if line.record_version is None else line.record_version

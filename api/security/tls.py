@@ -67,8 +67,8 @@ def server_context(
         raise _wrong("a listener with TLS needs a certificate (--certificate-file)")
     if client_auth is not ClientAuth.NONE and files.ca is None:
         raise _wrong(
-            f"client certificates are {client_auth.value}, but no authority is named that they "
-            "are checked with (--ca-file)"
+            f"client certificates are {client_auth.value}, but there are no CA certificates "
+            "to check them with (--ca-file)"
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

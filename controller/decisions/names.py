@@ -46,7 +46,7 @@ def check_topic_name(name: str) -> None:
         raise invalid_topic_name(f"{name!r} is reserved for the metadata log")
     if len(name) > TOPIC_NAME_LENGTH_MAX:
         raise invalid_topic_name(
-            f"{name!r} has {len(name)} characters; {TOPIC_NAME_LENGTH_MAX} are allowed"
+            f"{name!r} has {len(name)} characters; at most {TOPIC_NAME_LENGTH_MAX} are allowed"
         )
     if TIER_SEPARATOR in name:
         raise invalid_topic_name(f"{name!r}: ':' ends a namespace, which has a field of its own")
@@ -64,12 +64,12 @@ def check_namespace_name(name: str) -> None:
     """
     if len(name) > _NAMESPACE_LENGTH_MAX:
         raise invalid_namespace(
-            f"a namespace of {len(name)} characters; {_NAMESPACE_LENGTH_MAX} are allowed"
+            f"a namespace of {len(name)} characters; at most {_NAMESPACE_LENGTH_MAX} are allowed"
         )
     for tier in name.split(TIER_SEPARATOR):
         if len(tier) > _TIER_LENGTH_MAX:
             raise invalid_namespace(
-                f"a tier has {len(tier)} characters; {_TIER_LENGTH_MAX} are allowed"
+                f"a tier has {len(tier)} characters; at most {_TIER_LENGTH_MAX} are allowed"
             )
         if not _TIER.fullmatch(tier):
             raise invalid_namespace(

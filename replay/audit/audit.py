@@ -347,7 +347,8 @@ def chosen_parameters(query: Query, given: Mapping[str, Parameter]) -> dict[str,
         wanted = type(query.parameters[name])
         if type(value) is not wanted:
             raise RequestError(
-                "INVALID_REQUEST", f"{name} of {query.name} is a {wanted.__name__}, not {value!r}"
+                "INVALID_REQUEST",
+                f"{name} of {query.name} must be of type {wanted.__name__}, not {value!r}",
             )
     chosen = {**query.parameters, **given}
     return chosen | {name: read(str(chosen[name])) for name, read in query.readers.items()}

@@ -121,7 +121,7 @@ class _Options:
         if text in ("earliest", "latest"):
             return start if text == "earliest" else end
         if not text.isdecimal():
-            raise _invalid(f"{name} is earliest, latest or an offset, not {text!r}")
+            raise _invalid(f"{name} must be earliest, latest or an offset, not {text!r}")
         if int(text) < start:
             raise UnknownHistoryError(f"offset {text} is not kept: history starts at {start}")
         if int(text) > end:
@@ -253,14 +253,14 @@ def _json(reader: LogReader, end_offset: int) -> dict[str, Any]:
 
 def _positive(name: str, text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise _invalid(f"{name} is a number of records above 0, not {text!r}")
+        raise _invalid(f"{name} must be a number of records above 0, not {text!r}")
     return int(text)
 
 
 def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = given.get(name) or str(default)
     if text.lower() not in ("true", "false"):
-        raise _invalid(f"{name} is true or false, not {text!r}")
+        raise _invalid(f"{name} must be true or false, not {text!r}")
     return text.lower() == "true"
 
 

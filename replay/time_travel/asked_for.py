@@ -145,7 +145,7 @@ class AskedInRange:
             before: The partition before its change.
 
         Returns:
-            None stands for a row that may be before the range: see `asked_before`.
+            The rows; in place of a row that may be before the range, None: see `asked_before`.
         """
         found = self._plans.replay(row, before)
         return [None if asked is None else asked.row for _, asked in found]

@@ -160,8 +160,8 @@ _BAD_LINES = [
         '{"type": "NoOpRunRecord", "data": {"count": 9, "batch_count": 9, "last_timestamp": 1}}',
         "--skip NoOpRunRecord",
     ),
-    ('{"type": "BeginTransactionRecord", "data": {}}', "BeginTransactionRecord is the service's"),
-    ('{"type": "AbortTransactionRecord", "data": {}}', "all of one that was aborted"),
+    ('{"type": "BeginTransactionRecord", "data": {}}', "a BeginTransactionRecord is written by"),
+    ('{"type": "AbortTransactionRecord", "data": {}}', "all lines of an aborted one"),
     (
         '{"type": "ConfigRecord", "data": {"resource_type": 2, "resource_name": "t", '
         '"name": "x", "value": "(redacted)"}}',

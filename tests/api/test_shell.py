@@ -143,7 +143,7 @@ def test_commands_get_the_object_and_the_point(
 
 def test_errors_say_what_is_there_and_end_a_script(ask: Ask) -> None:
     for line, told in (
-        ("nonsense", "there is no nonsense; `help` shows"),
+        ("nonsense", "there is no verb nonsense; `help` lists"),
         ("cd /nowhere", "the parts are topics, partitions"),
         ("cat /brokers/99", "`ls /brokers` shows what is there"),
         ("cat /brokers/1#nope", "broker:1 has no nope; it has incarnation_id"),
@@ -190,7 +190,7 @@ def test_a_person_types_and_goes_on_after_an_error(
         XDG_STATE_HOME=str(tmp_path),
     )
     assert "/partitions/__consumer_offsets @" in shown
-    assert "error: INVALID_REQUEST: there is no nonsense" in shown
+    assert "error: INVALID_REQUEST: there is no verb nonsense" in shown
     assert "\n50\n" in shown
     kept = tmp_path / "metalog" / "shell_history"
     assert kept.read_text().splitlines()[-1] == "exit"

@@ -56,7 +56,7 @@ def kraft(
 ) -> int:
     """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
 
-    Offsets below the newest checkpoint are committed, and all that a quorum of one voter wrote.
+    Offsets below the newest checkpoint are committed, as is everything that a single voter wrote.
     Later ones are imported too, but Kafka may still replace them; the next import then replaces
     them in the mirror, after it has read and checked the whole source. Exit 1 if a record
     contradicts the state before it: the mirror is written nevertheless, and its bytes are intact.

@@ -93,7 +93,7 @@ def _run(shell: Shell, words: Sequence[str]) -> None:
     elif verb == "diff":
         _run_metalog(shell, ["diff", *_points(shell, rest)], None)
     else:
-        raise RequestError("INVALID_REQUEST", f"there is no {verb}; `help` shows what there is")
+        raise RequestError("INVALID_REQUEST", f"there is no verb {verb}; `help` lists the verbs")
 
 
 def _object_first(shell: Shell, words: Sequence[str]) -> list[str]:

@@ -165,7 +165,9 @@ def replace_configs(
     """
     for resource in request.resources:
         if any(change.operation is not Operation.SET for change in resource.changes):
-            raise RequestError("INVALID_REQUEST", "configs are replaced by values to set")
+            raise RequestError(
+                "INVALID_REQUEST", "a replacement of all configs can only set values"
+            )
     return _alter(
         context,
         [_by_name(context, resource) for resource in request.resources],

@@ -78,7 +78,9 @@ def parse(pattern: str) -> Choice:
         RequestError: INVALID_REGULAR_EXPRESSION.
     """
     if len(pattern) > _LENGTH_MAX:
-        raise invalid_pattern(f"a pattern of {len(pattern)} characters; {_LENGTH_MAX} are allowed")
+        raise invalid_pattern(
+            f"a pattern of {len(pattern)} characters; at most {_LENGTH_MAX} are allowed"
+        )
     return _Parser(pattern).parse()
 
 

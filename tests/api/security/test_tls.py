@@ -156,7 +156,7 @@ def _no_authority(files: TlsFiles, _: Path) -> TlsFiles:
         (_swapped, "has no certificate in PEM"),
         (_garbage, "garbage.pem has no certificate in PEM"),
         (_encrypted, "encrypted.key is encrypted"),
-        (_no_authority, "no authority is named"),
+        (_no_authority, "there are no CA certificates"),
     ],
 )
 def test_wrong_files_stop_the_start(

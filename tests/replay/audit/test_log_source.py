@@ -120,7 +120,7 @@ async def test_available_now_reads_up_to_what_was_there_at_its_start(log: Path) 
 def test_starting_offset_is_earliest_latest_or_a_number(log: Path) -> None:
     for text, expected in {"earliest": 0, "latest": 15, "6": 6}.items():
         assert stream(log, startingOffset=text).initialOffset()["end_offset"] == expected
-    with pytest.raises(RequestError, match="startingOffset is earliest, latest or an offset"):
+    with pytest.raises(RequestError, match="startingOffset must be earliest, latest or an offset"):
         stream(log, startingOffset="newest").initialOffset()
     with pytest.raises(RequestError, match="startingOffset 16: the log ends at 15"):
         stream(log, startingOffset="16").initialOffset()
@@ -129,8 +129,8 @@ def test_starting_offset_is_earliest_latest_or_a_number(log: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"maxRecordsPerTrigger": "0"}, "maxRecordsPerTrigger is a number of records above 0"),
-        ({"failOnDataLoss": "maybe"}, "failOnDataLoss is true or false"),
+        ({"maxRecordsPerTrigger": "0"}, "maxRecordsPerTrigger must be a number of records above 0"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false"),
         ({"maxRecordsPerTigger": "5"}, "unknown option maxrecordspertigger"),
     ],
 )

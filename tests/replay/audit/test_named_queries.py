@@ -359,7 +359,7 @@ def test_parameters_are_those_of_the_query() -> None:
     assert chosen == {"from_hour": 8, "to_hour": 18, "zone": "Asia/Tokyo"}
     with pytest.raises(RequestError, match="no parameter until"):
         chosen_parameters(query, {"until": 3})
-    with pytest.raises(RequestError, match="from_hour of out-of-hours is a int"):
+    with pytest.raises(RequestError, match="from_hour of out-of-hours must be of type int"):
         chosen_parameters(query, {"from_hour": "8"})
 
 
