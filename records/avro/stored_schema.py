@@ -108,7 +108,7 @@ class _Check:
 
     def _of_union(self, branches: list[Any], namespace: str, depth: int) -> _Shape:
         if not branches:
-            raise ValueError("the schema has a union of nothing")
+            raise ValueError("the schema has an empty union")
         shapes = [self.shape(branch, namespace, depth) for branch in branches]
         return _Shape(
             1 + min(shape.size_bytes for shape in shapes),
@@ -117,7 +117,8 @@ class _Check:
 
     def _of_definition(self, node: Mapping[str, Any], namespace: str, depth: int) -> _Shape:
         if "logicalType" in node:
-            raise ValueError(f"the schema has the logical type {_shown(node['logicalType'])}")
+            logical = _shown(node["logicalType"])
+            raise ValueError(f"the schema has the logical type {logical}, which no release uses")
         match node.get("type"):
             case "record":
                 return self._of_record(node, namespace, depth)
@@ -128,7 +129,9 @@ class _Check:
             case "fixed":
                 size = node.get("size")
                 if not isinstance(size, int) or size < 1:
-                    raise ValueError(f"the schema has a fixed of {_shown(size)} bytes")
+                    raise ValueError(
+                        f"the schema has a fixed of {_shown(size)} bytes; it needs at least 1"
+                    )
                 return self._define(node, namespace, _Shape(size, 1))
             case "array":
                 items = self._taking_bytes(node.get("items"), namespace, depth, "array items")
@@ -138,7 +141,7 @@ class _Check:
                 return _Shape(1, 1 + values.levels)
             case str(primitive) if primitive in _PRIMITIVE_SIZES:
                 return _Shape(_PRIMITIVE_SIZES[primitive], 1)
-        raise ValueError(f"the schema has no type {_shown(node.get('type'))}")
+        raise ValueError(f"the schema has the unknown type {_shown(node.get('type'))}")
 
     def _of_record(self, node: Mapping[str, Any], namespace: str, depth: int) -> _Shape:
         fields = node.get("fields")
@@ -164,7 +167,7 @@ class _Check:
     def _define(self, node: Mapping[str, Any], namespace: str, shape: _Shape) -> _Shape:
         name = node.get("name")
         if not isinstance(name, str) or not name or name in _PRIMITIVE_SIZES:
-            raise ValueError(f"the schema has a type of the name {_shown(name)}")
+            raise ValueError(f"the schema gives a type the invalid name {_shown(name)}")
         full_name = _full_name(name, _namespace(node, namespace))
         if full_name in self._named:
             raise ValueError(f"the schema defines {_shown(full_name)} twice")

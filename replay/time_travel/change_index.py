@@ -73,5 +73,5 @@ class ChangeIndex(Protocol):
         Returns None if the index cannot answer.
 
         Args:
-            assumed_min_isr: Of topics whose min.insync.replicas is not in the log.
+            assumed_min_isr: Value for topics whose min.insync.replicas is not in the log.
         """

@@ -110,7 +110,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
         "an enum without symbols",
     ),
     "fields that are no list": ('{"type":"record","name":"Envelope","fields":7}', "without fields"),
-    "a type that is a list": ('{"type":["record"],"name":"Envelope"}', "no type list"),
+    "a type that is a list": ('{"type":["record"],"name":"Envelope"}', "the unknown type list"),
 }
 
 

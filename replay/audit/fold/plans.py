@@ -1,4 +1,4 @@
-"""Plans to remove partitions, and what asked for the records that carry them out.
+"""Plans to remove partitions: which record made the plan that another record carries out.
 
 docs/debugging.md says which records make plans and which carry them out ("Who asked").
 Reassignments, whose records are those of partitions, are followed by operations on columns
