@@ -242,7 +242,7 @@ class Answers:
                 await self._comes(int(request.first), wait_s)
 
     async def up_to_date(self, caller: Caller) -> None:
-        """Wait until all is here that the log held when this was called, as its store confirms.
+        """Wait until this process has all records that the log's store had when this was called.
 
         Raises:
             RequestError, UnavailableError: as `holds`; or the store did not confirm.

@@ -168,7 +168,7 @@ class Connection:
 
 
 class Notifier:
-    """Tells the followers that there is more, some time after each append.
+    """Notifies the followers of new groups, some time after each append.
 
     On a connection of its own: a notification in a commit that waits for standbys makes all other
     notifying commits of the server wait, too. One at a time, for all appends since the last.
@@ -227,7 +227,7 @@ def _finish(connection: "psycopg.AsyncConnection[Any]", running: "asyncio.Future
 
 
 def _named(error: "psycopg.Error") -> MetadataLogError:
-    """Return the error of this project for one of the server, or of the connection to it."""
+    """Convert an error of the server, or of the connection to it, into one of this project."""
     reason = str(error).partition("\n")[0]
     sqlstate = error.sqlstate or ""
     if sqlstate[:2] in ("28", "3D", "3F", "42", "22"):

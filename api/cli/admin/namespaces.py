@@ -111,7 +111,7 @@ def list_(
         str, Argument(metavar="[NAMESPACE]", help="Only the namespaces below this one.")
     ] = "",
 ) -> None:
-    """List namespaces: topics right in each, and what is in and below it of its limits."""
+    """List namespaces: the topics directly in each, and how much of its limits is used."""
     from controller.descriptions.namespaces import ListNamespaces
 
     look.show("namespaces list", ListNamespaces(below=below), _print_namespaces)

@@ -107,7 +107,8 @@ def unknown_config(resource_type: int, name: str) -> RequestError:
 
 
 def _nearest(resource_type: int, name: str) -> str | None:
-    """Return the config whose name has one letter more, less, swapped or another, or begins alike.
+    """Return the config with a similar name: one letter added, removed, swapped or replaced, or the
+    same beginning.
 
     Takes a few us: a request may have thousands of unknown names (difflib takes 75 us for each).
     """

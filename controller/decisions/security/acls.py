@@ -261,7 +261,7 @@ def check_comparisons(image: MetadataImage, filters: Sequence[AclFilter]) -> Non
 
 
 def _candidates(image: MetadataImage, wanted: AclFilter) -> Iterable[Acl]:
-    """Return the entries among which are all that a filter selects."""
+    """Return entries that include all that a filter selects."""
     if not wanted.names_patterns:
         return image.acls()
     assert wanted.resource_name is not None
