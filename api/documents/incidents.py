@@ -6,6 +6,7 @@ from typing import Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.documents.document import Document
 from api.questions.lives import Life
 from api.questions.parts import GapFound
 from replay.incidents.event import KINDS, TimelineEvent
@@ -26,6 +27,11 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             events=tuple([each for each in items if isinstance(each, TimelineEvent)]),
             gaps=gaps or UNSET,
         )
+
+
+TIMELINE = Document(
+    type=Timeline, of=lambda _, items: Timeline.of(items), list_field="events", is_list=True
+)
 
 
 class Lives(msgspec.Struct, frozen=True, kw_only=True):

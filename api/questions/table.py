@@ -127,7 +127,7 @@ QUESTIONS: dict[str, Row] = {
     "outages": Row("outages:OUTAGES", "DESCRIBE_CLUSTER", "pieces:OUTAGES"),
     "summary": Row("summary:SUMMARY", "DESCRIBE_CLUSTER"),
     "why": Row("why:WHY", "object_rights:DESCRIBE_ALL"),
-    "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "incidents:Timeline"),
+    "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "incidents:TIMELINE"),
     "notes list": Row("notes:NOTES", "DESCRIBE_CLUSTER", "notes:NoteList"),
     "topics lives": Row("lives:LIVES", "DESCRIBE_CLUSTER", "incidents:Lives"),
     "report": Row("report:REPORT", "object_rights:SHOW_REPORT", None),
