@@ -10,10 +10,25 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from api.cli.options.consistent import CONSISTENT
-from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.snapshot_database import DATABASE
+from api.cli.options.switches import CONSISTENT, KEEP_GOING
 from api.cli.options.time_zone import ZONE, zone_of
+
+KEEP_GOING_VERBS = frozenset(
+    {
+        "bisect",
+        "blame",
+        "check",
+        "diff",
+        "du",
+        "history",
+        "image",
+        "outages",
+        "timeline",
+        "why",
+    }
+)
+"""The verbs that take --keep-going: none that stores, exports or digests what it computes."""
 
 
 def time_zone_option() -> Any:

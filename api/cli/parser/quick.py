@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
-from api.cli.options.consistent import CONSISTENT
-from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import Argument, Parameter
 from api.cli.options.snapshot_database import DATABASE
+from api.cli.options.switches import CONSISTENT, KEEP_GOING
 from api.cli.options.time_zone import ASSUMED_ZONE, ZONE
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -23,7 +23,6 @@ from typer.models import CommandFunctionType
 
 from api.cli.commands import SECTIONS
 from api.cli.options.authorizer_options import FILE_METAVAR, is_options_file
-from api.cli.options.keep_going import VERBS
 from api.cli.options.parameters import Argument, Parameter
 from api.cli.parser import common_options
 from api.cli.parser.coercion import without_pydantic
@@ -49,7 +48,7 @@ class Command(core.TyperCommand):
             self.params.append(common_options.consistent_option())
         if self._starts_from_snapshots():
             self.params.append(common_options.database_option())
-        if self.name in VERBS and self._takes_log_argument():
+        if self.name in common_options.KEEP_GOING_VERBS and self._takes_log_argument():
             self.params.append(common_options.keep_going_option())
 
     def get_params(self, ctx: Any) -> list[Any]:

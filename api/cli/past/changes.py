@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.options.switches import KEEP_GOING
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
     At,

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from api.cli.source.gaps import gap_text
 from api.cli.terminal.output import count_text, print_line, print_table, time_text, value_text, warn
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ def print_remark(about: "About | Known") -> None:
     If records were not understood, prints a warning on standard error.
     """
     if gap := getattr(about, "gap", None):
+        from api.cli.source.gaps import gap_text
+
         print_line(f"{gap_text(gap)}; what was before is in another part of the recording")
     if text := left_out_text(getattr(about, "left_out", None) or ()):
         print_line(text)

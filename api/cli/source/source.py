@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from api.cli.options.consistent import CONSISTENT
-from api.cli.options.keep_going import KEEP_GOING
 from api.cli.options.parameters import bad_parameter
 from api.cli.options.snapshot_database import DATABASE, named_timeline
+from api.cli.options.switches import CONSISTENT, KEEP_GOING
 from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
 from api.cli.source.image_view import position_text
 from api.cli.source.opened_log import offset_of, place_of
@@ -165,9 +164,11 @@ class Source(NamedTuple):
             return Past(reader).about(reader.end_offset - 1)
 
     def _ask_log(self, question: "Question", request: Any, at: str) -> "Computed":
-        from api.questions.parts import located
-
         with self.past() as past:
+            if past.before is None:
+                return question.answered(past, past.offset(at), request)
+            from api.questions.parts import located
+
             return question.answered(*located(past, at), request)
 
     @contextmanager
@@ -178,8 +179,8 @@ class Source(NamedTuple):
             RequestError: there is no log.
             CorruptLogError: the log is damaged.
         """
-        from api.questions.parts import opened
         from api.questions.past import Before, Past
+        from metadata_log.format.parts import earlier_parts
         from metadata_log.reader.log_reader import LogReader
 
         def past_of(reader: LogReader, before: Before | None) -> Past:
@@ -194,6 +195,12 @@ class Source(NamedTuple):
 
         assert self.log is not None, "a log is read"
         with LogReader.open(self.log) as reader:
+            directory = reader.local_directory
+            if directory is None or not earlier_parts(reader.fs, directory):
+                yield past_of(reader, None)
+                return
+            from api.questions.parts import opened
+
             yield opened(reader, past_of)
 
 
