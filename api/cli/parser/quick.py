@@ -66,7 +66,7 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
         values = _values(found.function, arguments[1:])
     except _NotPlain:
         return None
-    return partial(found.function, **with_shared(found.function, values))
+    return bound(found.function, values)
 
 
 def is_shared(annotation: Any) -> bool:
@@ -74,14 +74,14 @@ def is_shared(annotation: Any) -> bool:
     return isinstance(annotation, type) and hasattr(annotation, "_fields")
 
 
-def with_shared(command: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a command for the values of all its options by name."""
+def bound(command: Callable[..., Any], values: Mapping[str, Any]) -> partial[Any]:
+    """Return the call of a command with the values of all its options by name."""
     given = dict(values)
     for name, options in command.__annotations__.items():
         if is_shared(options):
             own = [field for field in options._fields if field in given]
             given[name] = options(**{field: given.pop(field) for field in own})
-    return given
+    return partial(command, **given)
 
 
 def reset_common_options() -> None:

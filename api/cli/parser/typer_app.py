@@ -26,7 +26,7 @@ from api.cli.options.authorizer_options import FILE_METAVAR, is_options_file
 from api.cli.options.parameters import Argument, Parameter
 from api.cli.parser import common_options
 from api.cli.parser.coercion import without_pydantic
-from api.cli.parser.quick import is_shared, reset_common_options, with_shared
+from api.cli.parser.quick import bound, is_shared, reset_common_options
 from api.cli.source.source import SERVER_MARK
 from api.cli.source.two_places import with_other
 from api.cli.terminal.errors import Interrupted, NothingDone, interruptible, is_reads_only
@@ -258,7 +258,7 @@ def _with_typer(function: Any) -> Any:
     """Return a command that takes each shared option by itself, all declared with typer."""
 
     def command(**given: Any) -> Any:
-        return function(**with_shared(function, given))
+        return bound(function, given)()
 
     made: Any = update_wrapper(command, function)
     del made.__wrapped__
