@@ -19,7 +19,7 @@ from api.cli.terminal.output import print_line, print_table
 
 if TYPE_CHECKING:
     from api.documents.configs import ConfigsDescribed, ConfigsExplained
-    from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ReplaceConfigs
+    from controller.decisions.configs.changes import ConfigChange
     from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
 app = App()
@@ -105,10 +105,7 @@ def replace(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Set exactly these configs, and delete all others of a resource."""
-    from controller.decisions.configs.changes import ReplaceConfigs
-
-    changes = _changes("set", configs)
-    return _alter(ask, resource, namespace, changes, validate_only, request=ReplaceConfigs)
+    return _alter(ask, resource, namespace, _changes("set", configs), validate_only, replaces=True)
 
 
 @reading(app)
@@ -175,16 +172,16 @@ def _alter(
     namespace: str,
     changes: "list[ConfigChange]",
     validate_only: bool,
-    request: "type[AlterConfigs | ReplaceConfigs] | None" = None,
+    *,
+    replaces: bool = False,
 ) -> int:
     from api.documents.changes import ConfigsAltered
     from controller.decisions.configs.changes import AlterConfigs, ReplaceConfigs, ResourceChange
 
     kind, name = config_resource(resource, namespace)
     change = ResourceChange(resource_type=kind, resource_name=name, changes=tuple(changes))
-    asked = (request or AlterConfigs)(resources=(change,), validate_only=validate_only)
-    verb = "configs replace" if isinstance(asked, ReplaceConfigs) else "configs alter"
-    answer = ask.run(verb, asked)
+    verb, request = ("replace", ReplaceConfigs) if replaces else ("alter", AlterConfigs)
+    answer = ask.run(f"configs {verb}", request(resources=(change,), validate_only=validate_only))
     names = [change.name for change in changes]
     items = [
         Item(

@@ -1,6 +1,7 @@
 """Client quotas: set, delete, describe, explain."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from api.cli.admin.admin_client import AdminClient, Item
@@ -14,7 +15,6 @@ from api.cli.terminal.output import print_table
 
 if TYPE_CHECKING:
     from api.documents.users import QuotaList, QuotasExplained
-    from controller.decisions.quotas.client_quotas import QuotaChange
     from controller.descriptions.quotas import QuotaFilter
 
 app = App()
@@ -73,10 +73,8 @@ def set_(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Set quotas of a user, a client id, both together, or an address."""
-    from controller.decisions.quotas.client_quotas import QuotaChange
-
-    changes = [QuotaChange(key, _number(key, text)) for key, text in config_pairs(quotas)]
-    return _alter(ask, entity, changes, "set", validate_only=validate_only)
+    values = [(key, _number(key, text)) for key, text in config_pairs(quotas)]
+    return _alter(ask, entity, values, "set", validate_only=validate_only)
 
 
 @changing(app)
@@ -88,10 +86,8 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Delete quotas of an entity; then the quotas of the next matching entity apply."""
-    from controller.decisions.quotas.client_quotas import QuotaChange
-
-    changes = [QuotaChange(key) for key in keys]
-    return _alter(ask, entity, changes, "deleted", validate_only=validate_only)
+    values = [(key, None) for key in keys]
+    return _alter(ask, entity, values, "deleted", validate_only=validate_only)
 
 
 @reading(app)
@@ -155,16 +151,17 @@ def _print_explained(found: "QuotasExplained") -> None:
 def _alter(
     ask: AdminClient,
     of: _Entity,
-    changes: "list[QuotaChange]",
+    values: Sequence[tuple[str, float | None]],
     verb: str,
     *,
     validate_only: bool,
 ) -> int:
     from api.documents.users import Quotas
-    from controller.decisions.quotas.client_quotas import AlterQuotas, EntityChange
+    from controller.decisions.quotas.client_quotas import AlterQuotas, EntityChange, QuotaChange
 
     entity = of.parts()
-    change = EntityChange(entity=entity, changes=tuple(changes))
+    changes = tuple([QuotaChange(key, value) for key, value in values])
+    change = EntityChange(entity=entity, changes=changes)
     answer = ask.run("quotas alter", AlterQuotas(entities=(change,), validate_only=validate_only))
     (result,) = answer.response
     names = ", ".join(change.key for change in changes)
