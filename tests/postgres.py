@@ -48,28 +48,103 @@ def postgres_server(*, durable: bool = False) -> Iterator[URL]:
     Args:
         durable: Whether commits survive a crash of the machine, as a shared log requires.
     """
-    with tempfile.TemporaryDirectory(prefix="postgres-") as name:
-        directory = Path(name)
-        programs, account = _programs(directory), _account(directory)
-        _make_cluster(programs, directory, account)
-        url = URL.create("postgresql", _USER, _PASSWORD, _HOST, _free_port(), "postgres")
-        settings = [
-            part
-            for setting in _SETTINGS
-            if not durable or setting not in _HOLLOW
-            for part in ("-c", setting)
-        ]
-        command = [str(programs / "postgres"), "-D", str(directory / "data"), "-p", str(url.port)]
-        with (directory / "log").open("wb") as log:
-            server = subprocess.Popen(
-                command + settings, stdout=log, stderr=log, cwd=directory, **account
-            )
+    with postgres_directory() as directory:
+        server = PostgresServer(directory, durable=durable)
+        server.make()
+        server.start()
         try:
-            _wait_until_ready(server, url, directory / "log")
-            yield url
+            yield server.url
         finally:
-            server.send_signal(signal.SIGINT)  # fast: it ends the connections
-            server.wait(timeout=30)
+            server.stop()
+
+
+@contextlib.contextmanager
+def postgres_directory() -> Iterator[Path]:
+    """Yield a directory for servers."""
+    with tempfile.TemporaryDirectory(prefix="postgres-") as name:
+        yield Path(name)
+
+
+class PostgresServer:
+    """A server: its data in a directory, and its process while it runs.
+
+    Attributes:
+        url: Of its administrative database.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        name: str = "data",
+        *,
+        durable: bool = False,
+        settings: tuple[str, ...] = (),
+    ) -> None:
+        """Name the data in a directory of `postgres_directory`; several servers may share it.
+
+        Args:
+            settings: More settings, such as `a=b`.
+        """
+        self._directory = directory
+        self._name = name
+        self._programs, self._account = _programs(directory), _account(directory)
+        kept = [each for each in _SETTINGS if not durable or each not in _HOLLOW]
+        self._settings = [*kept, *settings]
+        self.url = URL.create("postgresql", _USER, _PASSWORD, _HOST, _free_port(), "postgres")
+
+    @property
+    def data(self) -> Path:
+        """The directory of its data."""
+        return self._directory / self._name
+
+    def make(self) -> None:
+        """Make new data."""
+        _make_cluster(self._programs, self._directory, self.data, self._account)
+
+    def copy_of(self, source: "PostgresServer", *, standby: str | None = None) -> None:
+        """Make the data a base backup of a server that runs.
+
+        Args:
+            standby: The name of the standby that is to follow the source; None: it is for later.
+        """
+        place = f"host={_HOST} port={source.url.port} user={_USER} application_name={standby}"
+        more = [] if standby is None else ["--write-recovery-conf"]
+        self._run("pg_basebackup", "-D", str(self.data), "-d", place, "--checkpoint=fast", *more)
+
+    def promote(self) -> None:
+        """Make a standby a primary."""
+        self._run("pg_ctl", "promote", "-D", str(self.data))
+
+    def start(self) -> None:
+        """Run it, and wait until it answers."""
+        settings = [part for setting in self._settings for part in ("-c", setting)]
+        command = [str(self._programs / "postgres"), "-D", str(self.data), "-p", str(self.url.port)]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command + settings, stdout=log, stderr=log, cwd=self._directory, **self._account
+            )
+        _wait_until_ready(self._process, self.url, self._log)
+
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """Stop it: by default fast, which ends the connections."""
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+        self._process.wait(timeout=30)
+
+    @property
+    def _log(self) -> Path:
+        return self.data.with_suffix(".log")
+
+    def _run(self, program: str, *words: str) -> None:
+        done = subprocess.run(
+            [str(self._programs / program), *words],
+            cwd=self._directory,
+            env={**os.environ, "PGPASSWORD": _PASSWORD},
+            capture_output=True,
+            text=True,
+            **self._account,
+        )
+        assert done.returncode == 0, done.stderr
 
 
 @contextlib.contextmanager
@@ -98,10 +173,11 @@ def _programs(directory: Path) -> Path:
     package = Path(spec.origin).parent
     if os.geteuid() == 0:
         copy = directory / "server" / package.name
-        leave_out = shutil.ignore_patterns("include")
-        shutil.copytree(package / _VERSION, copy / _VERSION, ignore=leave_out)
-        # Found relative to the programs.
-        shutil.copytree(package.with_suffix(".libs"), copy.with_suffix(".libs"))
+        if not copy.exists():
+            leave_out = shutil.ignore_patterns("include")
+            shutil.copytree(package / _VERSION, copy / _VERSION, ignore=leave_out)
+            # Found relative to the programs.
+            shutil.copytree(package.with_suffix(".libs"), copy.with_suffix(".libs"))
         package = copy
     return package / _VERSION / "bin"
 
@@ -117,7 +193,7 @@ def _account(directory: Path) -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _make_cluster(programs: Path, directory: Path, account: dict[str, Any]) -> None:
+def _make_cluster(programs: Path, directory: Path, data: Path, account: dict[str, Any]) -> None:
     password = directory / "password"
     password.write_text(_PASSWORD)
     arguments = ["-U", _USER, "--pwfile", str(password), "--auth", "scram-sha-256"]
@@ -125,7 +201,7 @@ def _make_cluster(programs: Path, directory: Path, account: dict[str, Any]) -> N
     # Hashing the password 4096 times, the default, is most of what a connection costs a client.
     arguments += ["-c", "scram_iterations=1"]
     made = subprocess.run(
-        [str(programs / "initdb"), "-D", str(directory / "data"), *arguments],
+        [str(programs / "initdb"), "-D", str(data), *arguments],
         cwd=directory,
         capture_output=True,
         text=True,

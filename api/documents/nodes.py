@@ -30,6 +30,7 @@ class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
     `role`: `leader`, `standby`, `stopped`, or `gone` if it says nothing any more. `behind`: records
     that it did not have then. `clock_off_ms`: how far its clock is ahead of the store's. With
     something `not_understood` it never leads; with `other_settings` than the leader's only if told.
+    `lost_from`: it has records from there on that the store has lost.
     """
 
     node: int
@@ -42,13 +43,57 @@ class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
     addresses: dict[str, str]
     not_understood: tuple[str, ...] = ()
     other_settings: tuple[str, ...] = ()
+    lost_from: int | None = None
+
+
+class LostRecords(msgspec.Struct, frozen=True, kw_only=True):
+    """Records that a shared log has lost, up to the end of a node's folder, which has them."""
+
+    node: int | None
+    from_offset: int
+    end_offset: int
 
 
 class SharedLogState(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a shared log ends, and which nodes are known to the store."""
+    """Where a shared log ends, and which nodes are known to the store.
+
+    `lost`: why no node runs until `nodes repair`.
+    """
 
     cluster_id: str
     log_id: str
     leader_epoch: int
     log_end: int
     nodes: tuple[SharedLogNode, ...]
+    lost: LostRecords | None = None
+
+
+class LostBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch that a node's folder has and the shared log lacks; `end_offset` is exclusive."""
+
+    base_offset: int
+    end_offset: int
+    leader_epoch: int
+    time: str
+    principal: str
+    command: str | None = None
+    request_id: str | None = None
+
+
+class SharedLogRepair(msgspec.Struct, frozen=True, kw_only=True):
+    """What `nodes repair` found and did; ends are exclusive.
+
+    `done`: `nothing`, `put back` or `given up`, then with the `copy`. `appended`: records that
+    others have written in the place of the `lost` ones. `may_run`: whether nodes may run again.
+    """
+
+    log: str
+    shared: str
+    from_offset: int
+    folder_end: int
+    shared_end: int
+    appended: int
+    lost: tuple[LostBatch, ...]
+    done: str
+    copy: str | None = None
+    may_run: bool | None = None

@@ -36,6 +36,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
         clock_off_ms: How far its clock is ahead of the store's; negative: behind.
         addresses: Where clients reach it, by listener.
         unfit: Why it would not lead.
+        lost_from: It has records from this offset on that the shared log has lost.
     """
 
     role: str
@@ -45,6 +46,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
     durable_end: int = 0
     addresses: dict[str, str] = {}
     unfit: Unfit = Unfit()
+    lost_from: int | None = None
 
     @property
     def clock_is_off(self) -> bool:

@@ -23,6 +23,7 @@ import msgspec
 
 from api.nodes.fitness import Unfit, leader_content, settings_digests, unfit
 from api.nodes.lease import HeldLease, LeaseWatch
+from api.nodes.lost_records import ToldToStopError, check_not_stopped, stop_all
 from api.nodes.membership import MemberContent, Membership
 from api.nodes.node_service import NodeService
 from api.nodes.options import (
@@ -44,7 +45,7 @@ from metadata_log.format.manifest import read_manifest
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import NONCE_SIZE, Lease, Position, SharedLog, claim_of
 from metadata_log.writer.clock import MachineClocks, SystemClocks
-from metadata_log.writer.folder_copy import FolderCopy
+from metadata_log.writer.folder_copy import FolderCopy, LostRecordsError
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.shared_commit import SharedCommit
@@ -130,6 +131,15 @@ class Node:
             RequestError, LostRecordsError, CorruptLogError: as `Standby.open`: an operator has to
                 look first.
         """
+        try:
+            await self._run(stop)
+        except LostRecordsError as error:
+            await self._stop_all(error)
+            raise
+        if self._service is not None:
+            await self._membership.stopped()
+
+    async def _run(self, stop: asyncio.Event) -> None:
         async with contextlib.AsyncExitStack() as listening:
             while not stop.is_set():
                 try:
@@ -149,8 +159,17 @@ class Node:
                         raise
                     self._judge(Unfit(not_understood=(str(error),)))
                     await unless_set(stop, self._outdated(self._service))
-        if self._service is not None:
-            await self._membership.stopped()
+
+    async def _stop_all(self, error: LostRecordsError) -> None:
+        """Tell the others that the store has lost records, unless they have told it."""
+        try:
+            if isinstance(error, ToldToStopError):
+                if self._service is not None:
+                    await self._membership.stopped()
+            else:
+                await stop_all(self._log, self._options.node_id, error)
+        except UnavailableError as unavailable:
+            _LOG.error("the other nodes were not told: %s", unavailable)
 
     async def _live(self, stop: asyncio.Event, listening: contextlib.AsyncExitStack) -> None:
         """Stand by and, once, lead."""
@@ -224,6 +243,7 @@ class Node:
         while True:
             await standby.follow(look_s, service.follow)
             found = await self._log.lease()
+            await standby.check_not_stopped(found)
             service.leader = leader_of(found)
             service.caught_up()
             look_s = _OFTEN_S if self._is_next(found) else self._look_s
@@ -264,7 +284,9 @@ class Node:
         """Name the leader, for ever: records have come that this release cannot read."""
         while True:
             with contextlib.suppress(UnavailableError):
-                service.leader = leader_of(await self._log.lease())
+                found = await self._log.lease()
+                check_not_stopped(found)
+                service.leader = leader_of(found)
             await asyncio.sleep(self._look_s)
 
     @property
@@ -312,7 +334,7 @@ class Node:
             The node that should lead next; None if any may.
         """
         await standby.catch_up(service.follow)
-        claim = await self._claim(standby.copy.position)
+        claim = await self._claim(standby.copy.position, standby.copy.tail.leader_epoch)
         log = await self._writer(standby, claim)
         try:
             await self._follow_folder(service)  # the announcement of the epoch
@@ -343,8 +365,8 @@ class Node:
             _LOG.warning("node %d no longer leads: %s", self._options.node_id, why)
         return next_leader
 
-    async def _claim(self, at: Position) -> Position:
-        epoch = max(at.epoch, 0) + 1
+    async def _claim(self, at: Position, known_epoch: int) -> Position:
+        epoch = max(at.epoch, known_epoch) + 1
         claim = claim_of(at, epoch, secrets.token_bytes(NONCE_SIZE))
         await self._log.append(claim, after=at)
         return claim.end

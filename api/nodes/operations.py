@@ -5,11 +5,12 @@ import secrets
 
 from msgspec.structs import replace
 
-from api.documents.nodes import SharedLogNode, SharedLogState
+from api.documents.nodes import LostRecords, SharedLogNode, SharedLogState
 from api.nodes.membership import GONE_MS, content_of
+from api.nodes.options import content_of as lease_content
 from api.nodes.options import handing_over, leader_of
 from api.nodes.stores import opened
-from metadata_log.shared.shared_log import NONCE_SIZE, Member, Position, SharedLog
+from metadata_log.shared.shared_log import NONCE_SIZE, Lease, Member, Position, SharedLog
 from records.errors import Outcome, RequestError, UnavailableError
 
 _HAND_OVER_LEASES = 5
@@ -31,7 +32,15 @@ async def look(url: str) -> SharedLogState:
         leader_epoch=end.epoch,
         log_end=end.end_offset,
         nodes=tuple(nodes),
+        lost=_lost_of(lease),
     )
+
+
+def _lost_of(lease: Lease | None) -> LostRecords | None:
+    mark = None if lease is None else lease_content(lease).lost
+    if mark is None:
+        return None
+    return LostRecords(node=mark.node_id, from_offset=mark.from_offset, end_offset=mark.end_offset)
 
 
 def node_of(member: Member, end: Position, leader_id: int | None) -> SharedLogNode:
@@ -54,6 +63,7 @@ def node_of(member: Member, end: Position, leader_id: int | None) -> SharedLogNo
         addresses=content.addresses,
         not_understood=content.unfit.not_understood,
         other_settings=content.unfit.other_settings,
+        lost_from=content.lost_from,
     )
 
 

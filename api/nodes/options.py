@@ -21,6 +21,29 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     own_settings: bool = False
 
 
+class LostMark(msgspec.Struct, frozen=True, kw_only=True):
+    """Which records the shared log has lost, as a node found out; ends are exclusive.
+
+    Attributes:
+        node_id: A node that has them; None for a backup.
+        from_offset: The first of them.
+        end_offset: The end of that node's folder.
+    """
+
+    node_id: int | None
+    from_offset: int
+    end_offset: int
+
+    @property
+    def text(self) -> str:
+        """Who has what, in words."""
+        who = "a backup" if self.node_id is None else f"node {self.node_id}"
+        return (
+            f"{who} has records {self.from_offset} to {self.end_offset - 1}, which "
+            "the shared log has lost"
+        )
+
+
 class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
     """What a leader tells the other nodes in its lease.
 
@@ -31,6 +54,7 @@ class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
         version: The release of its program.
         not_understood: What the log held, when it began, that its release does not understand.
         settings: A digest of each of its settings, by name.
+        lost: Why no node leads until `metalog nodes repair`.
     """
 
     addresses: dict[str, str] = {}
@@ -39,6 +63,7 @@ class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     not_understood: tuple[str, ...] = ()
     settings: dict[str, str] = {}
+    lost: LostMark | None = None
 
     def is_for(self, node_id: int) -> bool:
         """Return whether a node may lead as soon as the lease is given away."""

@@ -6,15 +6,26 @@ from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
+from api.nodes.lost_records import ToldToStopError, check_not_stopped, check_nothing_lost
 from metadata_log.files.fs import Fs, OsFs
 from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import Kind, read_manifest
-from metadata_log.shared.identity import Identity, join
-from metadata_log.shared.shared_log import SharedLog
+from metadata_log.shared.identity import Identity, join, node_of
+from metadata_log.shared.shared_log import Lease, SharedLog
 from metadata_log.writer.creation import create_log
-from metadata_log.writer.folder_copy import FolderCopy, place_of, too_old
+from metadata_log.writer.folder_copy import (
+    FolderCopy,
+    LostRecordsError,
+    place_of,
+    too_old,
+)
 from metadata_log.writer.owned_log import take_over
-from records.errors import RequestError, UnknownHistoryError
+from records.errors import (
+    CorruptLogError,
+    RequestError,
+    UnavailableError,
+    UnknownHistoryError,
+)
 
 _READ_BYTES = 4 * 1024 * 1024
 """Of the groups that are read, checked and written at once."""
@@ -33,9 +44,10 @@ class Standby:
         copy: The folder.
     """
 
-    def __init__(self, log: SharedLog, copy: FolderCopy, directory: Path) -> None:
+    def __init__(self, log: SharedLog, copy: FolderCopy, directory: Path, fs: Fs) -> None:
         self._log = log
         self._directory = directory
+        self._fs = fs
         self.copy = copy
         self._synced = asyncio.get_running_loop().time()
 
@@ -55,13 +67,19 @@ class Standby:
         identity = await log.identity()
         fs = fs or OsFs()
         _make_folder(fs, directory, identity)
+        if node_of(fs, directory) is None:
+            await _check_is_copy(log, fs, directory)
         join(fs, directory, identity, node_id)
         owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
         try:
-            place = await place_of(log, owned.writer.tail, directory)
+            try:
+                place = await place_of(log, owned.writer.tail, directory)
+            except LostRecordsError:
+                await check_nothing_lost(log, fs, directory)
+                raise
             if owned.writer.tail.position:
                 await asyncio.to_thread(owned.writer.continue_segment)
-            return cls(log, FolderCopy(directory, owned, place), directory)
+            return cls(log, FolderCopy(directory, owned, place), directory, fs)
         except BaseException:
             owned.writer.abandon()
             owned.lock.release()
@@ -73,7 +91,7 @@ class Standby:
         Raises:
             MetadataLogError, OSError: as `catch_up`.
         """
-        if await self._log.wait(self.copy.position.number, timeout_s):
+        if await self._log.wait(self.copy.position.number, timeout_s) != self.copy.position:
             await self.catch_up(applied)
         await self._sync_in_time()
 
@@ -84,19 +102,42 @@ class Standby:
             applied: Called with the batches of each step, when they are in the folder.
 
         Raises:
-            UnavailableError: the store does not answer, or the disk is full.
+            UnavailableError: the store does not answer, or the disk is full; or the shared log went
+                back, and the folder has nothing that it lacks: open the folder again.
+            LostRecordsError: the shared log went back to before the folder's end.
             UnknownHistoryError: the shared log is trimmed beyond the folder's end.
             CorruptLogError: a group does not follow from what the folder has.
             OSError: the disk fails; open the folder again.
         """
         end = await self._log.confirmed_end()
+        if end.number <= self.copy.position.number and end != self.copy.position:
+            await check_nothing_lost(self._log, self._fs, self._directory)
+            raise UnavailableError(f"the shared log went back to group {end.number}")
         while self.copy.position.number < end.number:
             try:
                 found = await self._log.read(self.copy.position.number, _READ_BYTES)
             except UnknownHistoryError as error:
                 raise too_old(self._directory, self.copy.tail) from error
             proven = [group for group in found if group.number < end.number]
-            await applied(await _finished(partial(self.copy.apply, proven)))
+            try:
+                batches = await _finished(partial(self.copy.apply, proven))
+            except CorruptLogError:
+                await check_nothing_lost(self._log, self._fs, self._directory)
+                raise
+            await applied(batches)
+
+    async def check_not_stopped(self, lease: Lease | None) -> None:
+        """Check that neither this nor another node has what the store has lost.
+
+        Raises:
+            LostRecordsError: one has.
+            UnavailableError: the store does not answer.
+        """
+        try:
+            check_not_stopped(lease)
+        except ToldToStopError:
+            await check_nothing_lost(self._log, self._fs, self._directory)
+            raise
 
     async def _sync_in_time(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -112,6 +153,19 @@ async def _finished(call: Callable[[], T]) -> T:
         return await asyncio.shield(running)
     finally:
         await asyncio.wait([running])
+
+
+async def _check_is_copy(log: SharedLog, fs: Fs, directory: Path) -> None:
+    """Refuse a log that went on by itself: it says nothing about the shared log."""
+    try:
+        await check_nothing_lost(log, fs, directory)
+    except LostRecordsError as error:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{directory} is no copy of the shared log: they part at offset {error.from_offset}; "
+            "name a new directory, or, if the shared log has lost records, see "
+            f"`metalog nodes repair {directory} --shared URL`",
+        ) from error
 
 
 def _make_folder(fs: Fs, directory: Path, identity: Identity) -> None:

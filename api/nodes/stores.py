@@ -3,31 +3,19 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from metadata_log.care.shared_copy import Compared, compare_with_folder
+from metadata_log.care.shared_upload import groups_of
 from metadata_log.files.fs import ByteStore, OsFs
 from metadata_log.files.lock import lock_directory
 from metadata_log.format.manifest import Kind, read_manifest
-from metadata_log.format.segment_file import SegmentFile
-from metadata_log.reader.committed import CommittedSegment, committed_segments
+from metadata_log.reader.committed import committed_segments
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity
-from metadata_log.shared.shared_log import (
-    EMPTY,
-    NONCE_SIZE,
-    Entry,
-    EntryKind,
-    Group,
-    Position,
-    SharedLog,
-    claim_of,
-    other_shared_log,
-)
+from metadata_log.shared.shared_log import EMPTY, Position, SharedLog, other_shared_log
 from records.errors import RequestError
 from replay.snapshot.database import open_database, shown_url
 from replay.snapshot.schema import SHARED_LOG, check, upgrade
@@ -35,9 +23,6 @@ from replay.snapshot.schema import SHARED_LOG, check, upgrade
 if TYPE_CHECKING:
     from metadata_log.shared.bucket import BucketSharedLog
     from metadata_log.shared.postgres import PostgresSharedLog
-
-_GROUP_BYTES = 4 * 1024 * 1024
-"""Of the blocks that are uploaded together."""
 
 POSTGRESQL = ("postgresql://", "postgres://")
 
@@ -164,45 +149,8 @@ async def _upload(log: SharedLog, directory: Path, progress: Callable[[int], Non
                 "records; restore the archive first",
             )
         for segment in committed_segments(OsFs(), reader):
-            for made in _groups_of(segment, at):
+            for made in groups_of(segment, at):
                 await log.append(made, after=at)
                 at = made.end
                 progress(at.end_offset)
     return at
-
-
-def _groups_of(segment: CommittedSegment, at: Position) -> Iterator[Group]:
-    """Yield the groups for a segment, behind a claim where its epoch begins."""
-    epoch = segment.header.leader_epoch
-    with SegmentFile.opened(segment.fs, segment.path) as opened:
-        if epoch == 0 and segment.size == opened.first_position:
-            return  # of a log that nobody has written to yet
-        if epoch > at.epoch:
-            claim = claim_of(at, epoch, secrets.token_bytes(NONCE_SIZE))
-            yield claim
-            at = claim.end
-        header = opened.file.pread(opened.first_position, 0)
-        entries, size = [Entry(EntryKind.SEGMENT, header)], 0
-        for block in opened.scan(segment.size).blocks():
-            stored = opened.file.pread(block.end_position - block.position, block.position)
-            entries.append(Entry(EntryKind.BLOCK, stored))
-            size += len(stored)
-            at = replace(at, end_offset=block.end_offset, crc32c=block.crc32c)
-            if size >= _GROUP_BYTES:
-                made = _group(at, entries)
-                yield made
-                at, entries, size = made.end, [], 0
-        if entries:
-            yield _group(at, entries)
-
-
-def _group(at: Position, entries: Sequence[Entry]) -> Group:
-    """Return a group with these entries; `at` has the end after it."""
-    return Group(
-        number=at.number,
-        epoch=at.epoch,
-        nonce=secrets.token_bytes(NONCE_SIZE),
-        end_offset=at.end_offset,
-        crc32c=at.crc32c,
-        entries=tuple(entries),
-    )

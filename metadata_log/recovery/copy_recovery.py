@@ -56,14 +56,27 @@ def cut_back(
         damage,
         tail.end_offset,
     )
-    for base in reversed([base for base in bases if not kept or base > tail.segment_offset]):
+    remove_after(fs, directory, tail, owner)
+    return tail
+
+
+def remove_after(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
+    """Remove everything behind a tail: whole segments from the last one on, then of the one it is
+    in.
+
+    Raises:
+        FencedError, UnavailableError: as `cut_back`.
+    """
+    has_segment = tail.position > 0
+    for base in reversed(segment_offsets(fs.list(directory))):
+        if has_segment and base <= tail.segment_offset:
+            break
         for name in (index_name(base), segment_name(base)):
             if fs.exists(directory / name):
                 fs.unlink(directory / name)
     fs.sync_directory(directory)
-    if kept:
+    if has_segment:
         _keep(fs, directory, tail, owner)
-    return tail
 
 
 def _header(fs: Fs, path: Path, cluster_id: str) -> SegmentHeader | None:

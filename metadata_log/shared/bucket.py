@@ -188,16 +188,16 @@ class BucketSharedLog:
                 size += len(content)
         return await self._checked(number, found)
 
-    async def wait(self, number: int, timeout_s: float) -> bool:
+    async def wait(self, number: int, timeout_s: float) -> Position:
         """Look now and then, as `SharedLog.wait`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
-        while (await self.end()).number <= number:
+        while (end := await self.end()).number <= number:
             left_s = until - loop.time()
             await asyncio.sleep(max(min(left_s, POLL_S), 0))
             if left_s <= POLL_S:
-                return False  # a last look would be a request more
-        return True
+                break  # a last look would be a request more
+        return end
 
     async def start(self) -> int:
         """Return the number of the first group, as `SharedLog.start`."""

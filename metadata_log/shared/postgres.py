@@ -283,15 +283,15 @@ class PostgresSharedLog:
             )
         return groups
 
-    async def wait(self, number: int, timeout_s: float) -> bool:
+    async def wait(self, number: int, timeout_s: float) -> Position:
         """Wait until there may be a group of that number, as `SharedLog.wait`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
-        while (await self.end()).number <= number:
+        while (end := await self.end()).number <= number:
             if (left_s := until - loop.time()) <= 0:
-                return False
+                break
             await self._listening.notified(min(left_s, _POLL_S))
-        return True
+        return end
 
     async def start(self) -> int:
         """Return the number of the first group, as `SharedLog.start`."""

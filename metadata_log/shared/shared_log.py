@@ -226,8 +226,8 @@ class SharedLog(Protocol):
         """
         ...
 
-    async def wait(self, number: int, timeout_s: float) -> bool:
-        """Wait for a group of this number, at most for a time; return whether the store shows it.
+    async def wait(self, number: int, timeout_s: float) -> Position:
+        """Wait for a group of this number, at most for a time; return the end that is shown then.
 
         The store is asked at least once.
         """

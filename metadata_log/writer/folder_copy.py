@@ -25,11 +25,13 @@ class LostRecordsError(CorruptLogError):
 
     Attributes:
         from_offset: The first offset that differs, as far as it is known.
+        end_offset: The folder's end.
     """
 
-    def __init__(self, message: str, *, from_offset: int) -> None:
+    def __init__(self, message: str, *, from_offset: int, end_offset: int) -> None:
         super().__init__(message)
         self.from_offset = from_offset
+        self.end_offset = end_offset
 
 
 class FolderCopy:
@@ -207,6 +209,7 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
             f"{directory} ends at offset {tail.end_offset}, the shared log at {end.end_offset}: "
             "the store has lost acknowledged records",
             from_offset=end.end_offset,
+            end_offset=tail.end_offset,
         )
     low, high = await log.start(), end.number - 1
     first = await _group_at(log, low)
@@ -255,4 +258,5 @@ def _lost(directory: Path, group: Group, tail: Tail) -> LostRecordsError:
         f"(group {group.number}): the store has lost acknowledged records, or this is another "
         "log's folder",
         from_offset=tail.end_offset,
+        end_offset=tail.end_offset,
     )

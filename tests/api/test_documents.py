@@ -130,6 +130,7 @@ OTHERS = {
     "nodes lead": "is about a store: tests/api/nodes/test_processes.py",
     "nodes list": "is about a store: tests/api/nodes/test_processes.py",
     "nodes remove": "is about a store: tests/api/nodes/test_processes.py",
+    "nodes repair": "is about a store: tests/api/nodes/test_lost_records.py",
 }
 
 

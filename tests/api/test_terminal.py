@@ -12,6 +12,8 @@ import pytest
 from api.cli.main import run
 from api.cli.terminal.output import time_text
 from api.nodes.membership import MemberContent
+from metadata_log.files.fs import OsFs
+from metadata_log.format.manifest import read_manifest
 from metadata_log.shared.identity import Identity
 from replay.snapshot.database import open_database
 from replay.snapshot.schema import SHARED_LOG, upgrade
@@ -72,6 +74,7 @@ TABLES = {
     ),
     ("tokens", "describe", "--log", "{log}"): ("admin/tokens", ("owner", "renewers")),
     ("nodes", "list", "{store}"): ("service/nodes", ("role", "kafka", "http")),
+    ("nodes", "repair", "{log}", "--shared", "{store}"): ("service/nodes_repair", ("principal",)),
 }
 ROWS = {
     ("dump", "{log}"): ("type", "timestamp", "principal"),
@@ -107,13 +110,15 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def store(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Yield a shared log with two nodes that have long addresses."""
+def store(request: pytest.FixtureRequest, log: Path) -> Iterator[str]:
+    """Yield a shared log with two nodes that have long addresses, without the records of `log`."""
     from metadata_log.shared.postgres import PostgresSharedLog
 
+    cluster_id = read_manifest(OsFs(), log).cluster_id
+
     async def register(url: str) -> None:
-        log = PostgresSharedLog(url, accept_hollow=True)
-        await log.create(Identity(cluster_id="AAAAAAAAAAAAAAAAAAAAAA", log_id="1"))
+        shared = PostgresSharedLog(url, accept_hollow=True)
+        await shared.create(Identity(cluster_id=cluster_id, log_id="1"))
         for number in (1, 2):
             host = f"controller-{number}.rack-17.datacenter-frankfurt.internal.example.com"
             content = MemberContent(
@@ -123,8 +128,8 @@ def store(request: pytest.FixtureRequest) -> Iterator[str]:
                 clock_off_ms=0,
                 addresses={"kafka": f"{host}:9092", "http": f"{host}:8080"},
             )
-            await log.register(number, msgspec.msgpack.encode(content))
-        await log.close()
+            await shared.register(number, msgspec.msgpack.encode(content))
+        await shared.close()
 
     with new_database(request.getfixturevalue("postgres")) as url:
         engine = open_database(url)

@@ -221,15 +221,15 @@ async def test_reads_are_bounded_in_bytes(log: SharedLog) -> None:
 async def test_waiting_ends_when_there_is_something(log: SharedLog, connect: Connect) -> None:
     at = await _claim(log, EMPTY, 1)
     async with connect() as follower:
-        assert await follower.wait(0, 30)
-        assert not await follower.wait(at.number, 0)
+        assert await follower.wait(0, 30) == at
+        assert await follower.wait(at.number, 0) == at
         waiting = asyncio.ensure_future(follower.wait(at.number, 30))
         await asyncio.sleep(0.2)
         assert not waiting.done()
-        await _append(log, at, b"a")
+        after = await _append(log, at, b"a")
         async with asyncio.timeout(10):
-            assert await waiting
-        assert not await follower.wait(at.number + 1, 0.05)
+            assert await waiting == after
+        assert await follower.wait(after.number, 0.05) == after
 
 
 async def test_what_is_trimmed_is_gone_and_the_rest_stays(log: SharedLog) -> None:

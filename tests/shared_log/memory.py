@@ -1,6 +1,7 @@
 """A shared log in memory, whose answers can be lost or late."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 
@@ -109,16 +110,14 @@ class MemorySharedLog:
             found.append(group)
         return found
 
-    async def wait(self, number: int, timeout_s: float) -> bool:
+    async def wait(self, number: int, timeout_s: float) -> Position:
         self._reach()
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self._store.end.number <= number:
                     self._store.grown.clear()
                     await self._store.grown.wait()
-        except TimeoutError:
-            return False
-        return True
+        return self._store.end
 
     async def start(self) -> int:
         self._reach()

@@ -164,14 +164,14 @@ class SimulatedSharedLog:
         await self._come_back()
         return found
 
-    async def wait(self, number: int, timeout_s: float) -> bool:
+    async def wait(self, number: int, timeout_s: float) -> Position:
         await self._reach()
         until = asyncio.get_running_loop().time() + timeout_s
         while self._store.end.number <= number:
             if asyncio.get_running_loop().time() >= until:
-                return False
+                break
             await asyncio.sleep(0.02)
-        return True
+        return self._store.end
 
     async def start(self) -> int:
         await self._reach()

@@ -10,6 +10,7 @@ from api.cli.terminal import event_loop
 from api.cli.terminal.output import print_json, print_line, print_table
 from api.cli.terminal.progress_bar import progress
 from api.documents.nodes import SharedLogCreated, SharedLogState
+from records.errors import RequestError
 from records.text import duration_text
 
 app = App()
@@ -81,6 +82,39 @@ def remove(store: _Store, node: _Node, json: Json = False) -> None:
     _print(event_loop.run(look(store)), json)
 
 
+@app.command()
+def repair(
+    log: Annotated[Path, Argument(metavar="LOG", help="The folder of a node.", show_default=False)],
+    store: Annotated[
+        str, Option("--shared", metavar="URL", help="The shared log.", show_default=False)
+    ],
+    put_back: Annotated[
+        bool,
+        Option("--put-back", help="Append what the shared log has lost, unchanged, from LOG."),
+    ] = False,
+    give_up: Annotated[
+        str | None,
+        Option(
+            "--give-up",
+            metavar="COPY",
+            help="Back LOG up to COPY, then remove from LOG what the shared log lacks.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Compare a node's folder with a shared log that has lost records; put them back, or give up.
+
+    Without --put-back and --give-up nothing is changed; exit 1 if LOG has what the shared log
+    lacks. Stop all nodes first.
+    """
+    from api.cli.service.nodes_repair import repaired
+
+    if put_back and give_up is not None:
+        raise RequestError("INVALID_REQUEST", "--put-back and --give-up: choose one")
+    return repaired(log, store, is_put_back=put_back, copy=give_up, json=json)
+
+
 def _print(found: "SharedLogState", json: bool) -> None:
     from api.nodes.fitness import Unfit
 
@@ -103,6 +137,13 @@ def _print(found: "SharedLogState", json: bool) -> None:
         unfit = Unfit(not_understood=each.not_understood, other_settings=each.other_settings)
         if unfit.text:
             print_line(f"node {each.node} {unfit.text}")
+        if each.lost_from is not None:
+            print_line(
+                f"node {each.node} has records {each.lost_from} to {each.log_end - 1}, which the "
+                "shared log has lost; on its machine: `metalog nodes repair LOG --shared URL`"
+            )
+    if found.lost is not None:
+        print_line("no node runs: the store has lost records")
 
 
 def _clock_text(off_ms: int) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.forked_commands import METALOG
+
 LEASE_MS = 1_500
 WAIT_S = 60.0
-METALOG = (sys.executable, "-m", "api.cli")
 
 
 def metalog(*words: str) -> Any:
@@ -64,7 +65,8 @@ class Process:
         with self._output.open("w") as output:
             self._process = subprocess.Popen(
                 [
-                    *(*METALOG, "serve", str(self.folder), "--shared", self._url),
+                    *(METALOG if self._release is None else (sys.executable, "-m", "api.cli")),
+                    *("serve", str(self.folder), "--shared", self._url),
                     *("--node", str(self.number), "--lease-ms", str(LEASE_MS)),
                     *(
                         "--kafka",
@@ -110,6 +112,11 @@ class Process:
             self.signal(number)
         self._process.wait(WAIT_S)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended by itself."""
+        return self._process.poll() is not None
+
     def said(self) -> str:
         return self._output.read_text()
 
@@ -121,6 +128,12 @@ def until(condition: Any) -> Any:
         assert time.monotonic() < end
         time.sleep(0.02)
     return found
+
+
+def equal(*nodes: Process) -> bool:
+    """Return whether the folders have the same segments."""
+    contents = [{path.name: path.read_bytes() for path in n.folder.glob("*.avro")} for n in nodes]
+    return all(each == contents[0] for each in contents)
 
 
 def leader(*nodes: Process) -> Process:

@@ -19,14 +19,15 @@ import pytest
 from api.clients.client import MetadataClient
 from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.api.nodes.processes import (
-    METALOG,
     WAIT_S,
     Process,
+    equal,
     leader,
     metalog,
     two_nodes,
     until,
 )
+from tests.forked_commands import METALOG
 
 
 @pytest.fixture
@@ -53,15 +54,10 @@ def _create(node: Process, name: str) -> None:
     metalog("namespaces", "create", name, "--server", node.leads_at)
 
 
-def _equal(*nodes: Process) -> bool:
-    contents = [{path.name: path.read_bytes() for path in n.folder.glob("*.avro")} for n in nodes]
-    return all(each == contents[0] for each in contents)
-
-
 def test_a_leader_is_killed_and_another_takes_over(nodes: list[Process], url: str) -> None:
     first = leader(*nodes)
     _create(first, "a")
-    until(lambda: _equal(*nodes))
+    until(lambda: equal(*nodes))
     until(lambda: _roles(url) == _expected_roles(nodes, first))
     state = metalog("nodes", "list", url)
     for node, each in zip(nodes, state["nodes"], strict=True):
@@ -78,7 +74,7 @@ def test_a_leader_is_killed_and_another_takes_over(nodes: list[Process], url: st
     first.start()
     until(lambda: first.stands_by)
     _create(second, "c")
-    until(lambda: _equal(*nodes))
+    until(lambda: equal(*nodes))
     assert second.leads_at is not None
     listed = metalog("namespaces", "list", "--server", second.leads_at)
     assert {each["name"] for each in listed["namespaces"]} == {"before", "a", "b", "c"}
@@ -94,7 +90,7 @@ def test_a_leader_that_was_suspended_stands_by_when_it_wakes(nodes: list[Process
     until(lambda: first.stands_by)
     assert "no longer leads" in first.said() or "stands by" in first.said()
     _create(second, "c")
-    until(lambda: _equal(*nodes))
+    until(lambda: equal(*nodes))
 
 
 def test_sigterm_hands_over(nodes: list[Process], url: str) -> None:
@@ -107,7 +103,7 @@ def test_sigterm_hands_over(nodes: list[Process], url: str) -> None:
     _create(second, "a")
     roles = _roles(url)
     assert (roles[first.number], roles[second.number]) == ("stopped", "leader")
-    until(lambda: _equal(*(node for node in nodes if node is not first)))
+    until(lambda: equal(*(node for node in nodes if node is not first)))
     for node in nodes:
         verified = metalog("verify", str(node.folder), "--shared", url)
         (note,) = verified["notes"]
@@ -144,7 +140,7 @@ def test_an_operator_chooses_the_leader(nodes: list[Process], url: str) -> None:
     assert last.number not in _roles(url)
     last.start()
     until(lambda: _roles(url) == _expected_roles(nodes, chosen))
-    until(lambda: _equal(*nodes))
+    until(lambda: equal(*nodes))
 
 
 def _says_no(*words: str, says: str) -> None:
@@ -388,11 +384,11 @@ def test_a_node_whose_address_is_taken_ends_with_it(tmp_path: Path, url: str) ->
 def test_nodes_share_a_log_in_a_bucket(tmp_path: Path, s3_place: str) -> None:
     with two_nodes(tmp_path, s3_place) as (first, second):
         _create(first, "a")
-        until(lambda: _equal(first, second))
+        until(lambda: equal(first, second))
         first.end(signal.SIGKILL)
         leader(second)
         _create(second, "b")
         first.start()
         until(lambda: first.stands_by)
-        until(lambda: _equal(first, second))
+        until(lambda: equal(first, second))
         assert _roles(s3_place)[second.number] == "leader"

@@ -8,7 +8,6 @@ import pytest
 
 from tests.api.nodes.processes import (
     LEASE_MS,
-    METALOG,
     Process,
     leader,
     metalog,
@@ -75,5 +74,5 @@ def _unfit(url: str) -> list[str]:
 
 def _append(release: Path, lines: Path, server: str) -> None:
     lines.write_text(_RETRACTED)
-    done = run_module(release, *METALOG[2:], "append", lines, "--server", server)
+    done = run_module(release, "api.cli", "append", lines, "--server", server)
     assert done.returncode == 0, done.stderr

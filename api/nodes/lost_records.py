@@ -1,0 +1,153 @@
+"""A store that has lost acknowledged records: every node stops until an operator has decided.
+
+A node whose folder has more than the shared log says so in the lease, which all nodes look at: no
+node leads by such a lease, and each stops when it sees it. `metalog nodes repair` takes the mark
+away. Otherwise a node that never had those records would lead, and write others in their place.
+"""
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from api.nodes.membership import MemberContent, content_of
+from api.nodes.options import LeaderContent, LostMark
+from api.nodes.options import content_of as lease_content
+from metadata_log.care.lost_records import Divergence, divergence, lost_batches
+from metadata_log.files.fs import ByteStore
+from metadata_log.format.batch import Batch
+from metadata_log.shared.shared_log import EMPTY, NONCE_SIZE, Lease, SharedLog
+from metadata_log.writer.folder_copy import LostRecordsError
+from records.errors import UnavailableError, UnknownHistoryError
+from records.text import time_text
+
+_NAMED = 3
+"""Principals that a message names."""
+
+
+class ToldToStopError(LostRecordsError):
+    """Another node has records that the shared log has lost."""
+
+
+async def check_nothing_lost(log: SharedLog, fs: ByteStore, directory: Path) -> None:
+    """Check that a folder has nothing that the shared log lacks.
+
+    Raises:
+        LostRecordsError: it has; the message says which batches, and whose.
+        UnavailableError: the store does not answer.
+    """
+    with contextlib.suppress(UnknownHistoryError):
+        found = await divergence(log, fs, directory)
+        if found.lost:
+            raise LostRecordsError(
+                f"{directory} has records that the shared log lacks: "
+                f"{lost_text(found, lost_batches(fs, directory, found))}. The store has lost "
+                "acknowledged records: every node stops. `metalog nodes repair "
+                f"{directory} --shared URL` shows what can be put back",
+                from_offset=found.from_offset,
+                end_offset=found.folder_end,
+            )
+
+
+def lost_text(found: Divergence, batches: Iterator[Batch]) -> str:
+    """Return which records only a folder has, when they were written, and whose they are."""
+    first = last = next(batches)
+    count, whose = 0, dict[str, int]()
+    for last in chain([first], batches):
+        count += 1
+        name = principal_of(last)
+        whose[name] = whose.get(name, 0) + 1
+    names = sorted(whose, key=lambda name: -whose[name])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"offsets {found.from_offset} to {found.folder_end - 1}, {count} "
+        f"{'batch' if count == 1 else 'batches'} of {', '.join(names[:_NAMED])}{more}, written "
+        f"{time_text(first.timestamp)} to {time_text(last.timestamp)}"
+    )
+
+
+def principal_of(batch: Batch) -> str:
+    """Return who asked for a batch; the controller itself for its own."""
+    origin = batch.rows[0].origin
+    return (origin.principal if origin is not None else None) or "the controller"
+
+
+def check_not_stopped(lease: Lease | None) -> None:
+    """Check that no node has found out that the store has lost records.
+
+    Raises:
+        ToldToStopError: one has.
+    """
+    mark = None if lease is None else lease_content(lease).lost
+    if mark is not None:
+        raise ToldToStopError(
+            f"{mark.text}: no node runs until `metalog nodes repair` on that node's machine",
+            from_offset=mark.from_offset,
+            end_offset=mark.end_offset,
+        )
+
+
+async def stop_all(log: SharedLog, node_id: int, error: LostRecordsError) -> None:
+    """Let every node stop, because this one has what the store has lost.
+
+    Raises:
+        UnavailableError: the store does not answer.
+    """
+    about = MemberContent(
+        role="stopped",
+        version=version("metadata-log"),
+        log_end=error.end_offset,
+        durable_end=error.end_offset,
+        clock_off_ms=0,
+        lost_from=error.from_offset,
+    )
+    await log.register(node_id, msgspec.msgpack.encode(about))
+    mark = LostMark(node_id=node_id, from_offset=error.from_offset, end_offset=error.end_offset)
+    await set_mark(log, mark)
+
+
+async def set_mark(log: SharedLog, mark: LostMark | None) -> None:
+    """Write into the lease what the store has lost, or that nothing is lost any more.
+
+    Of several marks the one with the furthest end stays.
+
+    Raises:
+        UnavailableError: the store does not answer.
+    """
+    while True:
+        found = await log.lease()
+        before = None if found is None else lease_content(found)
+        there = None if before is None else before.lost
+        if mark == there or (mark and there and there.end_offset >= mark.end_offset):
+            return
+        content = msgspec.structs.replace(before or LeaderContent(), lost=mark, hands_over=False)
+        wanted = Lease(
+            node_id=0 if found is None else found.node_id,
+            process=secrets.token_bytes(NONCE_SIZE),
+            nonce=secrets.token_bytes(NONCE_SIZE),
+            duration_ms=0,  # nobody leads by it
+            proven=EMPTY,
+            content=msgspec.msgpack.encode(content),
+        )
+        with contextlib.suppress(UnavailableError):  # perhaps written: the next look tells
+            if await log.renew(wanted, instead_of=found):
+                return
+
+
+async def take_mark_away(log: SharedLog) -> bool:
+    """Let nodes run again, unless another node still has what the store has lost.
+
+    Returns:
+        Whether they may.
+
+    Raises:
+        UnavailableError: the store does not answer.
+    """
+    if any(content_of(each).lost_from is not None for each in await log.members()):
+        return False
+    await set_mark(log, None)
+    return True

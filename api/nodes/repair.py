@@ -1,0 +1,166 @@
+"""Repair after a store has lost acknowledged records: they are put back, or given up.
+
+As long as nobody has appended records since, the folder's blocks go on where the shared log ends,
+so they are put back unchanged, behind a claim that fences whoever might be about to append.
+Otherwise a copy keeps them, and the folder is cut back to what both have.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from api.nodes.lost_records import set_mark, take_mark_away
+from api.nodes.membership import content_of
+from api.nodes.options import LostMark
+from metadata_log.care.backup import back_up
+from metadata_log.care.lost_records import Divergence, divergence
+from metadata_log.care.shared_upload import groups_of, new_claim
+from metadata_log.files.fs import OsFs
+from metadata_log.format.manifest import Kind, read_manifest
+from metadata_log.reader.committed import committed_segments
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.shared.identity import Identity, node_of
+from metadata_log.shared.shared_log import SharedLog
+from metadata_log.stores.store import open_store
+from metadata_log.writer.node_cut import cut_node_folder
+from metadata_log.writer.owned_log import take_over
+from records.errors import RequestError
+
+
+async def examine(log: SharedLog, directory: Path) -> Divergence:
+    """Return where a node's folder and the shared log part; errors as for `divergence`.
+
+    Raises:
+        RequestError: the folder is not of a node of this shared log.
+    """
+    _check_is_of(await log.identity(), directory)
+    return await divergence(log, OsFs(), directory)
+
+
+async def put_back(
+    log: SharedLog, directory: Path, progress: Callable[[int], None] = lambda end_offset: None
+) -> tuple[Divergence, bool]:
+    """Append what only a folder has to the shared log, unchanged, while all nodes are stopped.
+
+    It can be repeated after an error.
+
+    Args:
+        progress: Called with the end offset after each group.
+
+    Returns:
+        What was found and put back; and whether the nodes may run again.
+
+    Raises:
+        RequestError: INVALID_REQUEST, others have appended records since, or another node's folder
+            has more; or as `examine`.
+        FencedError: a node appended meanwhile.
+        UnavailableError: the store does not answer, or another process has the folder.
+    """
+    async with _owned(log, directory) as node_id:
+        found = await examine(log, directory)
+        if found.lost:
+            _check_nothing_appended(found, directory)
+            await _check_furthest(log, found, directory)
+            await set_mark(log, _mark(node_id, found))
+            await _append(log, directory, found, progress)
+        for member in await log.members():
+            if content_of(member).lost_from is not None:
+                await log.unregister(member.node_id)
+        return found, await take_mark_away(log)
+
+
+async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergence, bool]:
+    """Cut a folder back to what the shared log has, after a backup of all of it.
+
+    It can be repeated after an error.
+
+    Args:
+        copy: Place of the backup, as for `metalog backup`.
+
+    Returns:
+        What was found and given up; and whether the nodes may run again.
+
+    Raises:
+        RequestError: LOG_EXISTS, the place holds something else; or as `examine`.
+        UnavailableError: the store does not answer, or another process has the folder.
+    """
+    async with _owned(log, directory) as node_id:
+        found = await examine(log, directory)
+        if found.lost:
+            with LogReader.open(directory) as reader:
+                await asyncio.to_thread(back_up, OsFs(), reader, open_store(copy))
+    if found.lost:
+        await asyncio.to_thread(cut_node_folder, OsFs(), directory, found.from_offset)
+    if node_id is not None:
+        await log.unregister(node_id)
+    return found, await take_mark_away(log)
+
+
+def _check_is_of(identity: Identity, directory: Path) -> None:
+    """Refuse the folder of another shared log; one without a node may be a node's backup."""
+    cluster_id = read_manifest(OsFs(), directory).cluster_id
+    node = node_of(OsFs(), directory)
+    if cluster_id != identity.cluster_id or (node is not None and node.log_id != identity.log_id):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{directory} is a folder of cluster {cluster_id}"
+            f"{'' if node is None else f', shared log {node.log_id}'}; this shared log is "
+            f"{identity.log_id}, of cluster {identity.cluster_id}",
+        )
+
+
+@contextlib.asynccontextmanager
+async def _owned(log: SharedLog, directory: Path) -> AsyncIterator[int | None]:
+    """Recover a folder and keep its lock; yield its node's number, if it is a node's."""
+    _check_is_of(await log.identity(), directory)
+    owned = await asyncio.to_thread(take_over, OsFs(), directory, Kind.OWN, is_copy=True)
+    try:
+        owned.writer.close()
+        node = node_of(OsFs(), directory)
+        yield None if node is None else node.node_id
+    finally:
+        owned.lock.release()
+
+
+def _mark(node_id: int | None, found: Divergence) -> LostMark:
+    return LostMark(node_id=node_id, from_offset=found.from_offset, end_offset=found.folder_end)
+
+
+def _check_nothing_appended(found: Divergence, directory: Path) -> None:
+    if found.appended:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"the records of {directory} from offset {found.from_offset} on cannot be put back: "
+            f"others have appended up to {found.shared_end.end_offset} in their place; `--give-up "
+            "COPY` keeps them in a copy, and cuts the folder back",
+        )
+
+
+async def _check_furthest(log: SharedLog, found: Divergence, directory: Path) -> None:
+    for member in await log.members():
+        content = content_of(member)
+        if content.lost_from is not None and content.log_end > found.folder_end:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"node {member.node_id} has records up to {content.log_end - 1}, {directory} up to "
+                f"{found.folder_end - 1}: put them back from its folder, or, if that is lost, "
+                f"first forget it with `metalog nodes remove URL {member.node_id}`",
+            )
+
+
+async def _append(
+    log: SharedLog, directory: Path, found: Divergence, progress: Callable[[int], None]
+) -> None:
+    with LogReader.open(directory) as reader:
+        epoch = max(found.shared_end.epoch, reader.mark.leader_epoch) + 1
+        claim = new_claim(found.shared_end, epoch)
+        await log.append(claim, after=found.shared_end)
+        at = claim.end
+        segments = committed_segments(OsFs(), reader)
+        whole = [each for each in segments if each.base_offset <= found.from_offset]
+        for segment in segments[max(len(whole) - 1, 0) :]:
+            for made in groups_of(segment, at, found.from_offset):
+                await log.append(made, after=at)
+                at = made.end
+                progress(at.end_offset)

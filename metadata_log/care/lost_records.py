@@ -1,0 +1,118 @@
+"""Where a node's folder and its shared log part: a store that went back has lost what is after.
+
+Blocks and groups carry a chain of CRCs, so the last group that ends as the folder does there tells
+that everything before it is equal. It is found by halving: one group is read in each step.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import google_crc32c
+import msgspec
+
+from metadata_log.files.fs import ByteStore
+from metadata_log.format.batch import Batch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.shared.shared_log import EMPTY, EntryKind, Group, Position, SharedLog
+from records.errors import UnknownHistoryError
+
+
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a folder and a shared log part. Ends are exclusive.
+
+    Attributes:
+        from_offset: Both have the same blocks before it.
+        folder_end: The folder's end; above `from_offset`, the folder has what the shared log lacks.
+        shared_end: The shared log's end; above `from_offset`, it has what the folder lacks.
+    """
+
+    from_offset: int
+    folder_end: int
+    shared_end: Position
+
+    @property
+    def lost(self) -> int:
+        """Number of records that only the folder has."""
+        return self.folder_end - self.from_offset
+
+    @property
+    def appended(self) -> int:
+        """Number of records that only the shared log has."""
+        return self.shared_end.end_offset - self.from_offset
+
+
+async def divergence(log: SharedLog, fs: ByteStore, directory: Path) -> Divergence:
+    """Compare a folder with a shared log.
+
+    Takes no lock, reads a number of groups that grows with the logarithm of all.
+
+    Raises:
+        UnknownHistoryError: they part before the first group that the shared log keeps.
+        UnavailableError: the store does not answer.
+        CorruptLogError: the folder is damaged.
+    """
+    end = await log.confirmed_end()
+    with LogReader.open(directory, fs=fs) as reader:
+        return Divergence(
+            from_offset=await _equal_end(log, reader, end),
+            folder_end=reader.end_offset,
+            shared_end=end,
+        )
+
+
+def lost_batches(fs: ByteStore, directory: Path, found: Divergence) -> Iterator[Batch]:
+    """Yield the batches that only the folder has."""
+    with LogReader.open(directory, fs=fs) as reader:
+        yield from reader.batches(found.from_offset, found.folder_end)
+
+
+async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
+    """Return the end of the last block that both have."""
+    if _has(reader, end.end_offset, end.crc32c):
+        return end.end_offset
+    start = low = await log.start()
+    high = end.number - 1  # the last group, which the folder does not have
+    while low < high:
+        middle = (low + high) // 2
+        group = await _group(log, middle)
+        if _has(reader, group.end_offset, group.crc32c):
+            low = middle + 1
+        else:
+            high = middle
+    if low == start > 0:
+        raise UnknownHistoryError(
+            f"{reader.directory} and the shared log part before group {low}, the first that is kept"
+        )
+    before = EMPTY if low == 0 else (await _group(log, low - 1)).end
+    return _equal_blocks(reader, before.end_offset, await _group(log, low))
+
+
+def _has(reader: LogReader, offset: int, crc32c: int) -> bool:
+    """Return whether the folder has a block that ends at an offset with this CRC, as far as known.
+
+    What a folder does not keep any more at its start is taken for equal.
+    """
+    if offset > reader.end_offset:
+        return False
+    if offset <= reader.start_offset:
+        return True
+    if offset == reader.end_offset:
+        return reader.mark.last_crc32c == crc32c
+    _, block = next(iter(reader.placed_blocks(offset)))
+    first = block.batches[0].rows[0]
+    return block.base_offset == offset and (first.previous_crc32c or 0) == crc32c
+
+
+def _equal_blocks(reader: LogReader, offset: int, group: Group) -> int:
+    """Return the end of the last block of a group that the folder has, from an equal end on."""
+    crcs = [google_crc32c.value(e.content) for e in group.entries if e.kind is EntryKind.BLOCK]
+    for crc32c, (_, block) in zip(crcs, reader.placed_blocks(offset), strict=False):
+        if block.crc32c != crc32c:
+            break
+        offset = block.end_offset
+    return offset
+
+
+async def _group(log: SharedLog, number: int) -> Group:
+    (group, *_) = await log.read(number, 0)
+    return group

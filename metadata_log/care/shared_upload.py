@@ -1,0 +1,73 @@
+"""Groups of a shared log, made of the blocks of a folder, unchanged."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from metadata_log.format.segment_file import SegmentFile
+from metadata_log.reader.committed import CommittedSegment
+from metadata_log.shared.shared_log import (
+    NONCE_SIZE,
+    Entry,
+    EntryKind,
+    Group,
+    Position,
+    claim_of,
+)
+
+_GROUP_BYTES = 4 * 1024 * 1024
+"""Of the blocks that are uploaded together."""
+
+
+def groups_of(segment: CommittedSegment, at: Position, from_offset: int = 0) -> Iterator[Group]:
+    """Yield the groups for a segment, behind a claim where its epoch begins.
+
+    Args:
+        at: The end of the shared log, from which they go on.
+        from_offset: The shared log has what is before, up to the end of a block.
+
+    Raises:
+        CorruptLogError: the segment is damaged.
+    """
+    epoch = segment.header.leader_epoch
+    with SegmentFile.opened(segment.fs, segment.path) as opened:
+        if epoch == 0 and segment.size == opened.first_position:
+            return  # of a log that nobody has written to yet
+        if epoch > at.epoch:
+            claim = new_claim(at, epoch)
+            yield claim
+            at = claim.end
+        entries, size = list[Entry](), 0
+        if segment.base_offset >= from_offset:
+            entries.append(Entry(EntryKind.SEGMENT, opened.file.pread(opened.first_position, 0)))
+        for block in opened.scan(segment.size).blocks():
+            if block.end_offset <= from_offset:
+                continue
+            stored = opened.file.pread(block.end_position - block.position, block.position)
+            entries.append(Entry(EntryKind.BLOCK, stored))
+            size += len(stored)
+            at = replace(at, end_offset=block.end_offset, crc32c=block.crc32c)
+            if size >= _GROUP_BYTES:
+                made = _group(at, entries)
+                yield made
+                at, entries, size = made.end, [], 0
+        if entries:
+            yield _group(at, entries)
+
+
+def new_claim(at: Position, epoch: int) -> Group:
+    """Return a claim of an epoch at a position, which no other claim equals."""
+    return claim_of(at, epoch, secrets.token_bytes(NONCE_SIZE))
+
+
+def _group(at: Position, entries: Sequence[Entry]) -> Group:
+    """Return a group with these entries; `at` has the end after it."""
+    return Group(
+        number=at.number,
+        epoch=at.epoch,
+        nonce=secrets.token_bytes(NONCE_SIZE),
+        end_offset=at.end_offset,
+        crc32c=at.crc32c,
+        entries=tuple(entries),
+    )
