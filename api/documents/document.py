@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -37,14 +37,17 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def list_of(type_: Any) -> Document:
-    """Return the document of a list: a struct with one field, whose items are made by their `of`.
+    """Return the document of a list: a struct whose first field has items made by their `of`.
 
-    Items without an `of` are in the document as they are.
+    Items without an `of` are in the document as they are. A struct with more fields has an `of`
+    that takes all items.
     """
-    ((field, hint),) = get_type_hints(type_).items()
-    one = getattr(get_args(hint)[0], "of", None)
+    field, hint = next(iter(get_type_hints(type_).items()))
+    whole, one = getattr(type_, "of", None), getattr(get_args(hint)[0], "of", None)
 
     def of(request: Any, answer: Any) -> msgspec.Struct:
+        if whole is not None:
+            return cast(msgspec.Struct, whole(answer))
         found: msgspec.Struct = type_(**{field: tuple(answer if one is None else map(one, answer))})
         return found
 
