@@ -55,7 +55,7 @@ class SegmentFiles:
         with self._file(base) as descriptor:
             content = os.pread(descriptor, size, position)
         if len(content) < size:
-            raise OSError(errno.EIO, f"{self.path(base)} has lost its end")
+            raise OSError(errno.EIO, f"{self.path(base)} is truncated")
         return content
 
     def cut(self, base: int, position: int) -> None:

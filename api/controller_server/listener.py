@@ -195,7 +195,7 @@ class ControllerListener:
         """Refuse ACL requests if no authorizer uses ACLs, as Kafka does."""
         if translation.needs_authorizer and self._service.settings.authorizer is ALLOW_ALL:
             raise RequestError(
-                "SECURITY_DISABLED", "no ACLs count here; start the service with --authorizer acl"
+                "SECURITY_DISABLED", "this service uses no ACLs; start it with --authorizer acl"
             )
 
     async def _metadata(
@@ -340,7 +340,7 @@ async def _no_producer_ids() -> range:
     Raises:
         UnavailableError: always.
     """
-    raise UnavailableError("brokers give producer ids, the controller does not")
+    raise UnavailableError("producer ids are given by brokers, not by the controller")
 
 
 def _encoded(frame: RequestFrame, respond: Callable[[], Response]) -> bytes:

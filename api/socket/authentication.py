@@ -81,7 +81,7 @@ class ServerHandshake:
             self._fail("the client names no user")
             raise RequestError(
                 _FAILED,
-                "this socket asks for a user; write socket+sasl_ssl:// or "
+                "this socket requires a user; write socket+sasl_ssl:// or "
                 f"socket+sasl_plaintext://; {', '.join(offered)} are offered",
             )
         try:

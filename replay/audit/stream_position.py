@@ -54,7 +54,9 @@ def check_same_history(reader: LogReader, position: Position) -> None:
     if at > reader.end_offset:
         raise _wrong_log(reader, f"the stream is at {at}, the log ends at {reader.end_offset}")
     if at > reader.start_offset and stream_position(reader, at).contradicts(position):
-        raise _wrong_log(reader, f"before offset {at} the log holds other records than were read")
+        raise _wrong_log(
+            reader, f"the log's records before offset {at} are not those that were read"
+        )
 
 
 def limited_end(reader: LogReader, first: int, end: int, records_max: int) -> int:

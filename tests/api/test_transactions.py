@@ -241,7 +241,7 @@ def test_topics_of_a_file_go_by_name_or_id(metalog: Metalog, tmp_path: Path) -> 
     ("line", "said"),
     [
         ("{", "line 2: not JSON: "),
-        ("7", "line 2: a step has a command and a request"),
+        ("7", "line 2: a step needs a command and a request"),
         ({"command": "no such", "request": {}}, "line 2: there is no command 'no such'"),
         ({"command": "topics delete", "request": {"topics": 7}}, "line 2: value.topics: int"),
         ({"command": "topics delete", "request": {}}, "line 2: value: the field topics is missing"),

@@ -109,7 +109,7 @@ def delete(
 
     filters = entries.of(selected)
     if filters == [AclFilter()] and not all_:
-        raise bad_parameter("that would be all entries; say which, or --all")
+        raise bad_parameter("this would select all entries; name some, or use --all")
     result = ask.run(
         "acls delete",
         DeleteAcls(

@@ -77,7 +77,7 @@ def _steps(file: IO[bytes]) -> "list[Step]":
         try:
             step = json.loads(line)
             if not isinstance(step, dict) or set(step) != {"command", "request"}:
-                raise RequestError("INVALID_REQUEST", "a step has a command and a request")
+                raise RequestError("INVALID_REQUEST", "a step needs a command and a request")
             command = find_command(step["command"])
             steps.append(Step.of(command.name, request_from_json(step["request"], command.request)))
         except (ValueError, TypeError, RecursionError) as error:

@@ -37,7 +37,9 @@ def du(
             help="Only this grouping; repeatable.",
         ),
     ] = None,
-    top: Annotated[int, Option(metavar="N", min=1, help="As text: the largest N of each.")] = 10,
+    top: Annotated[
+        int, Option(metavar="N", min=1, help="Largest rows of each grouping to print as text.")
+    ] = 10,
     json: Json = False,
     server: Server = None,
 ) -> None:

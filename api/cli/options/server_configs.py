@@ -35,7 +35,7 @@ def check_server_config(command: str, name: str, value: str) -> None:
 
     if name == SECRET_KEY:
         raise bad_parameter(
-            "a secret is not given here, where others may see it; use --secret-key-file",
+            "others may see a secret on the command line; use --secret-key-file",
             param_hint=f"--config {SECRET_KEY}",
         )
     definition = broker_config(name)

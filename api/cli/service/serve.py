@@ -183,7 +183,7 @@ def serve(
     from replay.time_travel.points import age_in
 
     if web.http_tokens is not None and http is None:
-        raise bad_parameter("there is no --http that needs them", param_hint="--http-tokens")
+        raise bad_parameter("HTTP tokens need --http", param_hint="--http-tokens")
     if archive == "":
         raise bad_parameter(
             "the path is empty; write . for the working directory", param_hint="--archive"

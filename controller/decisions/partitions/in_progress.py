@@ -22,7 +22,7 @@ def check_nothing_in_progress(context: Context, topic: Topic) -> None:
     for partition_id in context.index.moving_partition_ids(topic.topic_id):
         raise reassignment_in_progress(
             f"partition {partition_id} of {context.image.full_name(topic)!r} is being reassigned; "
-            "wait, or call it off"
+            "wait, or cancel the reassignment"
         )
 
 

@@ -111,7 +111,7 @@ async def test_a_failure_says_the_same_whether_or_not_the_user_exists(
 
 
 async def test_a_client_without_a_user_is_told_nothing_else(running: Serving) -> None:
-    with pytest.raises(RequestError, match=r"asks for a user; write socket\+sasl_ssl://") as caught:
+    with pytest.raises(RequestError, match=r"requires a user; write socket\+sasl_ssl://") as caught:
         await connected(running, "plaintext")
     assert CLUSTER_ID not in str(caught.value)
     (authenticator,) = running.authenticators
