@@ -50,7 +50,7 @@ class ViewedLog(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class Viewing(msgspec.Struct, frozen=True, kw_only=True):
+class ViewReady(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown, and where."""
 
     http: str
@@ -59,7 +59,7 @@ class Viewing(msgspec.Struct, frozen=True, kw_only=True):
 
 async def view_until_stopped(
     options: ViewOptions,
-    ready: Callable[[Viewing], None],
+    ready: Callable[[ViewReady], None],
     loaded: Callable[[int], None] | None = None,
 ) -> None:
     """Show logs until SIGTERM or SIGINT.
@@ -84,7 +84,7 @@ async def view_until_stopped(
             await first_of(stop.wait(), _done(opened))
             if stop.is_set():
                 return
-            ready(Viewing(http=http.address, logs=tuple(opened.result())))
+            ready(ViewReady(http=http.address, logs=tuple(opened.result())))
             await first_of(stop.wait(), *[log.keep_up() for log in shown])
 
 

@@ -51,7 +51,7 @@ def record(
                 report.end()
 
 
-class Recording(Protocol):
+class RecorderProgress(Protocol):
     """Progress of the writer of a mirror; attributes as in `Recorder`."""
 
     replaced: list[Replaced]
@@ -72,7 +72,7 @@ class Recording(Protocol):
 class Report:
     """Prints the progress of a recorder: a status line on a terminal, else one line per report."""
 
-    def __init__(self, recorder: Recording, *, json: bool) -> None:
+    def __init__(self, recorder: RecorderProgress, *, json: bool) -> None:
         self._recorder = recorder
         self._json = json
         self._is_terminal = sys.stdout.isatty() and not json

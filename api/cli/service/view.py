@@ -19,7 +19,7 @@ from api.cli.terminal.output import note, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 
 if TYPE_CHECKING:
-    from api.viewer.viewer import Viewing
+    from api.viewer.viewer import ViewReady
 
 _Http = Annotated[
     str,
@@ -72,7 +72,7 @@ def view(
     )
     loading = ExitStack()
 
-    def ready(viewing: "Viewing") -> None:
+    def ready(viewing: "ViewReady") -> None:
         loading.close()
         if json:
             print_json_line(viewing)
@@ -91,7 +91,7 @@ def view(
         event_loop.run(view_until_stopped(options, ready, loaded))
 
 
-def _print(viewing: "Viewing") -> None:
+def _print(viewing: "ViewReady") -> None:
     if len(viewing.logs) > 1:
         print_line(f"viewing {len(viewing.logs)} logs: {_url(viewing.http)}")
     for each in viewing.logs:
