@@ -7,12 +7,14 @@ import msgspec
 from msgspec.structs import replace
 
 from api.questions.changes import PASSED_UNKNOWN, ObjectChange, shown
+from api.questions.parts import located, newest
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import holds_secrets, redact_label
 from replay.time_travel.diff import diff_images
 from replay.time_travel.diff_by_name import diff_by_name
-from replay.time_travel.objects import parse_object
+from replay.time_travel.history import absence
+from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.short_lived import RECORDS_MAX, Passed, PassedObjects
 
 
@@ -38,7 +40,9 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
         RequestError: `object` is absent at both points.
     """
     only = None if request.object is None else parse_object(request.object)
-    before = past.offset(request.before)
+    other, before = located(newest(past), request.before)
+    if other is not past:
+        return _across(other, before, past, at, request, only)
     wanted = request.passed and only is None
     between: Iterable[ObjectChange] = ()
     with past.progress("replaying", min(before, at) + 1) as advance:
@@ -55,6 +59,18 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
             between = (PASSED_UNKNOWN,) if wanted else ()
     items = chain((shown(change, request) for change in found), between)
     return Computed(items=items, about=lambda: replace(past.about(at), from_=before))
+
+
+def _across(
+    other: Past, before: int, past: Past, at: int, request: ShowDiff, only: ObjectName | None
+) -> Computed:
+    """Return what differs between two parts of a recording; what existed in a gap is not known."""
+    old, new = other.image(before), past.image(at)
+    if only is not None and not only.fields(old) and not only.fields(new):
+        raise absence(past.reader, only, at)
+    changes = [shown(change, request) for change in diff_images(old, new, only)]
+    items = [*changes, PASSED_UNKNOWN] if request.passed and only is None else changes
+    return Computed(items=items, about=lambda: replace(newest(past).place(at), from_=before))
 
 
 def _shown_passed(passed: Passed, request: ShowDiff) -> ObjectChange:

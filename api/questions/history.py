@@ -18,7 +18,7 @@ from api.questions.changes import (
     asked_by,
     shown,
 )
-from api.questions.parts import GapFound, Stretch, about_across, across, stretches
+from api.questions.parts import GapFound, Stretch, about_across, across, newest, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_label
@@ -181,11 +181,9 @@ def _step_across(
     A gap after which the object differs is the last: there it changed, or was changed and back.
     """
     if request.step is Step.NEXT:
-        newest = past
-        while newest.after is not None:
-            newest = newest.after
-        end = newest.reader.end_offset
-        parts = stretches(newest, str(at + 1), end - 1) if at + 1 < end else []
+        last = newest(past)
+        end = last.reader.end_offset
+        parts = stretches(last, str(at + 1), end - 1) if at + 1 < end else []
         for item in _events_across(parts, name, request):
             yield item
             if isinstance(item, ObjectEvent) or item.found:

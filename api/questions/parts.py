@@ -95,7 +95,7 @@ def opened(reader: LogReader, past_of: Callable[[LogReader, Before | None], Past
         return past_of(reader, None)
     for part in earlier_parts(reader.fs, directory):
         folder = directory.resolve().with_name(part.folder)
-        before = Before(part.gap, partial(_open, reader, folder, part, before, past_of))
+        before = Before(part.gap, folder, partial(_open, reader, folder, part, before, past_of))
     return past_of(reader, before)
 
 
@@ -132,6 +132,24 @@ def stretches(past: Past, point: str, at: int) -> list[Stretch]:
         return [rest]
     found = stretches(before.past, _absolute(past, point), before.last_offset)
     return [*(each._replace(is_last=False) for each in found), rest]
+
+
+def newest(past: Past) -> Past:
+    """Return the newest log of a recording, given any of them."""
+    while past.after is not None:
+        past = past.after
+    return past
+
+
+def naming_part(error: UnknownHistoryError, past: Past) -> UnknownHistoryError:
+    """Return the error of a question that reads a single part, with the name of the part before."""
+    before = past.before
+    if before is None:
+        return error
+    return UnknownHistoryError(
+        f"{error}; what was recorded before offset {before.gap.from_offset} is in {before.folder}, "
+        "and this reads one part at a time"
+    )
 
 
 def check_in_any(parts: Iterable[Stretch], check: Callable[[Stretch], None]) -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -72,9 +73,10 @@ def _without_contradictions(reader: LogReader) -> "WithoutContradictions":
 class Before:
     """What was recorded before a log, up to the gap between the two."""
 
-    def __init__(self, gap: Gap, open_past: "Callable[[], Past]") -> None:
-        """Open the log only when it is read: it may have been moved away."""
+    def __init__(self, gap: Gap, folder: Path, open_past: "Callable[[], Past]") -> None:
+        """Open the log in `folder` only when it is read: it may have been moved away."""
         self.gap = gap
+        self.folder = folder
         self._open = open_past
         # The log after the gap.
         self.after: Past | None = None

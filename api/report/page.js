@@ -102,6 +102,9 @@ function remarks(data, command) {
     found.push(`This is a part of offsets ${header.asked[0]} – ${header.asked[1]}: the whole range would be too large for one page.`);
   }
   if (about.not_understood) found.push(`${countText(about.not_understood.records, "record")} not understood by this release.`);
+  if (about.gap && data.first <= about.gap.to_offset) {
+    found.push(`Offsets ${about.gap.from_offset} – ${about.gap.to_offset - 1} were not recorded; what was before is in another part of the recording.`);
+  }
   if (header.history_from > data.first) found.push(`Before offset ${header.history_from} the state is unknown: the log begins there (hatched).`);
   if (header.confirmed_end <= data.last) found.push(`From offset ${header.confirmed_end} on records may still be replaced (hatched).`);
   if (data.wentBack.length) found.push(`Clocks went back ${countText(data.wentBack.length, "time")} (↶).`);

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogOrServer, Server, To
+from api.cli.source.image_view import print_gap_before
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source
 from api.cli.terminal.errors import reads_only
@@ -74,6 +75,7 @@ def report(
     print_line(
         f"{file}: {count_text(first.changes, 'change')} of offsets {first.first} to {first.last}"
     )
+    print_gap_before(about)
 
 
 def _command(log: Source, *, hides_place: bool) -> "PageCommand":

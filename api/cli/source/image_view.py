@@ -62,10 +62,7 @@ def print_remark(about: "About | Known") -> None:
 
     If records were not understood, prints a warning on standard error.
     """
-    if gap := getattr(about, "gap", None):
-        from api.cli.source.gaps import gap_text
-
-        print_line(f"{gap_text(gap)}; what was before is in another part of the recording")
+    print_gap_before(about)
     if text := left_out_text(getattr(about, "left_out", None) or ()):
         print_line(text)
     if about.not_counted:
@@ -74,12 +71,21 @@ def print_remark(about: "About | Known") -> None:
         warn(text)
 
 
+def print_gap_before(about: "About | Known") -> None:
+    """Print the gap before the log, if earlier records are in another part of its recording."""
+    if gap := getattr(about, "gap", None):
+        from api.cli.source.gaps import gap_text
+
+        print_line(f"{gap_text(gap)}; what was before is in another part of the recording")
+
+
 def print_bounds(about: "About", first: int) -> None:
     """Print what an answer over a range does not know, or what it cannot rely on.
 
     Args:
         first: First offset of the range.
     """
+    print_gap_before(about)
     if about.history_start > 0 and first <= about.history_start:
         print_line(
             f"left out: offsets below {about.history_start}, before the base checkpoint, which "

@@ -15,7 +15,7 @@ from api.cli.source.image_view import position_text
 from api.cli.source.opened_log import offset_of, place_of
 from api.cli.terminal.output import note, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
-from records.errors import RequestError, UnavailableError
+from records.errors import RequestError, UnavailableError, UnknownHistoryError
 
 if TYPE_CHECKING:
     from api.documents.logs import Known
@@ -167,9 +167,13 @@ class Source(NamedTuple):
         with self.past() as past:
             if past.before is None:
                 return question.answered(past, past.offset(at), request)
-            from api.questions.parts import located
+            from api.questions.parts import located, naming_part
 
-            return question.answered(*located(past, at), request)
+            part, offset = located(past, at)
+            try:
+                return question.answered(part, offset, request)
+            except UnknownHistoryError as error:
+                raise naming_part(error, part) from error
 
     @contextmanager
     def past(self) -> "Iterator[Past]":

@@ -247,3 +247,46 @@ def test_lasting_outages_are_those_at_the_end(metalog: Metalog, with_outages: Re
 
 def _outage(interval: dict[str, Any]) -> tuple[str, str]:
     return interval["object"], interval["kind"]
+
+
+def test_diff_of_two_parts_is_that_of_the_whole_log(
+    metalog: Metalog, recorded: Recording, whole: Path
+) -> None:
+    for points in ((20, 300), (300, 20), (20, 40), (250, 300)):
+        found, expected = (
+            metalog("diff", log, *points, "--json").json["changes"] for log in (recorded.log, whole)
+        )
+        assert found == expected
+    assert "were not recorded" in metalog("diff", recorded.log, 20, 300).out
+    one = metalog("diff", recorded.log, 20, 300, "--object", "topic:team-1.audit.1", "--json").json
+    assert {change["before"] for change in one["changes"]} == {None}
+    assert metalog("diff", recorded.log, 20, 300, "--object", "topic:nothing").code == 3
+
+
+@pytest.mark.parametrize(
+    "command", [("report", "out.html"), ("summary",), ("dump",), ("check",), ("digest",)]
+)
+def test_command_that_reads_one_part_says_so(
+    metalog: Metalog, recorded: Recording, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    verb, *files = command
+    target = [tmp_path / name for name in files]
+    options = ["--verbose"] if verb == "dump" else []
+    done = metalog(verb, recorded.log, *target, *options)
+    assert done.code == 0
+    assert "what was before is in another part of the recording" in done.out
+
+
+@pytest.mark.parametrize("verb", ["report", "summary", "dump"])
+def test_command_that_reads_one_part_names_the_other(
+    metalog: Metalog, recorded: Recording, tmp_path: Path, verb: str
+) -> None:
+    target = [tmp_path / "out.html"] if verb == "report" else []
+    done = metalog(verb, recorded.log, *target, "--from", 20)
+    assert done.code == 3
+    assert f"is in {recorded.first_part}" in done.err
+
+
+def test_report_has_the_gap(metalog: Metalog, recorded: Recording, tmp_path: Path) -> None:
+    found = metalog("report", recorded.log, tmp_path / "out.html", "--json").json
+    assert found["gap"]["to_offset"] == recorded.gap_end
