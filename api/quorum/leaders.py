@@ -33,6 +33,8 @@ class Leaders:
         self._logged: dict[int, Address] = {}
         self._known_addresses = mapped, self._told, self._logged
         self._failed: set[Address] = set()
+        # Place of the address that `other_than` returned last.
+        self._asked = -1
         self.epoch = 0
         self.leader_id: int | None = None
 
@@ -44,6 +46,20 @@ class Leaders:
             if usable:
                 return usable[0]
         return self._addresses[0]
+
+    def other_than(self, address: Address) -> Address | None:
+        """Return the next controller's address that is not the one given; None if none is known.
+
+        Each call returns another one, in turn.
+        """
+        found = dict.fromkeys(self._addresses)
+        for known in self._known_addresses:
+            found.update(dict.fromkeys(known.values()))
+        found.pop(address, None)
+        if not found:
+            return None
+        self._asked = (self._asked + 1) % len(found)
+        return list(found)[self._asked]
 
     def at_least(self, leader_epoch: int) -> None:
         """Take an epoch that is known from the log."""

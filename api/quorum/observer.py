@@ -28,6 +28,7 @@ from api.quorum.backoff import BackOff
 from api.quorum.controller import Controller
 from api.quorum.leaders import Address, Leaders
 from api.quorum.requests import MAX_WAIT_MS, Position, fetch_request, snapshot_request
+from api.quorum.standstill import Standstill
 from api.security.client import ConnectionSecurity
 from records.errors import RequestError, UnavailableError
 
@@ -64,6 +65,7 @@ class Observer:
         mapped: Mapping[int, Address] | None = None,
         give_up_s: float | None,
         back_off: BackOff | None = None,
+        standstill: Standstill | None = None,
     ) -> None:
         """Create an observer without connecting.
 
@@ -73,12 +75,14 @@ class Observer:
             security: Returns the TLS context and login for a new connection; files are read again
                 each time, so that renewed certificates and tokens are used.
             mapped: Addresses by node id, instead of those that the quorum tells.
+            standstill: Decides when another controller than the leader is asked who leads.
         """
         self.leaders = Leaders(addresses, mapped or {})
         self.give_up_s = give_up_s
         self._cluster_id = cluster_id
         self._security = security
         self._back_off = back_off or BackOff()
+        self._standstill = standstill or Standstill()
         self._controller: Controller | None = None
         self._at: Address | None = None
         self._timeout_s = _TIMEOUT_S
@@ -124,6 +128,8 @@ class Observer:
 
         answer = await self._answered(ask)
         assert isinstance(answer, Fetched | Diverged | SnapshotNeeded), answer
+        if isinstance(answer, Fetched) and self._standstill.is_due(answer.high_watermark):
+            await self._ask_another()
         return answer
 
     async def fetch_chunk(self, snapshot: SnapshotId, byte: int) -> Chunk | SnapshotGone:
@@ -139,6 +145,34 @@ class Observer:
         answer = await self._answered(ask)
         assert isinstance(answer, Chunk | SnapshotGone), answer
         return answer
+
+    async def _ask_another(self) -> None:
+        """Ask a controller that does not lead, as far as known, which epoch and leader it knows.
+
+        If its epoch is later, the next request goes to that leader. Its failure changes nothing.
+        """
+        address = None if self._at is None else self.leaders.other_than(self._at)
+        if address is None:
+            return
+        try:
+            controller = await Controller.open(*address, self._security(), _TIMEOUT_S)
+            try:
+                request = fetch_request(
+                    Position(),
+                    leader_epoch=self.leaders.epoch,
+                    version=controller.version_of(FetchRequest),
+                    cluster_id=self._cluster_id,
+                    max_wait_ms=0,
+                )
+                answer = await controller.ask(request, FetchResponse, _TIMEOUT_S)
+                _, leader = fetch_answer(answer, controller.address)
+            finally:
+                await controller.close()
+        except (RequestError, UnavailableError) as error:
+            log.debug("%s", error)
+            return
+        if self.leaders.named(leader):
+            log.info("%s names another leader than %s", self._text(address), self.node)
 
     async def _answered(self, ask: _Ask) -> Answer:
         """Ask until a leader answers."""
