@@ -76,7 +76,9 @@ class _Growth:
         known = last_event_id(self._call)
         known = one_offset(values, KNOWN) if known is None else known
         if known is None:
-            raise RequestError("INVALID_REQUEST", "known or Last-Event-ID is required: an offset")
+            raise RequestError(
+                "INVALID_REQUEST", "an offset is required, in `known` or in Last-Event-ID"
+            )
         # Last offset that the client has; moved only when a growth is sent.
         self._known = known
 

@@ -46,7 +46,7 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class ObjectReplay:
-    """Replays rows for one object, and passes over contradictions of the state of others.
+    """Replays rows for one object, and ignores contradictions about other objects.
 
     Attributes:
         image: The image after the last record that may have changed the object.

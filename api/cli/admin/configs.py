@@ -115,7 +115,7 @@ def describe(
     namespace: NamespaceOption = "",
     all_: Annotated[
         bool,
-        Option("--all", "--effective", help="Also inherited configs."),
+        Option("--all", "--effective", help="Also print inherited configs."),
     ] = False,
     show_secrets: ShowSecrets = False,
 ) -> None:

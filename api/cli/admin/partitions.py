@@ -106,8 +106,12 @@ def states(
     since: Annotated[
         str, Option("--since", metavar="POINT", help="First point, inclusive; --at is the last.")
     ] = "start",
-    replicas: Annotated[bool, Option("--replicas", help="Also the states of replicas.")] = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
+    replicas: Annotated[
+        bool, Option("--replicas", help="Also print the states of replicas.")
+    ] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Also print a last line about the log.")
+    ] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
     from api.documents.topics import StateChange

@@ -132,7 +132,8 @@ def describe(
     all_configs: Annotated[
         bool,
         Option(
-            "--all-configs", help="Also configs that are inherited or have their default value."
+            "--all-configs",
+            help="Also print configs that are inherited or have their default value.",
         ),
     ] = False,
     show_secrets: Annotated[

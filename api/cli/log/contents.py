@@ -32,7 +32,9 @@ def dump(
     mask_hosts: Annotated[
         bool, Option("--mask-hosts", help="Replace names of hosts and addresses.")
     ] = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Also print a last line about the log.")
+    ] = False,
     server: Server = None,
 ) -> None:
     """Print records, one a line."""

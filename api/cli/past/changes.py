@@ -56,11 +56,13 @@ def history(
     prev: Annotated[
         str | None, Option("--prev", metavar="POINT", help="Only the last change before a point.")
     ] = None,
-    notes: Annotated[bool, Option("--notes", help="Also the notes about each change.")] = False,
+    notes: Annotated[
+        bool, Option("--notes", help="Also print the notes about each change.")
+    ] = False,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Also each client, and a last line about the log.")
+        bool, Option("--verbose", help="Also print each client, and a last line about the log.")
     ] = False,
     server: Server = None,
 ) -> None:
@@ -216,7 +218,7 @@ def blame(
     at: At = "end",
     json: Json = False,
     show_secrets: ShowSecrets = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also each client.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also print each client.")] = False,
     server: Server = None,
 ) -> None:
     """Show which record last set each field of an object, and who caused it."""

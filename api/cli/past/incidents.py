@@ -110,7 +110,9 @@ def timeline(
         ),
     ] = None,
     stat: Annotated[bool, Option("--stat", help="Only the number of events of each kind.")] = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also each client and object.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Also print each client and object.")
+    ] = False,
     json: Json = False,
     server: Server = None,
 ) -> None:

@@ -59,7 +59,7 @@ def packed_by_topic(rows: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
 
 
 def unpacked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the rows that were packed; yield batches that are not packed unchanged."""
+    """Yield the rows that were packed; batches that were not packed are yielded as they are."""
     for batch in batches:
         if "rows" not in batch.schema.names:
             yield batch
