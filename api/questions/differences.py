@@ -1,19 +1,19 @@
 """Question about the difference between two points, and about what existed only between them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
 
 from api.questions.changes import PASSED_UNKNOWN, ObjectChange, shown
-from api.questions.parts import located, newest
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import holds_secrets, redact_label
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
 from replay.time_travel.diff import diff_images
 from replay.time_travel.diff_by_name import diff_by_name
-from replay.time_travel.history import absence
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.short_lived import RECORDS_MAX, Passed, PassedObjects
 
@@ -40,9 +40,15 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
         RequestError: `object` is absent at both points.
     """
     only = None if request.object is None else parse_object(request.object)
-    other, before = located(newest(past), request.before)
-    if other is not past:
-        return _across(other, before, past, at, request, only)
+    if past.is_part:
+        from api.questions.parts import located, newest
+
+        last = newest(past)
+        other, before = located(last, request.before)
+        if other is not past:
+            items = _across(other.image(before), past.image(at), request, only)
+            return Computed(items=items, about=lambda: replace(last.place(at), from_=before))
+    before = past.offset(request.before)
     wanted = request.passed and only is None
     between: Iterable[ObjectChange] = ()
     with past.progress("replaying", min(before, at) + 1) as advance:
@@ -62,15 +68,18 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
 
 
 def _across(
-    other: Past, before: int, past: Past, at: int, request: ShowDiff, only: ObjectName | None
-) -> Computed:
-    """Return what differs between two parts of a recording; what existed in a gap is not known."""
-    old, new = other.image(before), past.image(at)
+    old: MetadataImage, new: MetadataImage, request: ShowDiff, only: ObjectName | None
+) -> Iterator[ObjectChange]:
+    """Yield what differs between two parts of a recording.
+
+    What existed only in between was perhaps in a gap, so it is not looked for.
+    """
     if only is not None and not only.fields(old) and not only.fields(new):
-        raise absence(past.reader, only, at)
-    changes = [shown(change, request) for change in diff_images(old, new, only)]
-    items = [*changes, PASSED_UNKNOWN] if request.passed and only is None else changes
-    return Computed(items=items, about=lambda: replace(newest(past).place(at), from_=before))
+        raise RequestError("RESOURCE_NOT_FOUND", f"{only.text} is absent at both points")
+    for change in diff_images(old, new, only):
+        yield shown(change, request)
+    if request.passed and only is None:
+        yield PASSED_UNKNOWN
 
 
 def _shown_passed(passed: Passed, request: ShowDiff) -> ObjectChange:

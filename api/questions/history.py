@@ -91,7 +91,7 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
         raise RequestError("INVALID_REQUEST", f"last must be at least 1, not {request.last}")
     name = parse_object(request.object)
     if request.step is not None:
-        if past.before is not None or past.after is not None:
+        if past.is_part:
             items = _step_across(past, at, name, request)
             return Computed(items=items, about=lambda: about_across(past.about(at)))
         matches = _is_matched(past, at, name)

@@ -157,6 +157,11 @@ class Past:
         # The end of a range is resolved before its start.
         self._last_point = ""
 
+    @property
+    def is_part(self) -> bool:
+        """True if the log is one of several parts of a recording, all of which are read."""
+        return self.before is not None or self.after is not None
+
     def offset(self, point: str) -> int:
         """Return the last offset applied at a point.
 
