@@ -28,6 +28,7 @@ from replay.loader import BatchSource
 from replay.snapshot.database import shown_url, writing
 from replay.snapshot_lifecycle import ConfirmedSource
 from replay.sql_history.changes import Run, follow
+from replay.sql_history.dead_rows import DeadRows
 from replay.sql_history.pending import Pending, remove_unconfirmed
 from replay.sql_history.store import HistoryPosition, HistoryStore, read_position
 from replay.sql_history.tables import position as position_table
@@ -171,6 +172,7 @@ class _Writer:
         self.rows: Counter[str] = Counter()
         self._source = source
         self._store = store
+        self._dead_rows = DeadRows(store.engine)
         self._start = start
         self._written = before
         self._last: Run | None = None
@@ -217,6 +219,7 @@ class _Writer:
         self.written_end = position.end_offset
         self.changes += len(self.pending.changes)
         self.rows.update(self.pending.counts)
+        self._dead_rows.count(self.pending.replaced, self.pending.counts)
         self.pending = Pending(confirmed=self._confirmed is None)
 
     def _move(self, connection: Connection, to: HistoryPosition) -> None:
@@ -246,7 +249,7 @@ class _Writer:
             rules=RULES_VERSION,
             not_understood=0 if not_understood is None else not_understood.records,
             not_understood_from=None if not_understood is None else not_understood.first_offset,
-            end_ms=None if last is None else last.times_at(end_offset - 1)[0],
+            end_time=None if last is None else last.times_at(end_offset - 1)[0],
             **({} if self._confirmed is None else _confirmed_columns(self._confirmed)),
         )
 

@@ -23,9 +23,16 @@ _QUERY = re.compile(
 )
 
 
-# The one thing that the two databases write differently here.
-_TIME = re.compile(r"datetime\(([^,]+), 'unixepoch'\)")
-_POSTGRESQL_TIME = r"to_char(to_timestamp(\1) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')"
+_SECONDS = r"'YYYY-MM-DD HH24:MI:SS'"
+# What is written differently: times.
+_POSTGRESQL = (
+    (r"datetime\((\S+) / 1000, 'unixepoch'\)", rf"to_char(\1 AT TIME ZONE 'UTC', {_SECONDS})"),
+    (
+        r"datetime\((\S+) / 3600000 \* 3600, 'unixepoch'\)",
+        rf"to_char(date_trunc('hour', \1) AT TIME ZONE 'UTC', {_SECONDS})",
+    ),
+    (r"\((\S+_time - \S+_time)\) / 1000", r"trunc(extract(epoch FROM \1))"),
+)
 
 
 def demo_history(directory: Path, *options: str) -> Path:
@@ -54,7 +61,9 @@ def sqlite_answers(database: Path) -> Callable[[str], Answer]:
 
 def for_postgresql(query: str) -> str:
     """Return a query of the document in the SQL dialect of PostgreSQL."""
-    return _TIME.sub(_POSTGRESQL_TIME, query)
+    for sqlite, postgresql in _POSTGRESQL:
+        query = re.sub(sqlite, postgresql, query)
+    return query
 
 
 def _block(query: str, names: list[str], found: list[Sequence[Any]]) -> str:

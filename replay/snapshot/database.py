@@ -28,7 +28,12 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from metadata_log.files.fs import FILE_MODE
 from records.errors import CorruptLogError, MetadataLogError, RequestError, UnavailableError
 from replay.snapshot.ports import SNAPSHOTS_NAME
-from replay.snapshot.postgresql import named_error, open_postgresql, writer
+from replay.snapshot.postgresql import (
+    named_error,
+    open_postgresql,
+    outside_transactions,
+    writer,
+)
 from replay.snapshot.revision import HISTORY_VERSION_TABLE
 
 # How long to wait for another writer.
@@ -153,6 +158,17 @@ def writing(engine: Engine) -> Iterator[Connection]:
     else:
         locking = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
     with _named_errors(engine), locking.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def without_transaction(engine: Engine) -> Iterator[Connection]:
+    """Yield a connection to PostgreSQL whose statements are transactions of their own.
+
+    Raises:
+        UnavailableError, RequestError: as for `writing`.
+    """
+    with _named_errors(engine), outside_transactions(engine).connect() as connection:
         yield connection
 
 

@@ -33,6 +33,7 @@ _CONNECTION = {
 }
 
 _WRITES = "postgresql_writes"
+_AUTOCOMMIT = "AUTOCOMMIT"
 
 # Any number that other programs in the database do not use: "metalog" in ASCII.
 _WRITER_LOCK = int.from_bytes(b"metalog", "big")
@@ -89,7 +90,14 @@ def writer(engine: Engine) -> Engine:
     return engine.execution_options(isolation_level="READ COMMITTED", **{_WRITES: True})
 
 
+def outside_transactions(engine: Engine) -> Engine:
+    """Return the engine for statements that no transaction may contain, as VACUUM."""
+    return engine.execution_options(isolation_level=_AUTOCOMMIT)
+
+
 def _begin(connection: Connection) -> None:
+    if connection.get_execution_options().get("isolation_level") == _AUTOCOMMIT:
+        return
     # Per transaction and not per connection: poolers give connections away in between.
     limits = {"statement_timeout": STATEMENT_TIMEOUT_S, "lock_timeout": LOCK_TIMEOUT_S}
     statements = [f"SET LOCAL {name} = '{seconds}s'" for name, seconds in limits.items()]

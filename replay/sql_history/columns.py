@@ -1,14 +1,15 @@
 """Columns: how the fields of an object are stored in SQL, and read back without loss.
 
-Ids are stored as texts of 22 characters, other bytes as base64, lists and structures as JSON. A
-float has a second column with its bits, because SQLite preserves neither NaN nor the sign of zero.
+Ids are stored as texts of 22 characters, other bytes as base64, lists and structures as JSON; in
+PostgreSQL as `types` says. A float has a second column with its bits, because SQLite preserves
+neither NaN nor the sign of zero.
 """
 
 import json
 import struct
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from types import UnionType
 from typing import Any
 
@@ -19,20 +20,22 @@ from sqlalchemy.types import TypeEngine
 from records.base import Uuid
 from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
 from replay.image.versions import UNKNOWN
+from replay.sql_history.known_values import Convert, cached
+from replay.sql_history.types import ID, IDS, INT32, JSON, NUMBERS
 
 BITS = "_bits"
-_CACHE_SIZE_MAX = 65_536
-
-Convert = Callable[[Any], Any]
 
 
 class Form(msgspec.Struct, frozen=True):
-    """Storage of values of one Python type: the column's type, and both conversions."""
+    """Storage of values of one Python type: the column's type, and both conversions.
+
+    Without `load` a column is derived from others, and not read back.
+    """
 
     type: TypeEngine[Any]
     nullable: bool
     store: Convert
-    load: Convert
+    load: Convert | None
 
 
 class FieldColumn(msgspec.Struct, frozen=True):
@@ -42,9 +45,49 @@ class FieldColumn(msgspec.Struct, frozen=True):
     field: str
     form: Form
 
-    def column(self, comment: str) -> Column[Any]:
-        """Return a new SQLAlchemy column."""
-        return Column(self.name, self.form.type, nullable=self.form.nullable, comment=comment)
+    @property
+    def source(self) -> str:
+        """The Python expression of what is stored, of an object `value`."""
+        return f"value.{self.field}"
+
+    def column(self, comment: str, type_: TypeEngine[Any] | None = None) -> Column[Any]:
+        """Return a new SQLAlchemy column, of a narrower type if one is given."""
+        return Column(
+            self.name, type_ or self.form.type, nullable=self.form.nullable, comment=comment
+        )
+
+
+class SharedColumn(FieldColumn, frozen=True):
+    """A column for several fields, whose values are in a row that many states share."""
+
+    shared: tuple[FieldColumn, ...]
+
+    @property
+    def source(self) -> str:
+        """The expression of a tuple with the fields."""
+        return "(" + "".join(f"{each.source}, " for each in self.shared) + ")"
+
+
+def shared_column(name: str, shared: Sequence[FieldColumn]) -> SharedColumn:
+    """Return the column that refers to the row with the values of some fields.
+
+    The reference is a hash of the values, so that no writer must look it up. Of a million different
+    rows, two have the same hash with a probability of 3 in 10^8; the digest would then differ.
+    """
+    stores = [each.form.store for each in shared]
+
+    def reference(values: Sequence[Any]) -> int:
+        texts = (store(value) for store, value in zip(stores, values, strict=True))
+        digest = blake2b("\n".join(texts).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)
+
+    form = Form(BigInteger(), False, cached(reference), None)
+    return SharedColumn(name, name, form, tuple(shared))
+
+
+def size_column(name: str, field: str) -> FieldColumn:
+    """Return the column with the number of items of a list, for conditions in any database."""
+    return FieldColumn(name, field, Form(INT32, False, len, None))
 
 
 def field_columns(cls: type[msgspec.Struct], fields: Iterable[str]) -> list[FieldColumn]:
@@ -78,7 +121,7 @@ def _compiled(source: str, columns: Sequence[FieldColumn]) -> Callable[[Any], tu
     """Compile an encoder from its source, for speed: a sync spends much of its time in it."""
     names: dict[str, Any] = {f"store_{i}": each.form.store for i, each in enumerate(columns)}
     fields = "".join(
-        f"value.{each.field}, " if each.form.store is _same else f"store_{i}(value.{each.field}), "
+        f"{each.source}, " if each.form.store is _same else f"store_{i}({each.source}), "
         for i, each in enumerate(columns)
     )
     exec(source.format(fields=fields), names)
@@ -97,7 +140,7 @@ def row_decoder(
     read = {
         each.field: (i, each.form.load)
         for i, each in enumerate(columns)
-        if each.form is not SHA256_FORM
+        if each.form.load is not None
     }
     beside = dict.fromkeys(set(cls.__struct_fields__) - set(read), UNKNOWN)
 
@@ -120,7 +163,7 @@ def _form(hint: Any) -> Form:
     if inner in _SCALARS:
         type_, store, load = _SCALARS[inner]
     else:
-        type_ = Text()
+        type_ = _LISTS.get(inner, JSON)
         store, load = _json_text(inner), _from_json_text(inner)
     if not nullable:
         return Form(type_, inner is float, store, load)
@@ -135,24 +178,6 @@ def _or_none(convert: Convert) -> Convert:
     if convert is _same:
         return _same
     return lambda value: None if value is None else convert(value)
-
-
-class _Known(dict[Any, Any]):
-    """Cache of converted values; useful because ids and replica lists repeat."""
-
-    def __init__(self, convert: Convert) -> None:
-        self._convert = convert
-
-    def __missing__(self, value: Any) -> Any:
-        if len(self) >= _CACHE_SIZE_MAX:
-            self.clear()
-        found = self[value] = self._convert(value)
-        return found
-
-
-def _cached(convert: Convert) -> Convert:
-    # A lookup in C, which is half the time of a function.
-    return _Known(convert).__getitem__
 
 
 def _bits(value: float) -> int:
@@ -174,7 +199,7 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 def _json_text(hint: Any) -> Convert:
     to_json = _to_json(hint)
-    return _cached(lambda value: json.dumps(to_json(value), ensure_ascii=False))
+    return cached(lambda value: json.dumps(to_json(value), ensure_ascii=False))
 
 
 def _from_json_text(hint: Any) -> Convert:
@@ -225,8 +250,9 @@ _SCALARS: dict[Any, tuple[TypeEngine[Any], Convert, Convert]] = {
     bool: (Boolean(), _same, bool),
     str: (Text(), _same, _same),
     float: (Double(), _same, _same),
-    Uuid: (String(22), _cached(uuid_text), parse_uuid),
+    Uuid: (ID, cached(uuid_text), parse_uuid),
     bytes: (Text(), bytes_text, parse_bytes),
 }
-SHA256_FORM = Form(String(64), False, lambda text: sha256(text.encode()).hexdigest(), _same)
+_LISTS: dict[Any, TypeEngine[Any]] = {tuple[int, ...]: NUMBERS, tuple[Uuid, ...]: IDS}
+SHA256_FORM = Form(String(64), False, lambda text: sha256(text.encode()).hexdigest(), None)
 _BITS_FORM = Form(BigInteger(), False, _bits, _from_bits)

@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+from records.text import uuid_text
 from replay.loader import BatchSource
 from replay.sql_history.index import HistoryIndex
 from replay.sql_history.record_offsets import Ask
@@ -32,7 +34,13 @@ class HistoryFile(HistoryIndex):
     def reading(self) -> Iterator[Ask]:
         """Yield a function that asks the tables; SQLite creates no files next to the database."""
         with _reading(self._path) as connection:
-            yield connection.execute
+            yield lambda query, values: connection.execute(
+                query, {name: _stored(value) for name, value in values.items()}
+            )
+
+
+def _stored(value: Any) -> Any:
+    return uuid_text(value) if isinstance(value, bytes) else value
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Bulk inserts that bypass SQLAlchemy, which takes three times as long as SQLite itself."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from operator import itemgetter
@@ -9,8 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, Executable, Table
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import TypeEngine
 
 from records.errors import RequestError
+from replay.sql_history.types import native
 
 Row = Sequence[Any]
 
@@ -28,12 +30,30 @@ def insert_rows(
     connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
 ) -> None:
     """Insert rows, each given as the values of `columns` in this order."""
-    prepared = connection.dialect.identifier_preparer
-    target = f"{prepared.format_table(table)} ({', '.join(map(prepared.quote, columns))})"
+    target = _target(connection, table, columns)
     if connection.dialect.name == "postgresql":
-        _copy(connection, f"COPY {target} FROM STDIN", rows)
+        types = [table.c[name].type for name in columns]
+        _copy(connection, f"COPY {target} FROM STDIN", _written(connection, types, rows))
     else:
         _insert(connection, f"INSERT INTO {target} VALUES ", len(columns), rows)
+
+
+def insert_new_rows(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
+) -> None:
+    """Insert the rows whose key, the first column, the table does not have.
+
+    Nothing else may write the table meanwhile.
+    """
+    if connection.dialect.name != "postgresql":
+        target = _target(connection, table, columns)
+        _insert(connection, f"INSERT OR IGNORE INTO {target} VALUES ", len(columns), rows)
+        return
+    query = f"SELECT {columns[0]} FROM {table.name} WHERE {columns[0]} = ANY(%s)"
+    known = set(connection.exec_driver_sql(query, ([row[0] for row in rows],)).scalars())
+    new = [row for row in rows if row[0] not in known]
+    if new:
+        insert_rows(connection, table, columns, new)
 
 
 def execute_rows(
@@ -43,7 +63,33 @@ def execute_rows(
     dialect = _POSITIONAL[connection.dialect.name]
     compiled: Any = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
     in_order = itemgetter(*(parameters.index(name) for name in compiled.positiontup))
-    _execute(connection, str(compiled), list(map(in_order, rows)))
+    types = [compiled.binds[name].type for name in compiled.positiontup]
+    _execute(connection, str(compiled), list(_written(connection, types, map(in_order, rows))))
+
+
+def _target(connection: Connection, table: Table, columns: Sequence[str]) -> str:
+    prepared = connection.dialect.identifier_preparer
+    return f"{prepared.format_table(table)} ({', '.join(map(prepared.quote, columns))})"
+
+
+def _written(
+    connection: Connection, types: Sequence[TypeEngine[Any]], rows: Iterable[Row]
+) -> Iterable[Row]:
+    """Yield rows with the values as the database reads them."""
+    found = ((i, native(each, connection.dialect)) for i, each in enumerate(types))
+    writes = [(i, each.write) for i, each in found if each is not None]
+    return _converted(writes, rows) if writes else rows
+
+
+def _converted(
+    writes: Sequence[tuple[int, Callable[[Any], Any]]], rows: Iterable[Row]
+) -> Iterator[Row]:
+    for row in rows:
+        values = list(row)
+        for i, write in writes:
+            if values[i] is not None:
+                values[i] = write(values[i])
+        yield values
 
 
 def _insert(connection: Connection, insert: str, width: int, rows: Sequence[Row]) -> None:
@@ -62,7 +108,7 @@ def _execute(connection: Connection, statement: str, rows: Iterable[Row]) -> Non
         cursor.executemany(statement, rows)
 
 
-def _copy(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
+def _copy(connection: Connection, statement: str, rows: Iterable[Row]) -> None:
     """Insert rows by PostgreSQL's COPY.
 
     Raises:

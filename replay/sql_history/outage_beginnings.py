@@ -32,22 +32,18 @@ from replay.time_travel.change_index import FoundStates
 
 _MIN_ISR = "min.insync.replicas"
 
-# Of lists without nested ones: the items but one, and none of an empty list too.
-_MORE = "length({0}) - length(replace({0}, ',', ''))"
-_MORE_ISR, _MORE_REPLICAS = _MORE.format("{0}.isr"), _MORE.format("{0}.replicas")
-
-_WHOLE = f"""(
-  {{0}}.leader <> -1 AND {{0}}.isr <> '[]'
-  AND {_MORE_ISR} >= {_MORE_REPLICAS} AND {_MORE_ISR} >= :min_isr - 1
+_WHOLE = """(
+  {0}.leader <> -1 AND {0}_set.isr_count > 0
+  AND {0}_set.isr_count >= {0}_set.replica_count AND {0}_set.isr_count >= :min_isr
 )"""
 
 # Where a state began: its record, the offset from which it is valid, and the record's time.
 _BEGIN = """record_offset, valid_from_offset,
-  CASE WHEN valid_from_offset = record_offset THEN valid_from_ms
-    ELSE (SELECT time_ms FROM change WHERE "offset" = record_offset)
+  CASE WHEN valid_from_offset = record_offset THEN valid_from_time
+    ELSE (SELECT time FROM change WHERE "offset" = record_offset)
   END"""
 
-_SPAN = f"{_BEGIN}, valid_to_offset, valid_to_ms"
+_SPAN = f"{_BEGIN}, valid_to_offset, valid_to_time"
 
 # Earlier states than the last one in which a partition was whole do not matter.
 _DOWN = f"""
@@ -55,6 +51,7 @@ WITH down AS (
   SELECT topic_id, partition_id, coalesce(
     (
       SELECT before.record_offset FROM partition_version AS before
+      JOIN replica_set AS before_set ON before_set.replica_set = before.replica_set
       WHERE before.topic_id = now.topic_id AND before.partition_id = now.partition_id
         AND before.record_offset < :at AND {_WHOLE.format("before")}
       ORDER BY before.record_offset DESC LIMIT 1
@@ -62,13 +59,14 @@ WITH down AS (
     -1
   ) AS since
   FROM partition_version AS now
+  JOIN replica_set AS now_set ON now_set.replica_set = now.replica_set
   WHERE valid_from_offset < :at AND coalesce(valid_to_offset, :at) >= :at
     AND NOT {_WHOLE.format("now")}
 )
 SELECT topic_id, partition_id, {_BEGIN}, valid_to_offset,
   leader, leader_recovery_state, leader_epoch, partition_epoch, mode, replicas, isr,
   removing_replicas, adding_replicas, directories, eligible_leader_replicas, last_known_elr
-FROM down JOIN partition_version USING (topic_id, partition_id)
+FROM down JOIN partition_version USING (topic_id, partition_id) JOIN replica_set USING (replica_set)
 WHERE record_offset >= since AND record_offset < :at
 ORDER BY topic_id, partition_id, record_offset
 """

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from replay.image.metadata import MetadataImage
 from replay.sql_history.changes import ChangeRow, NewState, Run, state_key
 from replay.sql_history.columns import row_encoder, state_encoder
-from replay.sql_history.many_rows import Row, execute_rows, insert_rows
+from replay.sql_history.many_rows import Row, execute_rows, insert_new_rows, insert_rows
 from replay.sql_history.tables import VALIDITY, VERSION_TABLES, VersionTable, change
 
 
@@ -53,6 +53,11 @@ class Pending:
         """The number of new states by table; tables without new states are left out."""
         return {each.of.table.name: len(each.states) for each in self._states if each.states}
 
+    @property
+    def replaced(self) -> dict[str, int]:
+        """The number of rows by table that get an end."""
+        return {each.of.table.name: each.ended for each in self._states if each.ended}
+
     def add_base(self, image: MetadataImage) -> None:
         """Add all objects of the base state, with which the log starts."""
         offset = image.provenance.next_offset - 1
@@ -82,7 +87,7 @@ def remove_unconfirmed(connection: Connection, from_offset: int) -> None:
         unconfirmed = not_(table.c.confirmed)
         begun = table.c.record_offset >= from_offset
         connection.execute(delete(table).where(unconfirmed, begun))
-        reopened = {"valid_to_offset": None, "valid_to_ms": None, "confirmed": true()}
+        reopened = {"valid_to_offset": None, "valid_to_time": None, "confirmed": true()}
         connection.execute(update(table).where(unconfirmed).values(reopened))
 
 
@@ -92,9 +97,9 @@ class _State(msgspec.Struct, gc=False):
     value: Any
     record_offset: int
     valid_from_offset: int
-    valid_from_ms: int | None
+    valid_from_time: int | None
     valid_to_offset: int | None = None
-    valid_to_ms: int | None = None
+    valid_to_time: int | None = None
 
 
 class _States:
@@ -108,6 +113,11 @@ class _States:
         self._open: dict[Hashable, _State] = {}
         self._encode, self._encode_key = _ENCODERS[of.part.name]
 
+    @property
+    def ended(self) -> int:
+        """The number of rows in the table that get an end."""
+        return len(self._ends)
+
     def add(self, state: NewState) -> None:
         """Add a state, and set the end of the object's previous state."""
         row, at = state.cause.row, state.cause.effective
@@ -117,7 +127,7 @@ class _States:
                 key = self._encode_key(state.before)
                 self._ends.append((at.offset, at.timestamp, *key, *key))
             else:
-                before.valid_to_offset, before.valid_to_ms = at.offset, at.timestamp
+                before.valid_to_offset, before.valid_to_time = at.offset, at.timestamp
         if state.after is not None:
             self.begin(state.key, state.after, row.offset, at.offset, at.timestamp)
 
@@ -127,10 +137,10 @@ class _States:
         value: Any,
         record_offset: int,
         from_offset: int,
-        from_ms: int | None,
+        from_time: int | None,
     ) -> None:
         """Add a state that is valid from an offset on."""
-        state = self._open[key] = _State(value, record_offset, from_offset, from_ms)
+        state = self._open[key] = _State(value, record_offset, from_offset, from_time)
         self.states.append(state)
 
     def write(self, connection: Connection) -> None:
@@ -141,7 +151,7 @@ class _States:
         table, keys = self.of.table, [each.name for each in self.of.key]
         ends = [
             "to_offset",
-            "to_ms",
+            "to_time",
             *(f"{name}_1" for name in keys),
             *(f"{name}_2" for name in keys),
         ]
@@ -152,8 +162,21 @@ class _States:
         columns = [*(each.name for each in self.of.fields), *VALIDITY]
         in_order = itemgetter(*(columns.index(name) for name in (*keys, "record_offset")))
         if self.states:
-            rows = sorted(map(self._encode, self.states), key=in_order)
+            rows = list(map(self._encode, self.states))
+            if self.of.shared is not None:
+                self._write_shared(connection, self.of.shared, rows)
+            rows.sort(key=in_order)
             insert_rows(connection, table, *_marked(columns, rows, confirmed=self._confirmed))
+
+    def _write_shared(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        """Write the rows that the new states refer to, unless the table has them."""
+        reference = len(self.of.fields) - 1
+        new = {row[reference]: state.value for row, state in zip(rows, self.states, strict=True)}
+        encode = _SHARED_ENCODERS[self.of.part.name]
+        columns = [each.name for each in table.columns]
+        insert_new_rows(
+            connection, table, columns, [(key, *encode(value)) for key, value in new.items()]
+        )
 
 
 def _marked(
@@ -177,7 +200,7 @@ def _end_newest(table: Table, keys: Sequence[str], *, confirmed: bool) -> Any:
     mark: dict[str, Any] = {} if confirmed else {"confirmed": literal_column("FALSE")}
     return (
         update(table)
-        .values(valid_to_offset=bindparam("to_offset"), valid_to_ms=bindparam("to_ms"), **mark)
+        .values(valid_to_offset=bindparam("to_offset"), valid_to_time=bindparam("to_time"), **mark)
         .where(
             *(table.c[name] == bindparam(f"{name}_1") for name in keys),
             table.c.record_offset == newest.scalar_subquery(),
@@ -202,4 +225,10 @@ _Encoder = Callable[[Any], tuple[Any, ...]]
 _ENCODERS: dict[str, tuple[_Encoder, _Encoder]] = {
     part: (state_encoder(each.fields, VALIDITY), row_encoder(each.key))
     for part, each in VERSION_TABLES.items()
+}
+
+_SHARED_ENCODERS = {
+    part: row_encoder(each.shared_fields)
+    for part, each in VERSION_TABLES.items()
+    if each.shared is not None
 }

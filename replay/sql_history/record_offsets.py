@@ -4,14 +4,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from records.base import Uuid
-from records.text import parse_uuid, uuid_text
+from records.text import parse_uuid
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR
 from replay.time_travel.labels import config_resource, unescaped
 from replay.time_travel.objects import ObjectName
 
 Ask = Callable[[str, Mapping[str, Any]], Iterable[Sequence[Any]]]
-"""Runs a query with its parameters, by name, and returns the rows."""
+"""Runs a query with its parameters, by name, and returns the rows.
+
+Ids are bytes in parameters, and texts in rows.
+"""
 
 Finder = Callable[["RecordOffsets", ObjectName, Collection[Uuid]], None]
 
@@ -51,7 +54,7 @@ class RecordOffsets:
         self._add_begins((record, begin) for record, begin, _ in found)
         self._add_ends(ends.difference(begin for _, begin, _ in found))
 
-    def add_partitions(self, topic_id: str, partition_id: int | None) -> None:
+    def add_partitions(self, topic_id: Uuid, partition_id: int | None) -> None:
         """Add the offsets of the records that created or removed partitions of a topic.
 
         Args:
@@ -93,33 +96,34 @@ class RecordOffsets:
             self.offsets.add(offset)
 
 
-def _add_topics(tables: RecordOffsets, topic: str, ids: Collection[Uuid]) -> list[str]:
+def _add_topics(tables: RecordOffsets, topic: str, ids: Collection[Uuid]) -> list[Uuid]:
     """Add the offsets of the records of all topics a name can refer to, and of their namespaces.
 
     Returns:
-        The ids of the topics, as text.
+        The ids of the topics.
     """
-    texts = {uuid_text(each) for each in ids}
+    topics = set(ids)
     namespace = ""
     if topic.startswith("@"):
-        texts.add(uuid_text(parse_uuid(topic[1:])))
+        topics.add(parse_uuid(topic[1:]))
     else:
         namespace, _, last = unescaped(topic).rpartition(NAMESPACE_SEPARATOR)
         named = tables.rows(
             "SELECT DISTINCT topic_id FROM topic_version WHERE name = :name", name=last
         )
-        texts.update(topic_id for (topic_id,) in named)
+        topics.update(parse_uuid(topic_id) for (topic_id,) in named)
     found = tables.rows(
         "SELECT namespace_id FROM namespace_version WHERE name = :name", name=namespace
     )
-    for topic_id in texts:
+    for topic_id in topics:
         tables.add("topic_version", "topic_id = :topic_id", topic_id=topic_id)
         found += tables.rows(
             "SELECT namespace_id FROM topic_version WHERE topic_id = :topic_id", topic_id=topic_id
         )
-    for namespace_id in {*texts, *(each for (each,) in found if each is not None)}:
+    namespaces = (parse_uuid(each) for (each,) in found if each is not None)
+    for namespace_id in {*topics, *namespaces}:
         tables.add("namespace_version", "namespace_id = :id", id=namespace_id)
-    return sorted(texts)
+    return sorted(topics)
 
 
 def _find_topic(tables: RecordOffsets, name: ObjectName, ids: Collection[Uuid]) -> None:
@@ -175,8 +179,8 @@ def _all_of(*names: str) -> Finder:
     return find
 
 
-def _id_text(name: str) -> str:
-    return uuid_text(parse_uuid(name.removeprefix("@")))
+def _id(name: str) -> Uuid:
+    return parse_uuid(name.removeprefix("@"))
 
 
 # By kind of object. What they find includes what `reach` takes, as far as it can matter.
@@ -189,7 +193,7 @@ FINDERS: dict[str, Finder] = {
     "broker": _find_brokers,
     "controller": _by("controller_version", "controller_id", int),
     "feature": _by("feature_version", "name", unescaped),
-    "acl": _by("acl_version", "id", _id_text),
+    "acl": _by("acl_version", "id", _id),
     "namespace": _all_of("namespace_version"),
     "quota": _all_of("client_quota_version"),
     "scram": _all_of("scram_version"),

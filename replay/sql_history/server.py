@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
 
 from sqlalchemy import URL, Engine, text
 
@@ -38,7 +40,9 @@ class HistoryDatabase(HistoryIndex):
                 self._engine = store.engine
         try:
             with reading(self._engine) as connection:
-                yield lambda query, values: connection.execute(text(query), values)
+                yield lambda query, values: connection.execute(
+                    text(query), {name: _typed(value) for name, value in values.items()}
+                )
         finally:
             self._engine.dispose()
 
@@ -46,3 +50,7 @@ class HistoryDatabase(HistoryIndex):
         # An answer asks several times, and a connection may wait for ten seconds.
         self._is_down |= isinstance(error, UnavailableError)
         super()._pass_over(error)
+
+
+def _typed(value: Any) -> Any:
+    return UUID(bytes=value) if isinstance(value, bytes) else value

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-from sqlalchemy import URL, Connection, Engine, delete, insert, or_, select
+from sqlalchemy import URL, Connection, Engine, FromClause, delete, insert, or_, select
 
 from metadata_log.reader.position import Position
 from records.errors import RequestError, UnknownHistoryError
@@ -18,6 +18,7 @@ from replay.snapshot.schema import HISTORY, check, revision_of, upgrade
 from replay.sql_history.columns import row_decoder
 from replay.sql_history.made_under import check_rules
 from replay.sql_history.tables import VERSION_TABLES, VersionTable, position, public_config
+from replay.sql_history.types import load_portable_values
 from replay.time_travel.change_index import HISTORY_NAME
 
 
@@ -30,7 +31,7 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
     """The log that the tables belong to, and the offsets they cover: [start_offset, end_offset).
 
     Attributes:
-        end_ms: Append time of the last record that they cover, in ms since 1970.
+        end_time: Append time of the last record that they cover, in ms since 1970.
         confirmed_end: Offset from which on Kafka may still replace what they cover; None if that is
             nothing. `confirmed_leader_epoch` and `confirmed_last_crc32c` prove this position.
     """
@@ -43,7 +44,7 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
     rules: int
     not_understood: int
     not_understood_from: int | None
-    end_ms: int | None
+    end_time: int | None
     confirmed_end: int | None = None
     confirmed_leader_epoch: int | None = None
     confirmed_last_crc32c: int | None = None
@@ -98,6 +99,7 @@ class HistoryStore:
             missing=("HISTORY_NOT_FOUND", "metalog sql sync"),
             never_beside=VERSION_TABLE,
         )
+        load_portable_values(engine)
         try:
             _check_rules(engine)
             if create:
@@ -177,12 +179,22 @@ def read_position(connection: Connection) -> HistoryPosition | None:
 
 
 def _objects(connection: Connection, versions: VersionTable, at: int) -> Iterator[Any]:
-    columns = versions.table.c
-    query = select(*(columns[each.name] for each in versions.fields)).where(
-        columns.valid_from_offset <= at,
-        or_(columns.valid_to_offset.is_(None), columns.valid_to_offset > at),
+    columns, shared = versions.table.c, versions.shared
+    named = [columns[each.name] for each in versions.fields]
+    source: FromClause = versions.table
+    if shared is not None:
+        named += [shared.c[each.name] for each in versions.shared_fields]
+        source = source.join(shared, columns[shared.name] == shared.c[shared.name])
+    query = (
+        select(*named)
+        .select_from(source)
+        .where(
+            columns.valid_from_offset <= at,
+            or_(columns.valid_to_offset.is_(None), columns.valid_to_offset > at),
+        )
     )
-    return map(row_decoder(versions.part.row_type, versions.fields), connection.execute(query))
+    decode = row_decoder(versions.part.row_type, (*versions.fields, *versions.shared_fields))
+    return map(decode, connection.execute(query))
 
 
 def _check_point(found: HistoryPosition | None, at: int) -> None:

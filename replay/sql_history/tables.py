@@ -5,7 +5,7 @@ A row of a `_version` table is one state of one object. It is valid from `valid_
 <= N AND (valid_to_offset IS NULL OR valid_to_offset > N)`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -25,9 +25,20 @@ from sqlalchemy import (
 
 from records.registry import schema
 from replay.image.parts import PARTS, Part
-from replay.sql_history.columns import BITS, SHA256_FORM, FieldColumn, field_columns
+from replay.sql_history.columns import (
+    BITS,
+    SHA256_FORM,
+    FieldColumn,
+    SharedColumn,
+    field_columns,
+    shared_column,
+    size_column,
+)
+from replay.sql_history.types import IDS, INT32, NUMBERS, TIME
 
 metadata = MetaData(naming_convention={"pk": "pk_%(table_name)s"})
+
+_UNIT = ", in SQLite as ms since 1970"
 
 
 def _confirmed(comment: str) -> Column[bool]:
@@ -36,8 +47,12 @@ def _confirmed(comment: str) -> Column[bool]:
 
 def _unconfirmed_index(table: str, offset: str) -> Index:
     """Return the index by which a sync finds the few rows that it has to take back."""
-    where = text("NOT confirmed")
-    return Index(f"ix_{table}_unconfirmed", offset, postgresql_where=where, sqlite_where=where)
+    return _partial_index(f"ix_{table}_unconfirmed", [offset], "NOT confirmed")
+
+
+def _partial_index(name: str, columns: Sequence[str], where: str) -> Index:
+    condition = text(where)
+    return Index(name, *columns, postgresql_where=condition, sqlite_where=condition)
 
 
 def _blocks(table: str, *columns: str) -> Index:
@@ -49,10 +64,9 @@ def _blocks(table: str, *columns: str) -> Index:
 def _indexes(table: str, key: Sequence[str]) -> Iterator[Index]:
     """Yield the indexes of a table of states: of current states, and of ranges of offsets."""
     if table in _CURRENT:
-        where = text("valid_to_offset IS NULL")
-        yield Index(f"ix_{table}_current", *key, postgresql_where=where, sqlite_where=where)
+        yield _partial_index(f"ix_{table}_current", key, "valid_to_offset IS NULL")
     if table in _LARGE:
-        yield _blocks(table, "record_offset", "valid_from_offset", "valid_from_ms")
+        yield _blocks(table, "record_offset", "valid_from_offset", "valid_from_time")
 
 
 _LARGE = ("partition_version", "config_version")
@@ -86,9 +100,7 @@ position = Table(
         comment="Records so far that the release which read them did not know.",
     ),
     Column("not_understood_from", BigInteger, comment="Offset of the first of them, if known."),
-    Column(
-        "end_ms", BigInteger, comment="Time of the last record before end_offset, ms since 1970."
-    ),
+    Column("end_time", TIME, comment=f"Time of the last record before end_offset{_UNIT}."),
     Column(
         "confirmed_end",
         BigInteger,
@@ -113,7 +125,7 @@ change = Table(
     "change",
     metadata,
     Column("offset", BigInteger, primary_key=True, autoincrement=False, comment="Of the record."),
-    Column("time_ms", BigInteger, nullable=False, comment="When it was appended, ms since 1970."),
+    Column("time", TIME, nullable=False, comment=f"When it was appended{_UNIT}."),
     Column("record", Text, nullable=False, comment="Its type."),
     Column(
         "effective_offset",
@@ -129,8 +141,8 @@ change = Table(
     Column("trace_parent", Text, comment="W3C trace parent of the request."),
     _confirmed("False: Kafka may still replace the record (the end of a mirror)."),
     _unconfirmed_index("change", "offset"),
-    Index("ix_change_principal", "principal"),
-    _blocks("change", "offset", "time_ms"),
+    _partial_index("ix_change_principal", ["principal"], "principal IS NOT NULL"),
+    _blocks("change", "offset", "time"),
     comment="Each record that can change the cluster: when, who, why.",
     sqlite_with_rowid=False,
 )
@@ -138,9 +150,9 @@ change = Table(
 VALIDITY = {
     "record_offset": "The record that made this state, in change.offset.",
     "valid_from_offset": "It holds from this offset on.",
-    "valid_from_ms": "Time of that, ms since 1970; null: unknown, before the kept history.",
+    "valid_from_time": f"Time of that{_UNIT}; null: unknown, before the kept history.",
     "valid_to_offset": "It holds up to this offset, exclusive; null: it still does.",
-    "valid_to_ms": "Time of that.",
+    "valid_to_time": f"Time of that{_UNIT}.",
 }
 """What each `_version` table has behind its key. Without a time, the offset is that of the base."""
 
@@ -153,12 +165,17 @@ class VersionTable(msgspec.Struct, frozen=True):
     Attributes:
         key: Columns that identify an object. Together with `record_offset` they identify a state.
         fields: Columns of an object's fields.
+        shared: Table with the fields that many states have in common; its first column is that of
+            `fields` which refers to it.
+        shared_fields: Columns of those fields.
     """
 
     part: Part
     table: Table
     key: tuple[FieldColumn, ...]
     fields: tuple[FieldColumn, ...]
+    shared: Table | None = None
+    shared_fields: tuple[FieldColumn, ...] = ()
 
 
 def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]) -> VersionTable:
@@ -168,14 +185,28 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
     if part_name == "notes":
         # The text itself may be too long for PostgreSQL's indexes.
         fields.append(FieldColumn("text_sha256", "text", SHA256_FORM))
-    docs = _docs(schema(part.record_type.__name__))
-    columns = {each.name: each.column(_comment(each, docs)) for each in fields}
+    of_record = schema(part.record_type.__name__)
+    docs, narrow = _docs(of_record), _int32_fields(of_record)
+    shared: Table | None = None
+    shared_fields: list[FieldColumn] = []
+    if part_name == "partitions":
+        fields, shared_fields = _replica_set_columns(fields)
+        shared = _replica_set_table(fields[-1], shared_fields, docs)
+    columns = {
+        each.name: each.column(_comment(each, docs), INT32 if each.field in narrow else None)
+        for each in fields
+    }
     table = Table(
         name,
         metadata,
         *(columns.pop(each) for each in key),
         *(
-            Column(column, BigInteger, nullable=column not in _ALWAYS_SET, comment=text)
+            Column(
+                column,
+                TIME if column.endswith("_time") else BigInteger,
+                nullable=column not in _ALWAYS_SET,
+                comment=text,
+            )
             for column, text in VALIDITY.items()
         ),
         *columns.values(),
@@ -187,7 +218,45 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
         sqlite_with_rowid=False,
     )
     by_name = {each.name: each for each in fields}
-    return VersionTable(part, table, tuple(by_name[each] for each in key), tuple(fields))
+    keys = tuple(by_name[each] for each in key)
+    return VersionTable(part, table, keys, tuple(fields), shared, tuple(shared_fields))
+
+
+_REPLICA_SET = "replica_set"
+_COUNTS = {"replica_count": "replicas", "isr_count": "isr", "adding_count": "adding_replicas"}
+
+
+def _replica_set_columns(
+    fields: Sequence[FieldColumn],
+) -> tuple[list[FieldColumn], list[FieldColumn]]:
+    """Split the columns of a partition: those of its state, and those of its lists."""
+    lists = [each for each in fields if each.form.type in (NUMBERS, IDS)]
+    own = [each for each in fields if each not in lists]
+    counts = (size_column(name, field) for name, field in _COUNTS.items())
+    return [*own, shared_column(_REPLICA_SET, lists)], [*lists, *counts]
+
+
+def _replica_set_table(
+    key: FieldColumn, columns: Sequence[FieldColumn], docs: Mapping[str, str]
+) -> Table:
+    return Table(
+        _REPLICA_SET,
+        metadata,
+        Column(
+            key.name,
+            BigInteger,
+            primary_key=True,
+            autoincrement=False,
+            comment="Hash of the lists of replicas.",
+        ),
+        *(each.column(_comment(each, docs)) for each in columns),
+        comment="Lists of replicas, which many states of partitions have in common.",
+        sqlite_with_rowid=False,
+    )
+
+
+def _int32_fields(record: Mapping[str, Any]) -> set[str]:
+    return {field["name"] for field in record["fields"] if field["type"] == "int"}
 
 
 def _docs(record: dict[str, Any]) -> dict[str, str]:
@@ -201,7 +270,11 @@ def _docs(record: dict[str, Any]) -> dict[str, str]:
     return docs
 
 
-def _comment(column: FieldColumn, docs: dict[str, str]) -> str:
+def _comment(column: FieldColumn, docs: Mapping[str, str]) -> str:
+    if isinstance(column, SharedColumn):
+        return f"Its lists of replicas, in {column.name}."
+    if column.name in _COUNTS:
+        return f"Number of {column.field}."
     if column.name == column.field + BITS:
         return f"The bits of {column.field}, which a float column cannot always keep."
     if column.name != column.field:

@@ -33,20 +33,7 @@ def upgrade() -> None:
         """
     )
     for name, relation in _STATES.items():
-        op.execute(
-            f"""
-            CREATE FUNCTION {name}(at bigint) RETURNS SETOF {relation}
-            LANGUAGE sql STABLE PARALLEL SAFE
-            BEGIN ATOMIC {_query(name, relation)}; END
-            """
-        )
-        op.execute(
-            f"""
-            CREATE FUNCTION {name}(at timestamp with time zone) RETURNS SETOF {relation}
-            LANGUAGE sql STABLE PARALLEL SAFE
-            BEGIN ATOMIC SELECT * FROM {name}(offset_at(at)); END
-            """
-        )
+        _create(name, relation)
 
 
 def downgrade() -> None:
@@ -57,6 +44,23 @@ def downgrade() -> None:
         for type_ in reversed(_TYPES):
             op.execute(f"DROP FUNCTION {name}({type_})")
     op.execute("DROP FUNCTION offset_at(timestamp with time zone)")
+
+
+def _create(name: str, relation: str) -> None:
+    op.execute(
+        f"""
+        CREATE FUNCTION {name}(at bigint) RETURNS SETOF {relation}
+        LANGUAGE sql STABLE PARALLEL SAFE
+        BEGIN ATOMIC {_query(name, relation)}; END
+        """
+    )
+    op.execute(
+        f"""
+        CREATE FUNCTION {name}(at timestamp with time zone) RETURNS SETOF {relation}
+        LANGUAGE sql STABLE PARALLEL SAFE
+        BEGIN ATOMIC SELECT * FROM {name}(offset_at(at)); END
+        """
+    )
 
 
 def _query(name: str, relation: str) -> str:

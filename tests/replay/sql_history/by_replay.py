@@ -20,7 +20,7 @@ Interval = tuple[Any, ...]
 def outages_of_view(store: HistoryStore) -> set[Interval]:
     """Return the outages in the view."""
     query = (
-        "SELECT topic_id, topic, partition_id, kind, from_offset, to_offset, from_ms, to_ms, "
+        "SELECT topic_id, topic, partition_id, kind, from_offset, to_offset, from_time, to_time, "
         "duration_ms "
         "FROM outages"
     )

@@ -45,9 +45,12 @@ def digests(store: HistoryStore, at: object, kind: str) -> dict[str, Any]:
     found = {}
     for name, function in FUNCTIONS.items():
         table = VERSION_TABLES[name]
-        columns = ", ".join(each.name for each in table.fields)
+        fields = [
+            each for each in (*table.fields, *table.shared_fields) if each.form.load is not None
+        ]
+        columns = ", ".join(each.name for each in fields)
         rows = asked(store, f"SELECT {columns} FROM {function}(CAST(:at AS {kind}))", at=at)
-        decode = row_decoder(table.part.row_type, table.fields)
+        decode = row_decoder(table.part.row_type, fields)
         found[name] = digest_of_rows(map(row_text(table.part), map(decode, rows)))
     return found
 

@@ -99,9 +99,10 @@ _EVERY_ROW = {
 
 _OTHERS = (
     "SELECT * FROM change WHERE principal = 'User:nobody'",
-    "SELECT * FROM change WHERE time_ms BETWEEN 1 AND 1000",
+    "SELECT * FROM change WHERE time BETWEEN '1970-01-01 00:00:00.001Z' AND '1970-01-01 00:00:01Z'",
     "SELECT * FROM partition_version WHERE record_offset = 5000",
-    "SELECT * FROM partition_version WHERE valid_from_ms BETWEEN 1 AND 1000",
+    "SELECT * FROM partition_version WHERE valid_from_time "
+    "BETWEEN '1970-01-01 00:00:00.001Z' AND '1970-01-01 00:00:01Z'",
     'SELECT * FROM change WHERE "offset" = 5000',
     "SELECT * FROM config_version WHERE valid_to_offset IS NULL AND resource_type = 2 "
     "AND resource_name = 'x'",

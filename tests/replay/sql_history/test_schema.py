@@ -71,7 +71,8 @@ def test_the_schema_text_of_sqlite_explains_every_table_and_column(store: Histor
             assert f"/* {each.comment} */" in schemas[name], each
 
 
-def _config() -> Config:
+def alembic_config() -> Config:
+    """Return a configuration of Alembic for the history's migrations."""
     config = Config()
     config.set_main_option("script_location", str(HISTORY.migrations))
     return config
@@ -87,7 +88,7 @@ def test_tables_of_other_rules_get_one_answer_whatever_their_schema(
 ) -> None:
     log = FakeLog(batches((topic("orders"),)))
     sync(Timeline(log), log, store)
-    url, config = store.engine.url, _config()
+    url, config = store.engine.url, alembic_config()
     with writing(store.engine) as connection:
         config.attributes["connection"] = connection
         connection.execute(sql(f"UPDATE history_position SET rules = {rules}"))
@@ -106,7 +107,7 @@ def test_tables_of_other_rules_get_one_answer_whatever_their_schema(
 
 @ON_BOTH
 def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(store: HistoryStore) -> None:
-    config = _config()
+    config = alembic_config()
     assert ScriptDirectory.from_config(config).get_heads() == [HISTORY_REVISION]
     with writing(store.engine) as connection:
         config.attributes["connection"] = connection

@@ -219,7 +219,7 @@ def test_states_of_a_base_begin_at_an_unknown_time(store: HistoryStore) -> None:
     )
     synced(log, store)
     found = (
-        "SELECT leader, valid_from_offset, valid_from_ms, valid_to_offset FROM partition_version"
+        "SELECT leader, valid_from_offset, valid_from_time, valid_to_offset FROM partition_version"
     )
     assert rows(store, f"{found} ORDER BY record_offset")[0] == (1, 99, None, 100)
     assert_same_digests(log, store, (99, 100))

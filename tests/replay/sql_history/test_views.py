@@ -104,7 +104,7 @@ def test_an_outage_in_progress_lasts_up_to_the_last_record(store: HistoryStore) 
     noops = NoOpRunRecord(count=50, batch_count=50, last_timestamp=9_000)
     log = FakeLog(batches((topic("orders"), partition("orders", 0), down), (noops,)))
     sync(Timeline(log), log, store)
-    durations = "SELECT from_ms, to_ms, duration_ms FROM outages WHERE kind = 'leaderless'"
+    durations = "SELECT from_time, to_time, duration_ms FROM outages WHERE kind = 'leaderless'"
     assert rows(store, durations) == [(0, None, 9_000)]
     grown = FakeLog([*log.batches(), batch(53, change("orders", 0, leader=1), timestamp=11_000)])
     sync(Timeline(grown), grown, store)
@@ -172,5 +172,5 @@ def test_an_outage_of_before_the_kept_history_has_no_begin(store: HistoryStore) 
     )
     sync(Timeline(log), log, store)
     assert rows(
-        store, "SELECT from_offset, to_offset, from_ms, duration_ms FROM outages ORDER BY kind"
+        store, "SELECT from_offset, to_offset, from_time, duration_ms FROM outages ORDER BY kind"
     )[0] == (8, 10, None, None)
