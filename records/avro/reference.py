@@ -14,6 +14,7 @@ from fastavro.validation import ValidationError, validate
 from records import registry
 from records.avro.branches import check_branches
 from records.avro.schema import envelope_schema
+from records.avro.unknown_fields import fields_in_use, unknown_fields
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
@@ -38,7 +39,8 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
 
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows of that schema.
-        RequestError: UNSUPPORTED_VERSION, the rows have record types of a newer release.
+        RequestError: UNSUPPORTED_VERSION, the rows have record types of a newer release, or values
+            of its fields.
     """
     source = io.BytesIO(LONGS[count] + data + b"\0")
     try:
@@ -50,18 +52,41 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
             return_record_name_override=True,
         )
         check_branches(data, count, writer_schema)
+        in_use = _unknown_in_use(data, count, writer_schema)
     except Exception as error:  # fastavro raises anything that its C code does
         newer = _newer_types(writer_schema)
         if newer:
-            raise RequestError(
-                "UNSUPPORTED_VERSION",
-                f"a newer release wrote this, and knows {', '.join(newer)}; use a newer release",
-            ) from error
+            raise _of_newer_release(newer) from error
         raise CorruptLogError(f"rows of a batch cannot be read: {error!r}") from error
     end = len(LONGS[count]) + len(data) + 1
     if source.tell() != end or len(rows) != count:
         raise CorruptLogError(f"{count} rows end at byte {source.tell()} of {end}")
+    if in_use:
+        raise _of_newer_release(in_use)
     return [_from_fastavro(row) for row in rows]
+
+
+def _of_newer_release(names: list[str]) -> RequestError:
+    return RequestError(
+        "UNSUPPORTED_VERSION",
+        f"a newer release wrote this, and knows {', '.join(names)}; use a newer release",
+    )
+
+
+def _unknown_in_use(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[str]:
+    """Return the fields of a newer release that have values, which reading drops."""
+    unknown = unknown_fields(writer_schema, envelope_schema())
+    if not unknown:
+        return []
+    schema = {"type": "array", "items": writer_schema}
+    rows = fastavro.schemaless_reader(
+        io.BytesIO(LONGS[count] + data + b"\0"),
+        schema,
+        None,
+        return_record_name=True,
+        return_record_name_override=True,
+    )
+    return sorted({found.text for found in fields_in_use(rows, schema, unknown)})
 
 
 def check_record(record: Record) -> None:

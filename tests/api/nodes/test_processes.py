@@ -5,7 +5,6 @@ import contextlib
 import json
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from tests.api.nodes.processes import (
     WAIT_S,
     Process,
     equal,
+    free_ports,
     leader,
     metalog,
     two_nodes,
@@ -205,15 +205,6 @@ def test_what_is_wrong_is_said(tmp_path: Path, url: str) -> None:
     assert "LOG_EXISTS" in again.stderr
 
 
-def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses now: a node is found again where it was."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
 async def _create_at(broker: str, name: str) -> None:
     """Create a topic with Kafka's own request, which a broker forwards."""
     new = NewTopic(name=name, partitions=1, replication_factor=1)
@@ -227,7 +218,7 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
     folder = tmp_path / "node-1"
     metalog("init", str(folder))
     metalog("nodes", "create", url, "--from", str(folder))
-    ports = _free_ports(2)
+    ports = free_ports(2)
     nodes = [
         Process(tmp_path / f"node-{number}", url, number, kafka=port)
         for number, port in enumerate(ports, 1)
@@ -288,7 +279,7 @@ def _listed(at: str) -> list[str]:
 
 def test_every_node_answers_and_one_changes(tmp_path: Path, url: str) -> None:
     """A standby answers questions by every listener, and says where changes go."""
-    ports = _free_ports(2)
+    ports = free_ports(2)
     more = [
         (
             *("--http", f"127.0.0.1:{port}", "--socket", "127.0.0.1:0"),

@@ -1,5 +1,6 @@
 """Nodes of two releases: the older one never leads after the newer one's records."""
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -16,22 +17,29 @@ from tests.api.nodes.processes import (
 from tests.docs_console import ROOT
 from tests.golden.steps import copy_with_steps, documented_steps, run_module
 
-_RETRACTED = (
-    '{"type": "RetractNoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "x"}}\n'
-)
+OF_NEXT_RELEASE = {
+    "adding_a_record.md": (
+        "RetractNoteRecord",
+        {"type": "RetractNoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "x"}},
+    ),
+    "adding_a_field.md": (
+        "purpose of NamespaceRecord",
+        {
+            "type": "NamespaceRecord",
+            "data": {"namespace_id": "AAAAAAAAAAAAAAAAAAAABA", "name": "a", "purpose": "tests"},
+        },
+    ),
+}
+"""Documents whose steps make the next release, with what it knows, and a record of it."""
 
 
-@pytest.fixture(scope="module")
-def next_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the packages with one more record type."""
-    root = tmp_path_factory.mktemp("next") / "release"
-    copy_with_steps(root, documented_steps((ROOT / "docs" / "adding_a_record.md").read_text()))
-    return root
-
-
+@pytest.mark.parametrize("document", OF_NEXT_RELEASE)
 def test_an_older_release_stands_by_for_ever_after_a_newer_ones_records(
-    next_release: Path, tmp_path: Path, url: str
+    document: str, tmp_path: Path, url: str
 ) -> None:
+    unknown, record = OF_NEXT_RELEASE[document]
+    next_release = tmp_path / "release"
+    copy_with_steps(next_release, documented_steps((ROOT / "docs" / document).read_text()))
     folder = tmp_path / "node-1"
     metalog("init", str(folder))
     metalog("nodes", "create", url, "--from", str(folder))
@@ -45,9 +53,9 @@ def test_an_older_release_stands_by_for_ever_after_a_newer_ones_records(
         assert _unfit(url) == []
         assert metalog("nodes", "lead", url, "1")["nodes"][0]["role"] == "leader"
         metalog("nodes", "lead", url, "2")
-        _append(next_release, tmp_path / "note.jsonl", new.leads_at or "")
+        _append(next_release, tmp_path / "lines", record, new.leads_at or "")
         (reason,) = until(lambda: _unfit(url))
-        assert "RetractNoteRecord" in reason
+        assert f"knows {unknown}; use a newer release" in reason
         assert "node 1 never leads: its release does not understand" in old.said()
         new.end(signal.SIGKILL)
         time.sleep(3 * LEASE_MS / 1_000)
@@ -72,7 +80,7 @@ def _unfit(url: str) -> list[str]:
     return found
 
 
-def _append(release: Path, lines: Path, server: str) -> None:
-    lines.write_text(_RETRACTED)
+def _append(release: Path, lines: Path, record: object, server: str) -> None:
+    lines.write_text(json.dumps(record))
     done = run_module(release, "api.cli", "append", lines, "--server", server)
     assert done.returncode == 0, done.stderr
