@@ -26,7 +26,7 @@ _START_TIMEOUT_S = 60
 _VERSION = "pginstall18"
 _HOST = "127.0.0.1"
 _USER = "metalog"
-_PASSWORD = "not:to@be/seen"  # what a URL must escape
+PASSWORD = "not:to@be/seen"  # what a URL must escape
 
 # The data are thrown away: nothing is to survive a crash of the machine.
 _HOLLOW = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
@@ -90,7 +90,7 @@ class PostgresServer:
         self._programs, self._account = _programs(directory), _account(directory)
         kept = [each for each in _SETTINGS if not durable or each not in _HOLLOW]
         self._settings = [*kept, *settings]
-        self.url = URL.create("postgresql", _USER, _PASSWORD, _HOST, _free_port(), "postgres")
+        self.url = URL.create("postgresql", _USER, PASSWORD, _HOST, _free_port(), "postgres")
 
     @property
     def data(self) -> Path:
@@ -139,7 +139,7 @@ class PostgresServer:
         done = subprocess.run(
             [str(self._programs / program), *words],
             cwd=self._directory,
-            env={**os.environ, "PGPASSWORD": _PASSWORD},
+            env={**os.environ, "PGPASSWORD": PASSWORD},
             capture_output=True,
             text=True,
             **self._account,
@@ -195,7 +195,7 @@ def _account(directory: Path) -> dict[str, Any]:
 
 def _make_cluster(programs: Path, directory: Path, data: Path, account: dict[str, Any]) -> None:
     password = directory / "password"
-    password.write_text(_PASSWORD)
+    password.write_text(PASSWORD)
     arguments = ["-U", _USER, "--pwfile", str(password), "--auth", "scram-sha-256"]
     arguments += ["--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
     # Hashing the password 4096 times, the default, is most of what a connection costs a client.

@@ -57,7 +57,10 @@ class LostRecords(msgspec.Struct, frozen=True, kw_only=True):
 class SharedLogState(msgspec.Struct, frozen=True, kw_only=True):
     """Where a shared log ends, and which nodes are known to the store.
 
-    `lost`: why no node runs until `nodes repair`.
+    `kept_bytes`: what the groups take in the store, about. A node whose folder ends at `kept_from`
+    or later can go on from there. `archived_end`: up to where the leader has archived, null if it
+    archives nothing, and then nothing is ever trimmed. `held_by`: a node that does not run and
+    lacks what could be trimmed otherwise. `lost`: why no node runs until `nodes repair`.
     """
 
     cluster_id: str
@@ -65,6 +68,10 @@ class SharedLogState(msgspec.Struct, frozen=True, kw_only=True):
     leader_epoch: int
     log_end: int
     nodes: tuple[SharedLogNode, ...]
+    kept_bytes: int
+    kept_from: int
+    archived_end: int | None = None
+    held_by: int | None = None
     lost: LostRecords | None = None
 
 

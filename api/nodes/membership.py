@@ -37,6 +37,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
         addresses: Where clients reach it, by listener.
         unfit: Why it would not lead.
         lost_from: It has records from this offset on that the shared log has lost.
+        archived_end: Offset up to which it has archived the log; None if it archives nothing.
     """
 
     role: str
@@ -47,6 +48,7 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
     addresses: dict[str, str] = {}
     unfit: Unfit = Unfit()
     lost_from: int | None = None
+    archived_end: int | None = None
 
     @property
     def clock_is_off(self) -> bool:

@@ -197,7 +197,13 @@ class Node:
 
     @contextlib.asynccontextmanager
     async def _standby(self) -> AsyncIterator[Standby]:
-        standby = await Standby.open(self._directory, self._log, self._options.node_id, self._fs)
+        standby = await Standby.open(
+            self._directory,
+            self._log,
+            self._options.node_id,
+            self._fs,
+            shared=self._options.shared,
+        )
         self._copy = standby.copy
         try:
             yield standby
@@ -318,6 +324,7 @@ class Node:
             durable_end=0 if self._copy is None else self._copy.durable_end,
             addresses=self._options.addresses,
             unfit=self._unfit,
+            archived_end=None if self._trimming is None else self._trimming.archived_end(),
         )
 
     async def _lead(

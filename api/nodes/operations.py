@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,17 +24,39 @@ async def look(url: str) -> SharedLogState:
     """Return where a shared log ends, and its nodes; errors as for `open_store`."""
     async with opened(url) as log:
         identity, end, lease = await log.identity(), await log.end(), await log.lease()
-        members = await log.members()
+        members, kept_bytes = await log.members(), await log.size_bytes()
+        first_offset = await kept_from(log)
     leader = leader_of(lease)
     nodes = [node_of(member, end, None if leader is None else leader.node_id) for member in members]
+    archived = [content_of(member).archived_end for member in members]
     return SharedLogState(
         cluster_id=identity.cluster_id,
         log_id=identity.log_id,
         leader_epoch=end.epoch,
         log_end=end.end_offset,
         nodes=tuple(nodes),
+        kept_bytes=kept_bytes,
+        kept_from=first_offset,
+        archived_end=max(filter(None, archived), default=None),
+        held_by=held_by(members, nodes),
         lost=_lost_of(lease),
     )
+
+
+async def kept_from(log: SharedLog) -> int:
+    """Return the offset at which a folder must end to go on with the first group that is kept."""
+    start = await log.start()
+    if start == 0:
+        return 0
+    (first, *_) = await log.read(start, 0)
+    return first.end_offset
+
+
+def held_by(members: Sequence[Member], nodes: Sequence[SharedLogNode]) -> int | None:
+    """Return the node that does not run and is the furthest behind of all."""
+    ends = {member.node_id: content_of(member).durable_end for member in members}
+    last = min(nodes, key=lambda node: ends[node.node], default=None)
+    return last.node if last is not None and last.role in ("stopped", "gone") else None
 
 
 def _lost_of(lease: Lease | None) -> LostRecords | None:

@@ -13,12 +13,14 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
         lease_ms: Time after which another node may lead when this one has vanished.
         addresses: Where clients reach it while it leads, by listener.
         own_settings: Whether it leads also if the last leader had other settings.
+        shared: The URL of the store, for its folder.
     """
 
     node_id: int
     lease_ms: int = 3_000
     addresses: dict[str, str] = {}
     own_settings: bool = False
+    shared: str = ""
 
 
 class LostMark(msgspec.Struct, frozen=True, kw_only=True):

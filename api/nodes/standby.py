@@ -26,6 +26,7 @@ from records.errors import (
     UnavailableError,
     UnknownHistoryError,
 )
+from replay.snapshot.database import without_password
 
 _READ_BYTES = 4 * 1024 * 1024
 """Of the groups that are read, checked and written at once."""
@@ -53,9 +54,18 @@ class Standby:
 
     @classmethod
     async def open(
-        cls, directory: Path, log: SharedLog, node_id: int, fs: Fs | None = None
+        cls,
+        directory: Path,
+        log: SharedLog,
+        node_id: int,
+        fs: Fs | None = None,
+        *,
+        shared: str = "",
     ) -> Self:
         """Take a folder over, which is made if there is none.
+
+        Args:
+            shared: The URL of the store, which the folder notes without its password.
 
         Raises:
             RequestError: the folder belongs to another node, another shared log or no log.
@@ -69,7 +79,7 @@ class Standby:
         _make_folder(fs, directory, identity)
         if node_of(fs, directory) is None:
             await _check_is_copy(log, fs, directory)
-        join(fs, directory, identity, node_id)
+        join(fs, directory, identity, node_id, without_password(shared))
         owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
         try:
             try:

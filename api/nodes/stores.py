@@ -14,7 +14,7 @@ from metadata_log.files.lock import lock_directory
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.reader.committed import committed_segments
 from metadata_log.reader.log_reader import LogReader
-from metadata_log.shared.identity import Identity
+from metadata_log.shared.identity import Identity, node_of
 from metadata_log.shared.shared_log import EMPTY, Position, SharedLog, other_shared_log
 from records.errors import RequestError
 from replay.snapshot.database import open_database, shown_url
@@ -69,6 +69,27 @@ def _store_of(url: str, accept_hollow: bool) -> "PostgresSharedLog | BucketShare
         "a shared log is in PostgreSQL or in a bucket: postgresql://USER@HOST/DB or "
         "s3://bucket/prefix",
     )
+
+
+def shared_url(place: str) -> str:
+    """Return the URL of a shared log, which may be named by the folder of a node.
+
+    Raises:
+        RequestError: LOG_NOT_FOUND, there is no such folder; INVALID_REQUEST, it is not a node's.
+        CorruptLogError: its `node.json` is damaged.
+    """
+    if "://" in place:
+        return place
+    read_manifest(OsFs(), Path(place))
+    node = node_of(OsFs(), Path(place))
+    if node is None or not node.shared:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{place} does not say where its shared log is; name its URL"
+            if node is not None
+            else f"{place} is not the folder of a node; name the URL of a shared log",
+        )
+    return node.shared
 
 
 @contextlib.asynccontextmanager

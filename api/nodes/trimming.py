@@ -42,7 +42,7 @@ class Trimming:
             kept_offsets: Number of the newest records that stay.
         """
         self._log = log
-        self._archived_end = archived_end
+        self.archived_end = archived_end
         self._every_s = every_s
         self._kept_offsets = kept_offsets
 
@@ -61,7 +61,7 @@ class Trimming:
         Raises:
             UnavailableError: the store does not answer.
         """
-        archived_end = self._archived_end()
+        archived_end = self.archived_end()
         if archived_end is None:
             return
         members = [content_of(member) for member in await self._log.members()]

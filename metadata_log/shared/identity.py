@@ -24,10 +24,14 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """What `node.json` says: this folder is a copy of a shared log, kept by one node."""
+    """What `node.json` says: this folder is a copy of a shared log, kept by one node.
+
+    `shared` is the URL of the store, without a password; empty if it is not known.
+    """
 
     log_id: str
     node_id: int
+    shared: str = ""
 
 
 def node_of(fs: ByteStore, directory: Path) -> NodeFolder | None:
@@ -58,19 +62,21 @@ def check_not_shared(fs: ByteStore, directory: Path) -> None:
         )
 
 
-def join(fs: Fs, directory: Path, identity: Identity, node_id: int) -> None:
+def join(fs: Fs, directory: Path, identity: Identity, node_id: int, shared: str = "") -> None:
     """Mark a folder as a node's, or check that it is.
+
+    Args:
+        shared: The URL of the store, without a password.
 
     Raises:
         RequestError: INVALID_REQUEST, the folder belongs to another node or shared log.
         CorruptLogError: as `node_of`.
     """
-    wanted = NodeFolder(log_id=identity.log_id, node_id=node_id)
+    wanted = NodeFolder(log_id=identity.log_id, node_id=node_id, shared=shared)
     found = node_of(fs, directory)
     if found is None:
         _refuse_to_older_releases(fs, directory)
-        content = msgspec.json.format(msgspec.json.encode(wanted), indent=2) + b"\n"
-        write_whole(fs, directory / NODE_FILE, content)
+        _write(fs, directory, wanted)
     elif found.log_id != wanted.log_id:
         raise RequestError(
             "INVALID_REQUEST",
@@ -83,6 +89,13 @@ def join(fs: Fs, directory: Path, identity: Identity, node_id: int) -> None:
             f"{directory} is the folder of node {found.node_id}, not of node {node_id}: each node "
             "has a folder of its own",
         )
+    elif found != wanted:
+        _write(fs, directory, wanted)
+
+
+def _write(fs: Fs, directory: Path, node: NodeFolder) -> None:
+    content = msgspec.json.format(msgspec.json.encode(node), indent=2) + b"\n"
+    write_whole(fs, directory / NODE_FILE, content)
 
 
 def _refuse_to_older_releases(fs: Fs, directory: Path) -> None:

@@ -111,6 +111,8 @@ ORDER BY number
 
 _START = "SELECT number FROM shared_group ORDER BY number LIMIT 1"
 
+_SIZE = "SELECT pg_table_size('shared_group')"
+
 _TRIM = f"""
 DELETE FROM shared_group WHERE number IN (
   SELECT number FROM shared_group
@@ -297,6 +299,10 @@ class PostgresSharedLog:
         """Return the number of the first group, as `SharedLog.start`."""
         rows = await self._reading.run(_START)
         return int(rows[0][0]) if rows else 0
+
+    async def size_bytes(self) -> int:
+        """Return the bytes on the server's disk, as `SharedLog.size_bytes`."""
+        return int((await self._reading.run(_SIZE))[0][0])
 
     async def trim(self, number: int) -> None:
         """Remove groups before a number, as `SharedLog.trim`: oldest first, in small deletions."""

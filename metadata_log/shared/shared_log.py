@@ -237,6 +237,10 @@ class SharedLog(Protocol):
         """Return the number of the first group that is kept."""
         ...
 
+    async def size_bytes(self) -> int:
+        """Return how many bytes the kept groups take in the store, about."""
+        ...
+
     async def trim(self, number: int) -> None:
         """Remove groups before a number; at least the last group of the shared log stays."""
         ...

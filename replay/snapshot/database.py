@@ -127,6 +127,14 @@ def shown_url(url: str | URL) -> str:
     return _QUERY_PASSWORD.sub(r"\1***", shown)
 
 
+def without_password(url: str) -> str:
+    """Return a well-formed URL, of any scheme, without its passwords."""
+    kept = _PASSWORD.sub("@", url, count=1) if "@" in url else url
+    place, _, query = kept.partition("?")
+    pairs = [pair for pair in query.split("&") if pair and not _QUERY_PASSWORD.match(pair)]
+    return "?".join([place, *(["&".join(pairs)] if pairs else [])])
+
+
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Yield a connection in a read-only transaction with a consistent view.

@@ -232,6 +232,14 @@ async def test_waiting_ends_when_there_is_something(log: SharedLog, connect: Con
         assert await follower.wait(after.number, 0.05) == after
 
 
+async def test_the_size_is_that_of_the_groups(log: SharedLog) -> None:
+    at = await _claim(log, EMPTY, 1)
+    before = await log.size_bytes()
+    for _ in range(4):
+        at = await _append(log, at, secrets.token_bytes(50_000))
+    assert 200_000 <= await log.size_bytes() - before < 400_000
+
+
 async def test_what_is_trimmed_is_gone_and_the_rest_stays(log: SharedLog) -> None:
     at = await _claim(log, EMPTY, 1)
     for number in range(5):

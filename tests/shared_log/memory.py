@@ -123,6 +123,10 @@ class MemorySharedLog:
         self._reach()
         return self._store.start
 
+    async def size_bytes(self) -> int:
+        self._reach()
+        return sum(len(e.content) for group in self._store.groups for e in group.entries)
+
     async def trim(self, number: int) -> None:
         self._reach()
         kept = min(number, self._store.end.number - 1)

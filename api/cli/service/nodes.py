@@ -7,7 +7,7 @@ from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Json
 from api.cli.terminal import event_loop
-from api.cli.terminal.output import print_json, print_line, print_table
+from api.cli.terminal.output import bytes_size_text, print_json, print_line, print_table
 from api.cli.terminal.progress_bar import progress
 from api.documents.nodes import SharedLogCreated, SharedLogState
 from records.errors import RequestError
@@ -16,6 +16,15 @@ from records.text import duration_text
 app = App()
 
 _Store = Annotated[
+    str,
+    Argument(
+        metavar="URL|LOG",
+        help="The shared log: postgresql://USER@HOST/DB, s3://bucket/prefix, or a node's folder.",
+        show_default=False,
+    ),
+]
+
+_Url = Annotated[
     str,
     Argument(
         metavar="URL",
@@ -29,7 +38,7 @@ _Node = Annotated[int, Argument(metavar="ID", help="The node, as of `serve --nod
 
 @app.command()
 def create(
-    store: _Store,
+    store: _Url,
     source: Annotated[
         Path, Option("--from", metavar="LOG", help="The log whose records it begins with.")
     ],
@@ -61,25 +70,29 @@ def create(
 def list_(store: _Store, json: Json = False) -> None:
     """List the nodes of a shared log: who leads, who stands by, and how far each is."""
     from api.nodes.operations import look
+    from api.nodes.stores import shared_url
 
-    _print(event_loop.run(look(store)), json)
+    _print(event_loop.run(look(shared_url(store))), json)
 
 
 @app.command()
 def lead(store: _Store, node: _Node, json: Json = False) -> None:
     """Let the leader hand over to another node, and wait until that node leads."""
     from api.nodes.operations import change_leader
+    from api.nodes.stores import shared_url
 
-    _print(event_loop.run(change_leader(store, node)), json)
+    _print(event_loop.run(change_leader(shared_url(store), node)), json)
 
 
 @app.command()
 def remove(store: _Store, node: _Node, json: Json = False) -> None:
     """Forget a node that has stopped for good; its folder stays."""
     from api.nodes.operations import look, remove_node
+    from api.nodes.stores import shared_url
 
-    event_loop.run(remove_node(store, node))
-    _print(event_loop.run(look(store)), json)
+    url = shared_url(store)
+    event_loop.run(remove_node(url, node))
+    _print(event_loop.run(look(url)), json)
 
 
 @app.command()
@@ -133,6 +146,7 @@ def _print(found: "SharedLogState", json: bool) -> None:
             for each in found.nodes
         ],
     )
+    print_line(_kept_text(found))
     for each in found.nodes:
         unfit = Unfit(not_understood=each.not_understood, other_settings=each.other_settings)
         if unfit.text:
@@ -144,6 +158,16 @@ def _print(found: "SharedLogState", json: bool) -> None:
             )
     if found.lost is not None:
         print_line("no node runs: the store has lost records")
+
+
+def _kept_text(found: "SharedLogState") -> str:
+    """Return what the store keeps, and what stands against trimming more."""
+    kept = f"the store keeps {bytes_size_text(found.kept_bytes)}, from offset {found.kept_from} on"
+    if found.archived_end is None:
+        return f"{kept}: no node archives the log (`serve --archive`), so nothing is trimmed"
+    if found.held_by is not None:
+        return f"{kept}; node {found.held_by} does not run: nothing that it lacks is trimmed"
+    return f"{kept}; archived up to {found.archived_end}"
 
 
 def _clock_text(off_ms: int) -> str:

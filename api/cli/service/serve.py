@@ -217,6 +217,7 @@ def serve(
             node_id=node or 0,
             lease_ms=lease_ms,
             own_settings=own_settings,
+            shared=shared or "",
             addresses=advertised(
                 advertise or [], {"kafka": kafka[0], "http": http, "socket": socket}
             ),

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from api.nodes import membership
 from api.nodes.membership import MemberContent, Membership
-from api.nodes.operations import ask_to_hand_over, node_of
+from api.nodes.operations import ask_to_hand_over, held_by, node_of
 from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller
@@ -166,6 +166,33 @@ def test_a_node_that_says_nothing_is_gone() -> None:
     assert role("standby", leader_id=1) == "leader"
     assert role("standby", leader_id=1, age_ms=membership.GONE_MS + 1) == "gone"
     assert role("stopped", age_ms=membership.GONE_MS + 1) == "stopped"
+
+
+def test_a_node_that_does_not_run_holds_trimming_back_if_it_lacks_most() -> None:
+    about = MemberContent(role="standby", version="1", log_end=9, clock_off_ms=0)
+    end = Position(number=3, epoch=1, end_offset=9)
+
+    def held(*durable_ends: int, stopped: int) -> int | None:
+        members = [
+            Member(
+                node_id=number,
+                content=msgspec.msgpack.encode(
+                    replace(
+                        about,
+                        durable_end=durable_end,
+                        role="stopped" if number == stopped else "standby",
+                    )
+                ),
+                age_ms=0,
+            )
+            for number, durable_end in enumerate(durable_ends)
+        ]
+        return held_by(members, [node_of(member, end, 0) for member in members])
+
+    assert held(9, 8, 4, stopped=2) == 2
+    assert held(9, 3, 4, stopped=2) is None
+    assert held(9, stopped=7) is None
+    assert held(stopped=7) is None
 
 
 def test_only_a_certain_difference_of_clocks_counts() -> None:

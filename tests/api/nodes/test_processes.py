@@ -28,6 +28,7 @@ from tests.api.nodes.processes import (
     until,
 )
 from tests.forked_commands import METALOG
+from tests.postgres import PASSWORD
 
 
 @pytest.fixture
@@ -108,6 +109,28 @@ def test_sigterm_hands_over(nodes: list[Process], url: str) -> None:
         verified = metalog("verify", str(node.folder), "--shared", url)
         (note,) = verified["notes"]
         assert "equal to the shared log from offset 0" in note["what"]
+
+
+def test_nodes_are_listed_from_a_folder(
+    nodes: list[Process], url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It notes where the shared log is, without the password."""
+    first = leader(*nodes)
+    until(lambda: _roles(url) == _expected_roles(nodes, first))
+    assert "be/seen" not in (first.folder / "node.json").read_text()
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    found = metalog("nodes", "list", str(first.folder))
+    assert found["cluster_id"] == metalog("nodes", "list", url)["cluster_id"]
+    assert (found["kept_from"], found["archived_end"], found["held_by"]) == (0, None, None)
+    assert found["kept_bytes"] > 0
+    told = subprocess.run(
+        [*METALOG, "nodes", "list", str(first.folder)], capture_output=True, text=True, check=True
+    ).stdout
+    assert "from offset 0 on: no node archives the log" in told
+    alone = tmp_path / "alone"
+    metalog("init", str(alone))
+    _says_no("nodes", "list", str(alone), says="is not the folder of a node")
+    _says_no("nodes", "list", str(tmp_path / "none"), says="LOG_NOT_FOUND")
 
 
 def _roles(url: str) -> dict[int, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from api.nodes import membership, standby
 from api.nodes.membership import MemberContent, content_of
+from api.nodes.operations import kept_from
 from metadata_log.files.names import NODE_FILE
 from metadata_log.reader.log_reader import LogReader
 from records.errors import UnknownHistoryError
@@ -66,9 +67,12 @@ async def test_what_all_have_goes_but_for_the_newest_records(group: Group) -> No
     end = await _create(leader, 40)
     await _nothing_more_is_trimmed(group)  # there is no archive
     assert group.store.start == 0
+    assert await kept_from(leader.log) == 0
     for member in group.members:
         member.archived_end = 15
     await _begins_before(group, 15)
+    # A folder that ends there goes on with the next group.
+    assert await kept_from(leader.log) == group.store.groups[0].end_offset
     for member in group.members:
         member.archived_end = end
     await _begins_before(group, end - KEPT_OFFSETS)
