@@ -1,0 +1,1 @@
+"""Three real nodes over one PostgreSQL, their faults, and clients that keep what they were told."""
