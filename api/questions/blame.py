@@ -6,10 +6,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from api.questions.changes import AskedBy, announced_voters, asked_by
+from api.questions.envelope_json import origin_json
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field
-from api.questions.rows import origin_json
 from records.errors import RequestError
 from replay.time_travel.objects import parse_object
 

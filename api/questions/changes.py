@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.questions.envelope_json import origin_json
 from api.questions.past import Past
 from api.questions.redaction import holds_secrets, redact_field, redact_label
-from api.questions.rows import origin_json
 from metadata_log.format.manifest import Kind
 from records.envelope import Envelope
 from replay.name_patterns import name_matcher

@@ -18,11 +18,11 @@ from api.questions.changes import (
     asked_by,
     shown,
 )
+from api.questions.envelope_json import origin_json
 from api.questions.parts import GapFound, Stretch, about_across, across, newest, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_label
-from api.questions.rows import origin_json
 from records.envelope import Envelope
 from records.errors import RequestError
 from replay.name_patterns import is_pattern, name_matcher

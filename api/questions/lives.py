@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from api.questions.envelope_json import origin_json
 from api.questions.past import Past
 from api.questions.question import Computed, Question
-from api.questions.rows import origin_json
 from records.errors import RequestError
 from records.topics import MoveTopicRecord
 from replay.name_patterns import is_pattern

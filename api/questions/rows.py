@@ -7,14 +7,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from api.questions.asked_json import asked_json
+from api.questions.envelope_json import asked_json, origin_json
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from metadata_log.limits import MIB
 from metadata_log.reader.log_reader import LogReader
 from records import registry
 from records.control import UnknownRecord
-from records.envelope import Asked, Envelope, Origin
+from records.envelope import Asked, Envelope
 from records.errors import CorruptLogError, RequestError
 from records.json import fields_json, to_json
 from records.secrets import redact_record
@@ -250,15 +250,6 @@ def _tags_by_table(row: Envelope, tables: "Tables") -> RowByTable | UnsetType:
 def _without_seed_of_token(asked: Asked) -> Asked:
     """Return a logged request, without its random seed if the seed would reveal a token id."""
     return replace(asked, seed=None) if asked.command in _DRAW_TOKENS else asked
-
-
-def origin_json(origin: Origin | None) -> dict[str, Any] | None:
-    """Return the origin of a batch as JSON, without unknown fields."""
-    if origin is None:
-        return None
-    # The hash only recognises a repeated request; it may cover secrets.
-    shown = replace(origin, request_hash=None)
-    return {name: value for name, value in fields_json(shown).items() if value is not None}
 
 
 def _fields(row: Envelope, *, show_secrets: bool) -> dict[str, Any]:

@@ -1,11 +1,12 @@
-"""Stored requests as JSON for display, decoded without knowledge of the requests' types."""
+"""Origins and stored requests as JSON for display; requests are decoded without their types."""
 
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from records.base import ZERO_UUID, Uuid
-from records.envelope import Asked
+from records.envelope import Asked, Origin
 from records.json import fields_json
 from records.text import bytes_text, uuid_text
 
@@ -34,6 +35,15 @@ def asked_json(asked: Asked) -> dict[str, Any]:
         if versions:
             document["versions"] = msgspec.to_builtins(versions)
     return document
+
+
+def origin_json(origin: Origin | None) -> dict[str, Any] | None:
+    """Return the origin of a batch as JSON, without unknown fields."""
+    if origin is None:
+        return None
+    # The hash only recognises a repeated request; it may cover secrets.
+    shown = replace(origin, request_hash=None)
+    return {name: value for name, value in fields_json(shown).items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
