@@ -1,6 +1,6 @@
 """Question about the difference between two points, and about what existed only between them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 
 import msgspec
@@ -11,7 +11,6 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import holds_secrets, redact_label
 from records.errors import RequestError
-from replay.image.metadata import MetadataImage
 from replay.time_travel.diff import diff_images
 from replay.time_travel.diff_by_name import diff_by_name
 from replay.time_travel.objects import ObjectName, parse_object
@@ -40,14 +39,8 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
         RequestError: `object` is absent at both points.
     """
     only = None if request.object is None else parse_object(request.object)
-    if past.is_part:
-        from api.questions.parts import located, newest
-
-        last = newest(past)
-        other, before = located(last, request.before)
-        if other is not past:
-            items = _across(other.image(before), past.image(at), request, only)
-            return Computed(items=items, about=lambda: replace(last.place(at), from_=before))
+    if past.is_part and (found_across := _across(past, at, request, only)) is not None:
+        return found_across
     before = past.offset(request.before)
     wanted = request.passed and only is None
     between: Iterable[ObjectChange] = ()
@@ -67,19 +60,24 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
     return Computed(items=items, about=lambda: replace(past.about(at), from_=before))
 
 
-def _across(
-    old: MetadataImage, new: MetadataImage, request: ShowDiff, only: ObjectName | None
-) -> Iterator[ObjectChange]:
-    """Yield what differs between two parts of a recording.
+def _across(past: Past, at: int, request: ShowDiff, only: ObjectName | None) -> Computed | None:
+    """Return what differs between two parts of a recording; None if both points are in one part.
 
     What existed only in between was perhaps in a gap, so it is not looked for.
     """
+    from api.questions.parts import changes_between, located, newest
+
+    last = newest(past)
+    other, before = located(last, request.before)
+    if other is past:
+        return None
+    old, new = other.image(before), past.image(at)
     if only is not None and not only.fields(old) and not only.fields(new):
         raise RequestError("RESOURCE_NOT_FOUND", f"{only.text} is absent at both points")
-    for change in diff_images(old, new, only):
-        yield shown(change, request)
+    items = [shown(change, request) for change in changes_between(old, new, only)]
     if request.passed and only is None:
-        yield PASSED_UNKNOWN
+        items.append(PASSED_UNKNOWN)
+    return Computed(items=items, about=lambda: replace(last.place(at), from_=before))
 
 
 def _shown_passed(passed: Passed, request: ShowDiff) -> ObjectChange:

@@ -22,6 +22,7 @@ from metadata_log.format.parts import EarlierPart, Gap, earlier_parts
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
 from replay.about import About
+from replay.image.metadata import MetadataImage
 from replay.time_travel.changes import Change
 from replay.time_travel.diff import diff_images
 from replay.time_travel.objects import ObjectName
@@ -192,7 +193,29 @@ def across(
 def _changes_after(stretch: Stretch, before: Before, only: ObjectName | None) -> list[Change]:
     """Return what differs between the states at the two sides of the gap before a stretch."""
     old, new = before.past.image(before.last_offset), stretch.past.image(before.gap.to_offset - 1)
-    return diff_images(old, new, only)
+    return changes_between(old, new, only)
+
+
+def changes_between(
+    old: MetadataImage, new: MetadataImage, only: ObjectName | None
+) -> list[Change]:
+    """Return what differs between states of two parts, without what only a snapshot changes."""
+    return [each for each in diff_images(old, new, only) if not _is_of_snapshot(each)]
+
+
+def _is_of_snapshot(change: Change) -> bool:
+    """True if two states differ only because one comes from a snapshot of Kafka's.
+
+    A snapshot lists the features of brokers and controllers, and their endpoints, in an order of
+    its own, and it has -1 for the broker that got the last producer ids.
+    """
+    sides = change.before, change.after
+    if change.object == "cluster:producer_ids" and -1 in sides:
+        return True
+    if not all(isinstance(side, list) and side and isinstance(side[0], dict) for side in sides):
+        return False
+    before, after = (sorted(map(msgspec.json.encode, side)) for side in sides)
+    return before == after
 
 
 def about_across(about: About) -> About:

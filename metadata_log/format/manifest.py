@@ -85,4 +85,6 @@ def _what_it_is(fs: ByteStore, directory: Path) -> str:
         return f"it is Kafka's; bring it in with `metalog import kraft {directory} LOG`"
     if isinstance(directory, UrlPath):
         return f"it has no {MANIFEST}; put one there with `metalog archive` or `backup`"
+    if fs.exists(directory.parent / f"{directory.name}.next" / MANIFEST):
+        return "its next part was being begun; run its import again, which completes that"
     return f"it has no {MANIFEST}; make one with `metalog init`, `demo` or `import kraft`"

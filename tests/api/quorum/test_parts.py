@@ -1,15 +1,18 @@
 """A reader that fell behind the leader's log goes on in a new part of the recording."""
 
 import json
+import shutil
 from pathlib import Path
 
+from benchmarks.generate_kraft import generate
 from metadata_log.files.fs import OsFs
 from metadata_log.format.parts import EarlierPart, earlier_parts
 from metadata_log.reader.log_reader import LogReader
 from tests.api.conftest import Metalog
-from tests.api.quorum.quorums import batch_end, ends, following, read
-from tests.api.quorum.recordings import cleaned, record_until
+from tests.api.quorum.quorums import batch_end, batches_in, ends, exported, following, read
+from tests.api.quorum.recordings import cleaned, record_until, recording
 from tests.stand_in_quorum import Quorum
+from tests.stand_in_quorum.quorum import CLUSTER_ID
 
 
 def _segments(log: Path) -> dict[str, bytes]:
@@ -91,3 +94,37 @@ def test_every_gap_is_a_part_of_its_own(with_snapshots: Path, tmp_path: Path) ->
         ("log.part-2", middle, third.end_offset),
     ]
     assert _parts(tmp_path / "log.part-2") == _parts(log)[:1]
+
+
+def test_gap_is_filled_from_a_nodes_directory(
+    metalog: Metalog, with_snapshots: Path, tmp_path: Path
+) -> None:
+    recorded = recording(with_snapshots, tmp_path / "log")
+    (with_snapshots.parent / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER_ID}\n")
+    filled = tmp_path / "filled"
+    shutil.copytree(recorded.first_part, filled)
+    assert metalog("import", "kraft", with_snapshots, filled, "--noop", "keep").code == 0
+    for at in (recorded.gap_start - 1, recorded.gap_end - 1, recorded.end_offset - 1):
+        found, expected = (
+            metalog("digest", log, "--at", at, "--json").json["digest"]
+            for log in (filled, recorded.log)
+        )
+        assert found == expected
+    assert "gaps" not in metalog("timeline", filled, "--json").json
+    with Quorum(with_snapshots) as quorum:
+        cleaned(quorum, 1)
+        assert read(quorum, filled, "--noop", "keep").code == 0
+    assert exported(filled, tmp_path / "exported") == batches_in(with_snapshots)
+
+
+def test_gap_is_not_filled_from_another_cluster(
+    metalog: Metalog, with_snapshots: Path, tmp_path: Path
+) -> None:
+    recorded = recording(with_snapshots, tmp_path / "log")
+    other = generate(tmp_path / "other", 400, seed=4)
+    (other.parent / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER_ID}\n")
+    filled = tmp_path / "filled"
+    shutil.copytree(recorded.first_part, filled)
+    done = metalog("import", "kraft", other, filled)
+    assert done.code == 3
+    assert ends(filled) == ends(recorded.first_part)

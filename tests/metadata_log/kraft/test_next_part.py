@@ -154,6 +154,15 @@ def test_link_to_a_mirror_is_followed(log: Path, base: KraftCheckpoint, tmp_path
     assert len(earlier_parts(OsFs(), link)) == 1
 
 
+def test_log_between_two_renames_says_what_completes_it(log: Path, base: KraftCheckpoint) -> None:
+    prepare_part(log, base, _FOUND)
+    log.rename(log.with_name("log.part-1"))
+    with pytest.raises(RequestError, match="run its import again"):
+        LogReader.open(log)
+    assert take_up_part(log) is not None
+    LogReader.open(log).close()
+
+
 class _Dying(OsFs):
     """Kills its process with SIGKILL instead of doing its operation number `last`."""
 
