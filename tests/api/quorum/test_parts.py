@@ -2,7 +2,14 @@
 
 import json
 import shutil
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from benchmarks.generate_kraft import generate
 from metadata_log.files.fs import OsFs
@@ -11,8 +18,12 @@ from metadata_log.reader.log_reader import LogReader
 from tests.api.conftest import Metalog
 from tests.api.quorum.quorums import batch_end, batches_in, ends, exported, following, read
 from tests.api.quorum.recordings import cleaned, record_until, recording
+from tests.docs_console import ROOT
+from tests.forked_commands import METALOG
 from tests.stand_in_quorum import Quorum
 from tests.stand_in_quorum.quorum import CLUSTER_ID
+
+HTTP = "127.0.0.1:0"
 
 
 def _segments(log: Path) -> dict[str, bytes]:
@@ -128,3 +139,46 @@ def test_gap_is_not_filled_from_another_cluster(
     done = metalog("import", "kraft", other, filled)
     assert done.code == 3
     assert ends(filled) == ends(recorded.first_part)
+
+
+def test_programs_that_follow_the_mirror_notice_the_new_part(
+    with_snapshots: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    end = record_until(with_snapshots, log, 50)
+    with _running("tail", str(log)) as tail, _running("view", str(log), "--http", HTTP) as view:
+        assert tail.stdout is not None
+        assert view.stdout is not None
+        url = view.stdout.readline().split()[2].rstrip(",")
+        assert _info_when(url, log_end=end)
+        with Quorum(with_snapshots) as quorum:
+            start = cleaned(quorum, 1).end_offset
+            assert read(quorum, log).code == 0
+        assert tail.wait(30) == 3
+        assert f"offset {end} is not kept: history starts at {start}" in tail.stdout.read()
+        assert _info_when(url, history_start=start)["gap"]["from_offset"] == end
+
+
+@contextmanager
+def _running(*command: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [*METALOG, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _info_when(url: str, **expected: int) -> Any:
+    """Return the summary of the log that is shown, when it has some values."""
+    deadline = time.monotonic() + 30
+    while True:
+        # It answers 503 while it opens the log.
+        with suppress(urllib.error.HTTPError), urllib.request.urlopen(f"{url}v1/info") as answer:
+            found = json.load(answer)
+            if expected.items() <= found.items():
+                return found
+        assert time.monotonic() < deadline, expected
+        time.sleep(0.2)
