@@ -142,7 +142,8 @@ def from_quorum(
     Written `metalog import kafka://HOST:PORT,HOST:PORT LOG`; with TLS or a login ssl://,
     sasl_ssl:// or sasl_plaintext://, with the settings in the file that $METALOG_CLIENT names.
     The cluster does not notice the reader. Offsets below the quorum's high watermark are
-    committed; later ones are imported too, and cut off if the quorum withdraws them.
+    committed; later ones are imported too, and cut off if the quorum withdraws them. If the quorum
+    no longer has the next records, a new mirror takes the place of LOG, and LOG becomes LOG.part-1.
 
     Exit 6 if the quorum denies what it had committed: the mirror is frozen as it is. Exit 1 if a
     record contradicts the state before it: the mirror is written nevertheless.
