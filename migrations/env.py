@@ -1,17 +1,10 @@
-"""Alembic's environment: runs migrations inside the transaction of the given connection.
+"""Alembic's environment for snapshots: where the migrations run is up to `plain_alembic`.
 
 The transaction makes an upgrade atomic on databases with transactional DDL: SQLite and PostgreSQL.
 """
 
-from alembic import context
-
-from replay.snapshot.revision import VERSION_TABLE
+from replay.snapshot.plain_alembic import run_migrations
+from replay.snapshot.schema import SNAPSHOTS
 from replay.snapshot.tables import metadata
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    version_table=VERSION_TABLE,
-)
-with context.begin_transaction():
-    context.run_migrations()
+run_migrations(SNAPSHOTS, target_metadata=metadata)

@@ -1,12 +1,6 @@
 """Alembic's environment for a shared log; works as `migrations/env.py` does."""
 
-from alembic import context
+from replay.snapshot.plain_alembic import run_migrations
+from replay.snapshot.schema import SHARED_LOG
 
-from replay.snapshot.revision import SHARED_LOG_VERSION_TABLE
-
-context.configure(
-    connection=context.config.attributes["connection"],
-    version_table=SHARED_LOG_VERSION_TABLE,
-)
-with context.begin_transaction():
-    context.run_migrations()
+run_migrations(SHARED_LOG)

@@ -935,7 +935,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the history's views and tables."""
+    """Drop the history's views and tables, with all rows."""
     for name in reversed(_VIEWS):
         op.execute(f"DROP VIEW {name}")
     for name in _TABLES:

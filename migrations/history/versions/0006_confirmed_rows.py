@@ -55,7 +55,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the columns; the end of a mirror must not be in the tables."""
+    """Drop the marks of unconfirmed rows; the end of a mirror must not be in the tables."""
     _drop_views()
     for table in ("change", *_VERSIONS):
         op.drop_index(f"ix_{table}_unconfirmed", table)

@@ -48,7 +48,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop the indexes, the names of public configs, and the views without secrets."""
     for name in _VIEWS:
         op.execute(f"DROP VIEW {name}")
     op.drop_table("public_config")

@@ -131,7 +131,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Return to the types of the release before."""
+    """Return to the types of the release before; no row is lost."""
     _module("0008").downgrade()
     _drop_views()
     op.drop_index("ix_change_principal", "change")
