@@ -15,7 +15,7 @@ LAYERED_FORMAT = 2
 FORMATS = frozenset({FORMAT, LAYERED_FORMAT})
 """All that this release reads. Snapshots of another format are skipped."""
 
-HISTORY_REVISION = "0009"
+HISTORY_REVISION = "0010"
 """The newest migration of the history, which leads to the tables of `sql_history.tables`."""
 
 HISTORY_VERSION_TABLE = "metalog_history_alembic_version"

@@ -18,7 +18,7 @@ from tests.replay.builders import FakeLog
 from tests.replay.sql_history.conftest import ON_BOTH
 from tests.replay.sql_history.test_schema import alembic_config
 
-REVISIONS = ["0008", "0007", "0006", "0005", "0004", "0003"]
+REVISIONS = ["0009", "0008", "0007", "0006", "0005", "0004", "0003"]
 """Revisions whose tables have every object of this release."""
 
 TABLES = sorted({*metadata.tables} - {"public_config"})

@@ -62,6 +62,18 @@ def test_every_column_and_table_is_explained() -> None:
         assert all(column.comment for column in table.columns), table.name
 
 
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_every_table_view_and_column_in_postgresql_is_explained(store: HistoryStore) -> None:
+    look = inspect(store.engine)
+    views = look.get_view_names()
+    assert len(views) == 10
+    for name in {*views, *metadata.tables}:
+        assert look.get_table_comment(name)["text"], name
+        columns = {each["name"]: each["comment"] for each in look.get_columns(name)}
+        assert columns
+        assert all(columns.values()), (name, columns)
+
+
 def test_the_schema_text_of_sqlite_explains_every_table_and_column(store: HistoryStore) -> None:
     with store.engine.connect() as connection:
         found = connection.execute(sql("SELECT name, sql FROM sqlite_master"))
