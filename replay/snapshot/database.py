@@ -22,6 +22,7 @@ from sqlalchemy.exc import (
     IntegrityError,
     NoSuchModuleError,
     OperationalError,
+    StatementError,
 )
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -271,6 +272,11 @@ def _named_errors(engine: Engine) -> Iterator[None]:
         if named is None:
             raise
         raise named from error
+    except StatementError as error:
+        # A value that has no form in the database, as its type says.
+        if isinstance(error.orig, MetadataLogError):
+            raise error.orig from None
+        raise
 
 
 def _sqlite_error(where: str, error: DBAPIError, made_by: str) -> MetadataLogError | None:

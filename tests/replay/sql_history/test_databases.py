@@ -4,21 +4,24 @@ import random
 import threading
 
 import pytest
-from sqlalchemy import URL
+from sqlalchemy import URL, text
 
 from records.configs import ConfigRecord
 from records.errors import RequestError, UnavailableError
+from replay import sql_sync
 from replay.image.digest import image_digest
 from replay.snapshot.database import writing
 from replay.snapshot.revision import HISTORY_VERSION_TABLE
+from replay.sql_history import changes, dead_rows
 from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore
+from replay.sql_history.tables import metadata
 from replay.sql_sync import sync
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.postgres import new_database
-from tests.replay.builders import FakeLog, batches, topic
+from tests.replay.builders import FakeLog, batch, batches, change, partition, topic
 from tests.replay.sql_history.conftest import ON_BOTH
 
 
@@ -56,6 +59,39 @@ def test_text_that_postgresql_cannot_keep_is_refused(store: HistoryStore) -> Non
     with pytest.raises(RequestError, match=r"cannot be kept in PostgreSQL: .*; sync into SQLite"):
         sync(Timeline(log), log, store)
     assert store.position() is None
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_time_that_postgresql_cannot_keep_is_refused(store: HistoryStore) -> None:
+    log = FakeLog([batch(0, topic("orders"), timestamp=10**15)])
+    with pytest.raises(RequestError, match=r"1000000000000000 ms since 1970.*sync into SQLite"):
+        sync(Timeline(log), log, store)
+    assert store.position() is None
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_a_long_sync_uses_the_space_of_replaced_rows(
+    store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = (topic("orders"), *(partition("orders", number) for number in range(400)))
+    changed = [
+        tuple(change("orders", number, leader=1 + at % 3) for number in range(400))
+        for at in range(10)
+    ]
+    log = FakeLog(batches(made, *changed))
+    monkeypatch.setattr(sql_sync, "_TRANSACTION_ROWS", 800)
+    monkeypatch.setattr(changes, "RUN_ROWS_MAX", 400)
+    sizes = []
+    for dead_min in (10**6, 100):
+        monkeypatch.setattr(dead_rows, "_DEAD_MIN", dead_min)
+        with writing(store.engine) as connection:
+            names = ", ".join(metadata.tables)
+            connection.exec_driver_sql(f"TRUNCATE {names}")
+        sync(Timeline(log), log, store)
+        with store.engine.connect() as connection:
+            query = text("SELECT pg_relation_size('partition_version')")
+            sizes.append(int(connection.scalar(query) or 0))
+    assert sizes[1] < 0.7 * sizes[0]
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
