@@ -151,7 +151,10 @@ async def test_a_repeated_creation_gets_its_first_answer_also_after_a_restart(
     async with server(tmp_path, settings=settings, **_LISTENERS) as at:
         assert await create(at) == first
         assert len(list(at.service.image.delegation_tokens())) == 1
-    for configs, why in (({}, "give it"), ({SECRET_KEY: "other"}, "not the one with which")):
+    for configs, why in (
+        ({}, "give that config"),
+        ({SECRET_KEY: "other"}, "not the one with which"),
+    ):
         async with server(tmp_path, settings=Settings(static_configs=configs), **_LISTENERS) as at:
             refused = await create(at)
             assert refused["code"] == "DUPLICATE_REQUEST"
@@ -165,7 +168,10 @@ def test_a_repeated_creation_with_another_key_says_so(
     _create(metalog, log, key, "--request-id", "one")
     (tmp_path / "other").write_text("another key")
     given = ("tokens", "create", "--request-id", "one", "--as", "User:ann", "--log", log)
-    for more, why in (((), "give it"), (("--secret-key-file", tmp_path / "other"), "not the one")):
+    for more, why in (
+        ((), "give that config"),
+        (("--secret-key-file", tmp_path / "other"), "not the one"),
+    ):
         answer = metalog(*given, *more)
         assert answer.code != 0
         assert "DUPLICATE_REQUEST" in answer.err
