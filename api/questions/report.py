@@ -9,6 +9,7 @@ from api.questions.host_mask import HostMask
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label
+from api.questions.summary import ShowSummary, Summary, summary_shown
 from controller.decisions.lookup import full_name
 from metadata_log.limits import MIB
 from records.errors import RequestError
@@ -100,6 +101,7 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         # To count what is not understood reads the log.
         "about": _json(past.about(at) if known is None else past.place(at)),
         "asked": [requested, at],
+        "summary": _summary(past, at, request),
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
@@ -119,6 +121,19 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         items=_pieces(found, narrowed=(found.first, found.last) != (requested, at)),
         about=lambda: replace(past.place(found.last), from_=found.first),
     )
+
+
+def _summary(past: Past, at: int, request: ShowReport) -> object:
+    """Return the clauses of the summary; None for a page that asks the service for them.
+
+    Such a page has the newest records only. The summary of the whole cluster is not for a reader
+    of some topics.
+    """
+    if request.records_max is not None or request.topics is not None or request.known is not None:
+        return None
+    found = summary_shown(past, at, ShowSummary(first=request.first))
+    assert isinstance(found.answer, Summary)
+    return msgspec.to_builtins(found.answer.clauses)
 
 
 def _first(requested: int, at: int, records_max: int | None) -> int:

@@ -15,7 +15,8 @@ export const HISTORY_MAX = 1000;
 /** @typedef {{offset: number, time: number, type: string, by: string, lines: string[]}} Past */
 /** @typedef {{field: string, value: any, setter: {offset: number, time: number, type: string, by: string}|null}} Setter */
 /** What an answer consists of; `more` follows the command. @typedef {{nodes: Node[], command: string, more?: Node[]}} Shown */
-/** An outage; `from` is null if it began before the kept history, `to` if it lasts. @typedef {{object: string, kind: string, from: number|null, to: number|null, duration: number, cause: string}} Outage */
+/** An outage; `from` is null if it began before the kept history, `to` if it lasts.
+ * @typedef {{object: string, kind: string, from: number|null, fromTime: number|null, to: number|null, duration: number, cause: string, record: {offset: number, text: string}|null}} Outage */
 
 /**
  * The questions that a service answers. Offsets are inclusive. Each may throw an error, whose message is shown.
@@ -37,25 +38,29 @@ export class Answers {
     this.asked = 0;
   }
 
-  /** Call `tell` for an object, as of the end of the selection; null if there is no such object.
-   * @template T @param {string} name @param {(data: import("report/data.js").Data, object: number, row: number) => T} tell */
-  _own(name, tell) {
+  /** The red that was clicked, while it is shown: `w` asks why of it.
+   * @type {{name: string, field: string, at: number}|null} */
+  seen = null;
+
+  /** Call `tell` for an object, as of an offset, by default the end of the selection; null if there is no such object.
+   * @template T @param {string} name @param {(data: import("report/data.js").Data, object: number, row: number) => T} tell @param {number} [at] */
+  _own(name, tell, at = this.selection.to) {
     if (this.data === null) return null;
-    const row = this.data.rowAt(this.selection.to), object = this.data.find(name, row);
+    const row = this.data.rowAt(at), object = this.data.find(name, row);
     return object === null ? null : tell(this.data, object, row);
   }
 
-  /** Show why a field of an object has its value at the end of the selection.
-   * @param {string} name @param {string|null} field */
-  why(name, field) {
-    const { to } = this.selection, whole = field === null ? name : `${name}#${field.replaceAll("#", "%23")}`;
+  /** Show why a field of an object has its value, by default at the end of the selection.
+   * @param {string} name @param {string|null} field @param {number} [to] */
+  why(name, field, to = this.selection.to) {
+    const whole = field === null ? name : `${name}#${field.replaceAll("#", "%23")}`;
     const show = (/** @type {Why|null} */ found) => {
       if (found === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: whyCommand(name, to) };
       const heading = make("h3", {}, plain(`${found.name}#${found.field} is ${valueText(found.value)} at ${to}`));
       const notes = found.notes.map((note) => make("p", { class: "remark" }, plain(note)));
-      return { nodes: [heading, ...notes, this._list(found.chain, (link) => this._link(link))], command: whyCommand(`${found.name}#${found.field}`, to) };
+      return { nodes: [heading, ...notes, this.list(found.chain, (link) => this.link(link))], command: whyCommand(`${found.name}#${found.field}`, to) };
     };
-    return this._show("why", () => this.questions?.why(whole, to), show, () => this._own(name, (data, object, row) => whyOf(data, object, field, row)));
+    return this.show("why", () => this.questions?.why(whole, to), show, () => this._own(name, (data, object, row) => whyOf(data, object, field, row), to));
   }
 
   /** Show every change of an object. @param {string} name */
@@ -70,9 +75,9 @@ export class Answers {
         make("p", { class: "remark" }, make("button", { type: "button", class: "link", onclick: () => this.history(config) }, plain(config)), " has a history of its own."),
         commandLine(isWhole ? newestCommand(config, to, count) : historyCommand(config, first, last)),
       ]);
-      return { nodes: [heading, this._list(events, (event) => this._event(event))], command, more: configs.flat() };
+      return { nodes: [heading, this.list(events, (event) => this._event(event))], command, more: configs.flat() };
     };
-    return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => pastOf(this.data, name), (found) => show(found, false));
+    return this.show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => pastOf(this.data, name), (found) => show(found, false));
   }
 
   /** The configs that a topic had up to the end of the selection, as far as the page knows. @param {string} name */
@@ -86,9 +91,9 @@ export class Answers {
     const show = (/** @type {Setter[]|null} */ setters) => {
       if (setters === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: blameCommand(name, to) };
       const heading = make("h3", {}, plain(`${name} at ${to}, and who set it`));
-      return { nodes: [heading, this._list(setters, (setter) => this._setter(name, setter))], command: blameCommand(name, to) };
+      return { nodes: [heading, this.list(setters, (setter) => this._setter(name, setter))], command: blameCommand(name, to) };
     };
-    return this._show("blame", () => this.questions?.blame(name, to), show, () => this._own(name, blameOf));
+    return this.show("blame", () => this.questions?.blame(name, to), show, () => this._own(name, blameOf));
   }
 
   /** Show the outages in the selection; only a service can answer. @param {string|null} name Null: all objects. */
@@ -96,13 +101,14 @@ export class Answers {
     const { from, to } = this.selection;
     const show = (/** @type {Outage[]} */ outages) => {
       const heading = make("h3", {}, plain(`${countText(outages.length, "outage")} ${name === null ? "" : `of ${name} `}from ${from} to ${to}, longest first`));
-      return { nodes: [heading, this._list(outages, (outage) => this._outage(outage))], command: outagesCommand(from, to, name) };
+      return { nodes: [heading, this.list(outages, (outage) => this._outage(outage))], command: outagesCommand(from, to, name) };
     };
-    return this._show("outages", () => this.questions?.outages(from, to, name), show, () => []);
+    return this.show("outages", () => this.questions?.outages(from, to, name), show, () => []);
   }
 
   close() {
     this.asked++;
+    this.seen = null;
     this.element.hidden = true;
   }
 
@@ -110,42 +116,44 @@ export class Answers {
    * @template T
    * @param {string} label @param {() => Promise<T>|undefined} ask
    * @param {(found: T) => Shown} show @param {() => T} own
-   * @param {(found: T) => Shown} [showOwn] */
-  async _show(label, ask, show, own, showOwn = show) {
+   * @param {(found: T) => Shown} [showOwn] @param {boolean} [quietly] Do not move the focus. */
+  async show(label, ask, show, own, showOwn = show, quietly = false) {
     const ticket = ++this.asked;
+    this.seen = null;
     const answer = ask();
     if (answer === undefined) {
-      this._fill(label, showOwn(own()), []);
+      this._fill(label, showOwn(own()), [], quietly);
       return;
     }
-    this._open(label, [make("p", { class: "remark", role: "status" }, "asking the service …")]);
+    this._open(label, [make("p", { class: "remark", role: "status" }, "asking the service …")], quietly);
     try {
       const found = await answer;
-      if (ticket === this.asked) this._fill(label, show(found), []);
+      if (ticket === this.asked) this._fill(label, show(found), [], quietly);
     } catch (error) {
       if (ticket !== this.asked) return;
       const { message, isAway } = /** @type {Error & {isAway?: boolean}} */ (error);
       const said = make("p", { class: "remark failed", role: "alert" }, plain(message));
-      if (isAway && this.data !== null && label !== "outages") this._fill(label, showOwn(own()), [said]);
-      else this._open(label, [said]);
+      if (isAway && this.data !== null && label !== "outages") this._fill(label, showOwn(own()), [said], quietly);
+      else this._open(label, [said], quietly);
     }
   }
 
-  _fill(/** @type {string} */ label, /** @type {Shown} */ { nodes, command, more = [] }, /** @type {Node[]} */ said) {
-    this._open(label, [...said, ...nodes, commandLine(command), ...more]);
+  _fill(/** @type {string} */ label, /** @type {Shown} */ { nodes, command, more = [] }, /** @type {Node[]} */ said, quietly = false) {
+    this._open(label, [...said, ...nodes, commandLine(command), ...more], quietly);
   }
 
-  _open(/** @type {string} */ label, /** @type {Node[]} */ nodes) {
+  _open(/** @type {string} */ label, /** @type {Node[]} */ nodes, quietly = false) {
     const close = make("button", { type: "button", class: "close", "aria-label": "close", onclick: () => this.close() }, "×");
     this.element.setAttribute("aria-label", label);
     this.element.replaceChildren(close, ...nodes);
     this.element.hidden = false;
+    if (quietly) return;
     this.element.focus({ preventScroll: true });
     this.element.scrollIntoView({ block: "nearest" });
   }
 
   /** @template T @param {T[]} items @param {(item: T) => Node} make_ */
-  _list(items, make_) {
+  list(items, make_) {
     const list = make("ol", { class: "chain" });
     fill(list, items.map(make_).values(), ITEMS_AT_FIRST);
     return list;
@@ -158,7 +166,7 @@ export class Answers {
     ];
   }
 
-  _link(/** @type {Link} */ link) {
+  link(/** @type {Link} */ link) {
     const by = link.principal === null ? null : make("span", { class: "by" }, plain(`by ${link.principal}`));
     return make("li", {}, ...this._record(link), by, make("div", { class: "text" }, plain(link.text)));
   }

@@ -1,5 +1,7 @@
 // Axis: converts times to pixels. Idle time is compressed, so that a night fits on a screen.
 
+import { zone } from "report/zone.js";
+
 const GAP_PX = 54;
 const SHARE_OF_GAPS = 0.4;
 const LEAST_SHARE = 0.04;
@@ -92,7 +94,8 @@ export class Axis {
       if (piece.idle || piece.x1 - piece.x0 < apart / 2) continue;
       const perPixel = (piece.end - piece.start) / (piece.x1 - piece.x0);
       const step = STEPS_MS.find((s) => s >= perPixel * apart) ?? STEPS_MS[STEPS_MS.length - 1];
-      for (let t = Math.ceil(piece.start / step) * step; t <= piece.end; t += step) {
+      const ahead = zone.ahead(piece.start);
+      for (let t = Math.ceil((piece.start + ahead) / step) * step - ahead; t <= piece.end; t += step) {
         const x = this.x(t);
         if (x < free || x + apart / 2 > this.width) continue;
         found.push(t);

@@ -1,8 +1,10 @@
 // Bars: draws the picture on one canvas. The names beside it are HTML.
 
 import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
+import { drawMarks } from "report/marks.js";
 import { above } from "report/numbers.js";
 import { ABSENT, worst } from "report/states.js";
+import { drawTerms } from "report/terms.js";
 import { clockText, dayText, durationText } from "report/words.js";
 
 export const ROW_PX = 22, HEALTH_PX = 46, TERMS_PX = 24, AXIS_PX = 40;
@@ -83,7 +85,8 @@ export function swatches(element) {
  * @property {import("report/states.js").Row[]} rows
  * @property {(row: import("report/states.js").Row) => import("report/states.js").Steps} stepsOf
  * @property {ReturnType<import("report/states.js").States["health"]>} health
- * @property {any[][]} terms Each: offset, time, epoch, node.
+ * @property {import("report/terms.js").Term[]} terms
+ * @property {(row: import("report/states.js").Row) => import("report/marks.js").Mark[]} marksOf
  * @property {number} historyTime Before this time the state is unknown.
  * @property {number|null} unconfirmedTime From this time on, records may still be replaced.
  * @property {number[]} wentBack Times at which clocks went back.
@@ -115,7 +118,7 @@ export function draw(canvas, scene) {
   });
   context.restore();
   drawHealth(context, paint, scene);
-  drawTerms(context, paint, scene);
+  drawTerms(context, paint, scene, HEALTH_PX + 3, TERMS_PX - 8);
   drawAxis(context, paint, scene, bottom);
 }
 
@@ -143,6 +146,7 @@ function drawRow(context, paint, scene, row, y) {
     }
     x = end;
   }
+  drawMarks(context, paint, scene.axis, scene.marksOf(row), y, ROW_PX);
 }
 
 /** The worst state in each pixel, so that an outage of one millisecond is still visible.
@@ -168,7 +172,8 @@ export function pixels(steps, axis) {
   return { bits, share };
 }
 
-const RANKS = new Map([[ABSENT, 0], [0, 1], [UNDER_REPLICATED, 2], [SHUTTING_DOWN, 3], [FENCED, 4], [LEADERLESS, 5]]);
+/** How bad each state is. */
+export const RANKS = new Map([[ABSENT, 0], [0, 1], [UNDER_REPLICATED, 2], [SHUTTING_DOWN, 3], [FENCED, 4], [LEADERLESS, 5]]);
 
 /** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene */
 function drawHealth(context, paint, scene) {
@@ -201,29 +206,6 @@ function sampledMaxima(health) {
   let most = 0;
   for (const count of health.down) most = Math.max(most, count);
   return [most];
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene */
-function drawTerms(context, paint, scene) {
-  const { axis, terms } = scene, y = HEALTH_PX + 3, height = TERMS_PX - 8;
-  let free = -1;
-  terms.forEach(([, time, epoch, node], i) => {
-    const end = i + 1 < terms.length ? terms[i + 1][1] : axis.end;
-    if (end < axis.begin || time > axis.end) return;
-    const x0 = i ? axis.x(time) : 0, x1 = axis.x(end);
-    context.fillStyle = paint.color(i % 2 ? "term-odd" : "term-even");
-    context.fillRect(x0, y, Math.max(1, x1 - x0), height);
-    context.fillStyle = paint.color("muted");
-    if (i) context.fillRect(x0, y - 1, 1, height + 2);
-    const text = node === null ? `epoch ${epoch}` : `${epoch} · node ${node}`;
-    const short = `${epoch}`;
-    const shown = [text, short].find((t) => context.measureText(t).width + 8 < x1 - x0);
-    if (shown && x0 > free) {
-      context.fillStyle = paint.color("ink");
-      context.fillText(shown, x0 + 5, y + height - 4);
-      free = x0 + context.measureText(shown).width;
-    }
-  });
 }
 
 /** Hatch, behind all rows, the times at which the state is unknown or not final.

@@ -51,6 +51,9 @@ export class Column {
   /** All numbers, if each is below 2^31. @returns {Int32Array<ArrayBuffer>} */
   small() { return this._into(new Int32Array(this.count())); }
 
+  /** All numbers, which are signed. @returns {Float64Array<ArrayBuffer>} */
+  signed() { return this.unsigned().map(signed); }
+
   /** The running sums of all numbers, which are signed differences. @returns {Float64Array<ArrayBuffer>} */
   summed() {
     const numbers = this.unsigned();

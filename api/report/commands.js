@@ -6,8 +6,11 @@ let where = "LOG";
 /** @param {string} place */
 export function setPlace(place) { where = place; }
 
-/** @param {number} from @param {number} to */
-export const timelineCommand = (from, to) => `metalog timeline ${where} --from ${from} --to ${to}`;
+/** @param {number} from @param {number} to @param {string[]} [kinds] @param {string[]} [objects] */
+export function timelineCommand(from, to, kinds = [], objects = []) {
+  const only = [...kinds.map((kind) => ` --type ${kind}`), ...objects.map((object) => ` --object ${quoted(object)}`)];
+  return `metalog timeline ${where} --from ${from} --to ${to}${only.join("")}`;
+}
 
 /** @param {number} from @param {number} to @param {string|null} object */
 export function diffCommand(from, to, object) {

@@ -8,7 +8,7 @@ import { above, appended, Insertion } from "report/numbers.js";
 const NONE = new Float64Array(), SMALL = new Int32Array();
 
 /** Lists in the header that newer data extend. */
-const LISTS = ["fields", "shapes", "types", "origins", "values", "texts", "links", "causes", "broker_links"];
+const LISTS = ["fields", "shapes", "types", "origins", "values", "texts", "links", "causes", "broker_links", "outage_texts"];
 /** Fields of the header that newer data replace. */
 const REPLACED = ["last", "confirmed_end", "opens", "eventful", "times"];
 
@@ -20,6 +20,8 @@ export class Decoded {
   firstTouch = new Int32Array(1);
   // By row, without the first: used by `why`.
   text = SMALL; cause = SMALL;
+  // Of a row that begins an outage: the text of its cause, 0 if not known, and the offset of that less the row's.
+  outageText = SMALL; outageAt = NONE;
   /** @type {number[]} Times on the axis at which clocks went back. */
   wentBack = [];
   // By object.
@@ -102,6 +104,8 @@ export class Decoded {
     this.origin = appended(this.origin, column("origin").small());
     this.text = appended(this.text, column("text").small());
     this.cause = appended(this.cause, column("cause").small());
+    this.outageText = appended(this.outageText, column("outage_text").small());
+    this.outageAt = appended(this.outageAt, column("outage_at").signed());
     const firstTouch = column("touches").small();
     for (let i = 0, at = this.firstTouch[begin]; i < firstTouch.length; i++) firstTouch[i] = at += firstTouch[i];
     this.firstTouch = appended(this.firstTouch, firstTouch);

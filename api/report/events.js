@@ -72,12 +72,12 @@ export class Events {
     const objects = [], names = this.names.length;
     for (const from of into.from) {
       if (from >= 0) {
-        objects.push(this._objectsOf(kept[from]));
+        objects.push(this.objectsOf(kept[from]));
         continue;
       }
       const index = order[~from], old = was.get(index);
-      const added = more._objectsOf(index).map((name) => name + names);
-      objects.push(old === undefined ? added : appended(this._objectsOf(old).slice(), added));
+      const added = more.objectsOf(index).map((name) => name + names);
+      objects.push(old === undefined ? added : appended(this.objectsOf(old).slice(), added));
     }
     for (const name of more.names) this.names.push(name);
     const numbers = /** @type {const} */ (["from", "to", "time", "cause"]);
@@ -92,22 +92,23 @@ export class Events {
     objects.forEach((of, i) => this.object.set(of, this.start[i]));
   }
 
-  _objectsOf(/** @type {number} */ event) { return this.object.subarray(this.start[event], this.start[event + 1]); }
+  /** The names of an event's objects, as indices in `names`. @param {number} event */
+  objectsOf(event) { return this.object.subarray(this.start[event], this.start[event + 1]); }
 
   /** The events whose first record is in a range of offsets.
-   * @param {number} from @param {number} to @returns {Generator<Told>} */
-  *told(from, to) {
+   * @param {number} from @param {number} to @param {(i: number) => boolean} [accepts] By index: which of them. @returns {Generator<Told>} */
+  *told(from, to, accepts = () => true) {
     const end = above(this.from, to);
-    for (let i = above(this.from, from - 1); i < end; i++) yield this._event(i, to);
+    for (let i = above(this.from, from - 1); i < end; i++) if (accepts(i)) yield this._event(i, to);
   }
 
   /** Events that began before a range and end in or after it.
-   * @param {number} from @param {number} to @returns {Told[]} */
-  toldBefore(from, to) {
+   * @param {number} from @param {number} to @param {(i: number) => boolean} [accepts] @returns {Told[]} */
+  toldBefore(from, to, accepts = () => true) {
     const found = [];
     const before = above(this.from, from - 1);
     for (let i = 0; i < before; i++) {
-      if (this.to[i] >= from) found.push(this._event(i, to));
+      if (this.to[i] >= from && accepts(i)) found.push(this._event(i, to));
     }
     return found;
   }
@@ -120,14 +121,18 @@ export class Events {
     }
   }
 
-  /** The number of events that begin in a range. @param {number} from @param {number} to */
-  count(from, to) {
-    return above(this.from, to) - above(this.from, from - 1);
+  /** The number of events that begin in a range. @param {number} from @param {number} to @param {(i: number) => boolean} [accepts] */
+  count(from, to, accepts) {
+    const begin = above(this.from, from - 1), end = above(this.from, to);
+    if (!accepts) return end - begin;
+    let count = 0;
+    for (let i = begin; i < end; i++) if (accepts(i)) count++;
+    return count;
   }
 
   /** @returns {Told} */
   _event(/** @type {number} */ i, /** @type {number} */ to) {
-    const { names } = this, objects = this._objectsOf(i), [principal, reason, client, asked] = this.origin[i];
+    const { names } = this, objects = this.objectsOf(i), [principal, reason, client, asked] = this.origin[i];
     return {
       from: this.from[i], to: this.to[i], time: this.time[i], kind: this.kind[i], text: this.text[i],
       // Computed on demand: there may be thousands, and most events are never opened.

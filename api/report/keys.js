@@ -8,7 +8,8 @@ const HELP = [
   ["← →", "select the previous or next change (of the selected object, if any)"],
   ["Shift ← →", "make the selection longer or shorter at its end"],
   ["/", "search: a name, an offset, a time"],
-  ["w", "why: the records that led to the value"],
+  ["w", "why: the records that led to what is red, else to the value"],
+  ["u", "UTC or local time"],
   ["h", "history of the selected object"],
   ["b", "blame: its fields, each with the record that set it"],
   ["z", "zoom to the selection"],
@@ -31,7 +32,7 @@ export class Keys {
     const rows = [...HELP, ...(page.answers.questions ? HELP_SERVED : [])].map(([key, text]) => make("div", {}, make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, text)));
     const close = make("button", { type: "button", onclick: () => this.help.close() }, "close");
     this.help = make("dialog", { "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys"), make("dl", {}, ...rows),
-      make("p", {}, "Drag over the picture to select a range; click to select a moment and a row; click a value to see why. The address of the page is a link to what is selected."), close);
+      make("p", {}, "Drag over the picture to select a range; click to select a moment and a row; click a colour to see that outage; click a value to see why. The address of the page is a link to what is selected."), close);
     document.addEventListener("keydown", (event) => this._key(event));
   }
 
@@ -44,7 +45,8 @@ export class Keys {
       "ArrowLeft": () => (event.shiftKey ? this._stretch(-1) : this.step(-1)),
       "ArrowRight": () => (event.shiftKey ? this._stretch(1) : this.step(1)),
       "/": () => search.focus(),
-      "w": () => difference.whyOfSelection(),
+      "w": () => this.page.why(),
+      "u": () => this.page.switchZone(),
       "h": () => difference.history(),
       "b": () => difference.blame(),
       "o": () => difference.outages(),

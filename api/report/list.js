@@ -2,7 +2,9 @@
 
 import { timelineCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
-import { clockText, countText, eventParts, plain } from "report/words.js";
+import { groupList } from "report/event_groups.js";
+import { Filter } from "report/filter.js";
+import { clockText, countText, dayText, eventParts, grouped, plain } from "report/words.js";
 
 const EVENTS_AT_FIRST = 60, EVENTS_AT_ONCE = 24, OBJECTS_AT_FIRST = 40;
 
@@ -15,7 +17,8 @@ export class List {
     this.title = make("h2", { id: "happened" });
     this.list = make("ol", { class: "events" });
     this.foot = make("div");
-    this.element = make("section", { class: "panel", "aria-labelledby": "happened" }, this.title, this.list, this.foot);
+    this.filter = new Filter(selection, () => this.show());
+    this.element = make("section", { class: "panel", "aria-labelledby": "happened" }, this.title, this.filter.element, this.list, this.foot);
     // Reading scrollTop would force a layout.
     this.isScrolled = false;
     /** @type {Set<string>} Expanded events; they stay expanded while the selection follows the end. */
@@ -26,24 +29,29 @@ export class List {
 
   show() {
     const { from, to } = this.selection;
-    const count = this.data.events.count(from, to);
+    const { events } = this.data, { isOn } = this.filter;
+    const accepts = isOn ? this.filter.accepts(events) : undefined;
+    const all = events.count(from, to), count = isOn ? events.count(from, to, accepts) : all;
+    this.filter.draw(events);
     const [begin, end] = [this.picture.timeAt(from), this.picture.timeAt(to)];
     const range = `${clockText(begin)} – ${clockText(end, begin)}`;
-    this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${countText(count, "event")} · offsets ${from} – ${to}`));
+    this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${isOn ? `${grouped(count)} of ` : ""}${countText(all, "event")} · offsets ${from} – ${to}`));
     const isGrowing = this.selection.isGrowing, scrolled = isGrowing && this.isScrolled ? this.list.scrollTop : 0;
     if (!isGrowing) this.opened.clear();
     this.list.replaceChildren();
-    fill(this.list, this._items(this.data.events.told(from, to)), EVENTS_AT_FIRST, scrolled ? EVENTS_AT_FIRST : EVENTS_AT_ONCE);
-    const earlier = from > to ? "" : this._earlier(from, to);
+    fill(this.list, this._items(events.told(from, to, accepts), begin), EVENTS_AT_FIRST, scrolled ? EVENTS_AT_FIRST : EVENTS_AT_ONCE);
+    const earlier = from > to ? "" : this._earlier(from, to, accepts);
     if (!count) this.list.append(make("li", { class: "nothing" }, earlier ? "No event begins in this range." : "Nothing happened in this range."));
     if (this.isScrolled) this.list.scrollTop = scrolled;
     this.isScrolled = scrolled > 0;
-    this.foot.replaceChildren(earlier, from > to ? "" : commandLine(timelineCommand(from, to)));
+    const { kinds, objects, rest } = this.filter.options;
+    const left = rest === null ? "" : make("p", { class: "remark" }, `The command has no filter for ${rest}.`);
+    this.foot.replaceChildren(earlier, ...(from > to ? [] : [commandLine(timelineCommand(from, to, kinds, objects)), left]));
   }
 
   /** The collapsed list of events that began before the selection. */
-  _earlier(/** @type {number} */ from, /** @type {number} */ to) {
-    const found = this.data.events.toldBefore(from, to);
+  _earlier(/** @type {number} */ from, /** @type {number} */ to, /** @type {((i: number) => boolean)|undefined} */ accepts) {
+    const found = this.data.events.toldBefore(from, to, accepts);
     if (!found.length) return "";
     const list = make("ol", { class: "events" });
     const folded = make("details", {}, make("summary", {}, `${countText(found.length, "earlier event")} with a part in this range`), list);
@@ -51,9 +59,17 @@ export class List {
     return folded;
   }
 
-  /** @param {Iterable<import("report/events.js").Told>} events */
-  *_items(events) {
-    for (const told of events) yield this._item(told);
+  /** The items; the first one of a day that is not the day before it has the date.
+   * @param {Iterable<import("report/events.js").Told>} events @param {number} [begin] The time before the first one. */
+  *_items(events, begin) {
+    let day = begin === undefined ? "" : dayText(begin);
+    for (const told of events) {
+      const item = this._item(told), now = dayText(told.time);
+      // Drawn by the style sheet.
+      if (now !== day) item.dataset.day = now;
+      day = now;
+      yield item;
+    }
   }
 
   _item(/** @type {import("report/events.js").Told} */ told) {
@@ -84,7 +100,9 @@ export class List {
       type: "button", class: "chip only", onclick: () => this.selection.set({ from: told.from, to: told.to }),
     }, "select only this"));
     if (told.client !== null) objects.append(make("div", { class: "by" }, plain(`client ${told.client}`)));
-    fill(objects, this._objects(told.objects), OBJECTS_AT_FIRST);
+    const pick = (/** @type {string} */ name) => this.selection.set({ object: name }), groups = groupList(this.data, told, pick);
+    if (groups) objects.append(groups);
+    else fill(objects, this._objects(told.objects), OBJECTS_AT_FIRST);
     item.append(objects);
   }
 

@@ -4,13 +4,18 @@ import { Answers } from "report/answers.js";
 import { LEGEND, swatches } from "report/bars.js";
 import { setPlace } from "report/commands.js";
 import { Difference } from "report/difference.js";
-import { make } from "report/dom.js";
+import { afterPaint, make } from "report/dom.js";
 import { Keys } from "report/keys.js";
 import { List } from "report/list.js";
+import { MARKS } from "report/marks.js";
+import { OutagePanel } from "report/outage_panel.js";
+import { redOf } from "report/red.js";
 import { Picture } from "report/picture.js";
 import { Search } from "report/search.js";
 import { Selection } from "report/selection.js";
+import { clauseItems, showClause, summaryList } from "report/summary.js";
 import { clockText, countText, dayText, plain, timeText } from "report/words.js";
+import { zone } from "report/zone.js";
 
 /** @typedef {{name: string, where: string, masked: boolean}} Command */
 
@@ -18,6 +23,7 @@ export class Page {
   range = make("p", { class: "range" });
   remarks = make("ul", { class: "remarks" });
   said = make("p", { class: "said", "aria-live": "polite" });
+  zones = make("button", { type: "button", class: "zone", title: "UTC or local time (u)", onclick: () => this.switchZone() }, zone.name);
 
   /**
    * @param {import("report/data.js").Data} data @param {Command} command
@@ -28,12 +34,16 @@ export class Page {
     this.data = data;
     this.command = command;
     this.selection = new Selection(data.first, data.last, window);
-    if (!this.selection.read()) open(this.selection, data);
+    this.opensOnIncident = !this.selection.read();
+    if (this.opensOnIncident) open(this.selection, data);
     this.picture = new Picture(data, this.selection);
     this.answers = new Answers(data, this.selection, questions);
     this.difference = new Difference(data, this.selection, this.answers);
     this.search = new Search(data, this.selection, this.picture);
     this.list = new List(data, this.selection, this.picture);
+    this.outages = new OutagePanel(data, this.selection, this.answers);
+    this.picture.onRed = ({ objects, bit, row, name }) => this.outages.open(objects, bit, row, name);
+    this.picture.corner.append(this.zones);
     this.keys = new Keys(this);
     this.selection.watch(() => this._say());
     this._tellOfData();
@@ -45,21 +55,49 @@ export class Page {
     const help = make("button", { type: "button", class: "help", "aria-label": "help: keys", onclick: () => keys.help.showModal() }, "?");
     const header = make("header", {},
       make("h1", {}, plain(this.command.name), " ", make("small", {}, `cluster ${plain(this.data.header.cluster_id)}`)),
-      this.range, search.element, help, ...more, this.remarks);
+      this.range, search.element, help, ...more, ...this._summary(), this.remarks);
     document.body.append(header, make("main", {}, legend(this), this.picture.element, this.said,
       make("div", { class: "columns" }, this.list.element, this.difference.element)), keys.help);
     this.picture.redraw();
     this.selection.tell();
+    // The values, of which it tells, are decoded after the first paint.
+    if (this.opensOnIncident) afterPaint(() => { if (this.answers.element.hidden) this.outages.showFirst(true); });
     Object.assign(window, { report: this });
   }
 
   /** Show newer data; the selection, expanded events and open answers stay. @param {import("report/data.js").Data} data */
   renew(data) {
-    for (const part of [this, this.answers, this.difference, this.search, this.list]) part.data = data;
+    for (const part of [this, this.answers, this.difference, this.search, this.list, this.outages]) part.data = data;
     this.picture.renew(data);
     this._tellOfData();
     this.selection.grow(data.first, data.last);
     this._say();
+  }
+
+  /** The summary of a report; a service is asked for it. */
+  _summary() {
+    const clauses = this.data.header.summary;
+    if (!clauses) return [];
+    const list = summaryList("");
+    list.replaceChildren(...clauseItems(clauses, (clause) => showClause(clause, this)));
+    list.removeAttribute("aria-busy");
+    return [list];
+  }
+
+  /** Show why of what is red in the picture, of its field; else of the default field of what is selected. */
+  why() {
+    const { answers, data, selection } = this, red = answers.seen ?? redOf(data, selection);
+    if (red === null) this.difference.whyOfSelection();
+    else answers.why(red.name, red.field, red.at);
+  }
+
+  /** Show all times in UTC, or in the reader's zone. */
+  switchZone() {
+    zone.isLocal = !zone.isLocal;
+    this.zones.textContent = zone.name;
+    this._tellOfData();
+    this.picture.redraw();
+    this.selection.tell();
   }
 
   _tellOfData() {
@@ -88,8 +126,8 @@ function open(selection, data) {
 function rangeText(data) {
   const [begin, end] = data.header.times;
   if (begin === undefined) return `no records · the state at offset ${data.last}${data.axisTime[0] ? `, ${timeText(data.axisTime[0])}` : ""}`;
-  const range = dayText(begin) === dayText(end) ? `${clockText(begin).slice(0, 8)} – ${clockText(end).slice(0, 8)} UTC, ${dayText(end)}`
-      : `${dayText(begin)} ${clockText(begin).slice(0, 5)} – ${dayText(end)} ${clockText(end).slice(0, 5)} UTC`;
+  const range = dayText(begin) === dayText(end) ? `${clockText(begin).slice(0, 8)} – ${clockText(end).slice(0, 8)} ${zone.name}, ${dayText(end)}`
+      : `${dayText(begin)} ${clockText(begin).slice(0, 5)} – ${dayText(end)} ${clockText(end).slice(0, 5)} ${zone.name}`;
   return `${range} · offsets ${data.first} – ${data.last}`;
 }
 
@@ -118,7 +156,8 @@ export function legend(page) {
   // The first two are states of topics, the others of brokers.
   const states = page.data.header.is_of_topics ? LEGEND.slice(0, 2) : LEGEND;
   const items = states.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
-  const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items);
+  const signs = MARKS.map(([kind, sign, text]) => make("li", { class: "sign" }, make("span", { class: kind, "aria-hidden": "true" }, sign), text));
+  const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items, ...signs);
   const paint = () => {
     const found = swatches(document.documentElement);
     for (const item of items) {

@@ -1,15 +1,17 @@
-// The picture: the names of the rows, the canvas beside them, and selection by dragging.
+// The picture: the names of the rows, and the canvas beside them.
 
 import { Axis } from "report/axis.js";
 import { AXIS_PX, draw, HEALTH_PX, ROW_PX, TERMS_PX, TOP_PX } from "report/bars.js";
 import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
+import { Marks } from "report/marks.js";
 import { Pins } from "report/pins.js";
+import { Pointer } from "report/pointer.js";
 import { States } from "report/states.js";
+import { termsOf } from "report/terms.js";
 import { countText, grouped, plain } from "report/words.js";
 
 const TOPICS_AT_FIRST = 12, BROKERS_AT_FIRST = 12, PARTITIONS_MAX = 500, HEIGHT_MAX = 520;
-const DRAG_PX = 3;
 
 /** @typedef {import("report/states.js").Row} Row */
 
@@ -18,18 +20,23 @@ export class Picture {
   band = make("div", { class: "band", "aria-hidden": "true" });
   plot = make("div", { class: "plot" }, this.canvas, this.band);
   names = make("div", { class: "names", role: "group", "aria-label": "rows: brokers and topics" });
+  /** Below the names; for the page's switch of the time zone. */
+  corner = make("div", { class: "names-bottom", style: `height:${AXIS_PX}px` });
+  /** Called with a bad state that was clicked. @type {((red: import("report/under.js").Red) => void)|null} */
+  onRed = null;
   element = make("section", { class: "picture", "aria-label": "picture" },
     make("div", { class: "side" },
       make("div", { class: "names-top" },
         make("div", { style: `height:${HEALTH_PX}px`, title: "partitions without a leader or under-replicated, of all" }, "health"),
-        make("div", { style: `height:${TERMS_PX}px`, title: "leader epochs of the controllers" }, "epochs")),
+        make("div", { style: `height:${TERMS_PX}px`, title: "the active controllers and their leader epochs" }, "controller")),
       this.names,
-      make("div", { class: "names-bottom", style: `height:${AXIS_PX}px` }, "UTC")),
+      this.corner),
     this.plot);
 
   // Offsets and times of all changes and events, ascending.
   offsets = new Float64Array();
   times = new Float64Array();
+  /** @type {import("report/terms.js").Term[]} */ terms = [];
   viewBegin = 0;
   viewEnd = 1;
   isWhole = true;
@@ -52,6 +59,8 @@ export class Picture {
     this.states = new States(data);
     this.pins = new Pins(data, selection);
     this.health = this.states.health();
+    this.marks = new Marks(data);
+    this.pointer = new Pointer(this);
     this._take();
     [this.viewBegin, this.viewEnd] = this.whole();
     this._listen();
@@ -69,6 +78,7 @@ export class Picture {
     this.shownBrokers = Math.max(this.shownBrokers, this._worthShowing(this.brokers, BROKERS_AT_FIRST));
     this.shownTopics = Math.max(this.shownTopics, this._worthShowing(this.topics, TOPICS_AT_FIRST));
     [this.offsets, this.times] = moments(this.data);
+    this.terms = termsOf(this.data.header.terms);
   }
 
   /** Show other data; a view of the whole report stays one.
@@ -77,6 +87,7 @@ export class Picture {
     this.data = data;
     this.states = new States(data);
     this.health = this.states.health();
+    this.marks = new Marks(data);
     this.pins.element.remove();
     this.pins = new Pins(data, this.selection);
     this._take();
@@ -97,7 +108,6 @@ export class Picture {
         event.preventDefault();
       }
     }, { passive: false });
-    this._listenToDrags();
     this._fillNames();
   }
 
@@ -138,7 +148,7 @@ export class Picture {
     const brokers = this.brokers.slice(0, this.shownBrokers);
     brokers.sort((a, b) => a.object - b.object);
     const topics = this.topics.slice(0, this.shownTopics).flatMap((row) =>
-      this.opened.has(this._named(row)) ? [row, ...this.states.partitionsOf(row).slice(0, PARTITIONS_MAX)] : [row]);
+      this.opened.has(this.named(row)) ? [row, ...this.states.partitionsOf(row).slice(0, PARTITIONS_MAX)] : [row]);
     return [...brokers, ...topics];
   }
 
@@ -170,17 +180,19 @@ export class Picture {
     return node;
   }
 
-  _named(/** @type {Row} */ row) { return this.data.nameAt(row.object, this.data.rows - 1); }
+  /** The name of a row's object, or of its last life. @param {Row} row */
+  named(row) { return this.data.nameAt(row.object, this.data.rows - 1); }
 
   /** The name of a row; the same element as long as the row stays the same. */
   _nameNode(/** @type {Row} */ row, /** @type {Set<HTMLElement>} */ used) {
-    const name = this._named(row), isOpen = this.opened.has(name), canOpen = row.kind === "topic" && this.data.partitionsOf(row.object).length > 0;
+    const name = this.named(row), isOpen = this.opened.has(name), canOpen = row.kind === "topic" && row.lives.some((life) => this.data.partitionsOf(life).length > 0);
     const key = `${row.kind} ${name} ${canOpen} ${isOpen}`, known = this._nodes.get(key);
     // A name may have meant several topics in succession.
     const node = known && !used.has(known) ? known : this._nameOf(row, name, canOpen, isOpen);
     this._nodes.set(key, node);
     used.add(node);
-    node.title = `${plain(name)}: ${countText(row.noise, "change")}`;
+    const lives = row.lives.length > 1 ? `, ${countText(row.lives.length, "life", "lives")} of the name` : "";
+    node.title = `${plain(name)}: ${countText(row.noise, "change")}${lives}`;
     return node;
   }
 
@@ -213,7 +225,8 @@ export class Picture {
       rows: this.current,
       stepsOf: (row) => this.states.stepsOf(row),
       health: this.health,
-      terms: header.terms,
+      terms: this.terms,
+      marksOf: (row) => this.marks.of(row),
       historyTime: header.history_from > header.first ? this.timeAt(header.history_from) : -Infinity,
       unconfirmedTime: confirmed <= header.last ? this.timeAt(confirmed) : null,
       wentBack: this.data.wentBack,
@@ -243,44 +256,6 @@ export class Picture {
       const pressed = String(button.getAttribute("data-object") === this.selection.object);
       if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
     }
-  }
-
-  _listenToDrags() {
-    /** @type {number|null} */
-    let begun = null;
-    const place = (/** @type {PointerEvent} */ event) => event.clientX - this.plot.getBoundingClientRect().left;
-    const select = (/** @type {number} */ a, /** @type {number} */ b) => {
-      const [begin, end] = [this.axis.time(Math.min(a, b)), this.axis.time(Math.max(a, b))];
-      this.selection.set(this.offsetsIn(begin, end));
-    };
-    this.plot.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      begun = place(event);
-      this.plot.setPointerCapture(event.pointerId);
-    });
-    this.plot.addEventListener("pointermove", (event) => {
-      if (begun === null || Math.abs(place(event) - begun) < DRAG_PX) return;
-      select(begun, place(event));
-    });
-    this.plot.addEventListener("pointerup", (event) => {
-      if (begun === null) return;
-      const x = place(event);
-      if (Math.abs(x - begun) < DRAG_PX) this._pick(x, event.clientY - this.plot.getBoundingClientRect().top);
-      begun = null;
-    });
-    this.plot.addEventListener("pointercancel", () => { begun = null; });
-    this.plot.addEventListener("dblclick", () => this.zoom(!this.isWhole));
-  }
-
-  /** Select the change nearest to a click, and the row's object. */
-  _pick(/** @type {number} */ x, /** @type {number} */ y) {
-    const index = above(this.times, this.axis.time(x));
-    const near = [index - 1, index].filter((i) => i >= 0 && i < this.times.length)
-      .sort((a, b) => Math.abs(this.axis.x(this.times[a]) - x) - Math.abs(this.axis.x(this.times[b]) - x))[0];
-    const row = this.current[Math.floor((y - TOP_PX + this.names.scrollTop) / ROW_PX)];
-    const inRows = y >= TOP_PX && y < TOP_PX + this.names.clientHeight && row;
-    const range = near === undefined ? {} : this.offsetsIn(this.times[near], this.times[near]);
-    this.selection.set({ ...range, ...(inRows ? { object: this._named(row) } : {}) });
   }
 
   /** The health after the record at an offset, in words. Not by time: several records may have the

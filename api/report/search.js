@@ -3,6 +3,7 @@
 import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
 import { plain, timeText } from "report/words.js";
+import { zone } from "report/zone.js";
 
 const FOUND_MAX = 12;
 
@@ -120,14 +121,15 @@ export class Search {
   }
 }
 
-/** Parse a time in UTC; without a date, the next such time after `near`. @param {string} text @param {number} near */
+/** Parse a time in the page's zone; without a date, the next such time after `near`. @param {string} text @param {number} near */
 function timeOf(text, near) {
   if (/^\d{1,2}:\d{2}(:\d{2}(\.\d{1,3})?)?$/.test(text)) {
-    const found = Date.parse(`${timeText(near).slice(0, 10)}T${text.padStart(5, "0")}Z`);
+    const found = Date.parse(`${timeText(near).slice(0, 10)}T${text.padStart(5, "0")}${zone.suffix(near)}`);
     const day = 86_400_000;
     return Number.isNaN(found) ? null : found < near - 60_000 ? found + day : found;
   }
   if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return null;
-  const found = Date.parse(/T.*(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : text.includes("T") || text.includes(" ") ? `${text.replace(" ", "T")}Z` : `${text}T00:00Z`);
+  const suffix = zone.suffix(Date.parse(text.slice(0, 10)));
+  const found = Date.parse(/T.*(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : text.includes("T") || text.includes(" ") ? `${text.replace(" ", "T")}${suffix}` : `${text}T00:00${suffix}`);
   return Number.isNaN(found) ? null : found;
 }

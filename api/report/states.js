@@ -7,12 +7,13 @@ import { GONE } from "report/object_states.js";
 export const ABSENT = 128;
 
 /**
- * The states of a row of the picture: from `time[i]` on the state is `bits[i]`, and `share[i]` of the
- * row's objects are in an outage.
- * @typedef {{time: number[], bits: number[], share: number[]}} Steps
+ * The states of a row of the picture: from `time[i]` on, after the data's row `row[i]`, the state is
+ * `bits[i]`, and `share[i]` of the row's objects are in an outage.
+ * @typedef {{time: number[], row: number[], bits: number[], share: number[]}} Steps
  */
 
-/** @typedef {{kind: "broker"|"topic"|"partition", object: number, label: string, noise: number, parent: number|null}} Row */
+/** A row: `lives` are all objects that had the name one after the other, `object` is the last of them.
+ * @typedef {{kind: "broker"|"topic"|"partition", object: number, lives: number[], label: string, noise: number, parent: Row|null}} Row */
 
 export class States {
   /** @param {import("report/data.js").Data} data */
@@ -36,58 +37,60 @@ export class States {
       if (kind === partition) {
         noise[data.objectTopic[i] - 1] += changes;
       } else if (kind === broker) {
-        brokers.push({ kind: "broker", object: i, label: `broker ${data.labelAt(i, data.rows)}`, noise: changes, parent: null });
+        brokers.push({ kind: "broker", object: i, lives: [i], label: `broker ${data.labelAt(i, data.rows)}`, noise: changes, parent: null });
       } else {
-        topics.push({ kind: "topic", object: i, label: data.labelAt(i, data.rows - 1), noise: changes, parent: null });
+        topics.push({ kind: "topic", object: i, lives: [i], label: data.labelAt(i, data.rows - 1), noise: changes, parent: null });
       }
     }
     for (const row of topics) row.noise += noise[row.object];
-    topics.sort((a, b) => b.noise - a.noise || a.object - b.object);
-    return { brokers, topics };
+    const named = joined(data, topics);
+    named.sort((a, b) => b.noise - a.noise || a.object - b.object);
+    return { brokers, topics: named };
   }
 
   /** The rows of a topic's partitions. @param {Row} topic @returns {Row[]} */
   partitionsOf(topic) {
     const { data } = this;
-    return data.partitionsOf(topic.object).map((object) => ({
-      kind: "partition", object, label: `${data.objectNumber[object]}`,
-      noise: data.changeCount(object), parent: topic.object,
-    }));
+    const rows = topic.lives.flatMap((life) => data.partitionsOf(life)).map((object) => (/** @type {Row} */ ({
+      kind: "partition", object, lives: [object], label: `${data.objectNumber[object]}`,
+      noise: data.changeCount(object), parent: topic,
+    })));
+    const found = joined(data, rows);
+    return topic.lives.length > 1 ? found.sort((a, b) => Number(a.label) - Number(b.label)) : found;
   }
 
   /** @param {Row} row @returns {Steps} */
   stepsOf(row) {
     let steps = this._steps.get(row.object);
     if (steps === undefined) {
-      steps = row.kind === "topic" ? this._ofTopic(row.object) : this._ofObject(row.object);
+      steps = row.kind === "topic" ? this._ofTopic(row.lives) : this._ofObjects(row.lives);
       this._steps.set(row.object, steps);
     }
     return steps;
   }
 
-  /** @param {number} object */
-  _ofObject(object) {
+  /** @param {number[]} lives */
+  _ofObjects(lives) {
     const { data } = this;
     const steps = newSteps();
-    for (const touch of data.touchesOf(object)) {
+    for (const touch of touchesOfAll(data, lives)) {
       const bits = data.fateOf(touch) === GONE ? ABSENT : data.outages[touch];
-      push(steps, data.axisTime[data.rowOf[touch]], bits, bits ? 1 : 0);
+      push(steps, data, data.rowOf[touch], bits, bits ? 1 : 0);
     }
     return steps;
   }
 
-  /** @param {number} topic */
-  _ofTopic(topic) {
+  /** @param {number[]} lives */
+  _ofTopic(lives) {
     const { data } = this;
-    const partitions = data.partitionsOf(topic);
-    const touches = Int32Array.from(partitions.flatMap((p) => [...data.touchesOf(p)])).sort();
+    const touches = touchesOfAll(data, lives.flatMap((life) => data.partitionsOf(life)));
     const counter = new Counter(data);
     const steps = newSteps();
     for (const touch of touches) {
       counter.take(touch);
       const bits = counter.there === 0 ? ABSENT
         : (counter.leaderless ? LEADERLESS : 0) | (counter.under ? UNDER_REPLICATED : 0);
-      push(steps, data.axisTime[data.rowOf[touch]], bits, counter.there ? counter.down / counter.there : 0);
+      push(steps, data, data.rowOf[touch], bits, counter.there ? counter.down / counter.there : 0);
     }
     return steps;
   }
@@ -157,12 +160,42 @@ export function worst(bits) {
 }
 
 /** @returns {Steps} */
-const newSteps = () => ({ time: [], bits: [], share: [] });
+const newSteps = () => ({ time: [], row: [], bits: [], share: [] });
 
-function push(/** @type {Steps} */ steps, /** @type {number} */ time, /** @type {number} */ bits, /** @type {number} */ share) {
+/** The touches of several objects, oldest first. @param {import("report/data.js").Data} data @param {number[]} objects */
+function touchesOfAll(data, objects) {
+  return Int32Array.from(objects.flatMap((object) => [...data.touchesOf(object)])).sort();
+}
+
+/** The rows, with those joined of which each had the same name and began after the one before was gone.
+ * @param {import("report/data.js").Data} data @param {Row[]} rows In the order of their objects. @returns {Row[]} */
+function joined(data, rows) {
+  /** @type {Map<string, Row>} */
+  const found = new Map();
+  const rest = [];
+  for (const row of [...rows].sort((a, b) => data.ofObject[data.ofStart[a.object]] - data.ofObject[data.ofStart[b.object]])) {
+    const known = found.get(row.label);
+    if (known === undefined || !isOver(data, known.object, row.object)) {
+      if (known !== undefined) rest.push(known);
+      found.set(row.label, row);
+    } else {
+      Object.assign(known, { object: row.object, lives: [...known.lives, row.object], noise: known.noise + row.noise });
+    }
+  }
+  return [...rest, ...found.values()].sort((a, b) => a.object - b.object);
+}
+
+/** True if an object was gone before another one came. */
+function isOver(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object, /** @type {number} */ next) {
+  const last = data.ofObject[data.ofStart[object + 1] - 1];
+  return data.fateOf(last) === GONE && last < data.ofObject[data.ofStart[next]];
+}
+
+function push(/** @type {Steps} */ steps, /** @type {import("report/data.js").Data} */ data, /** @type {number} */ row, /** @type {number} */ bits, /** @type {number} */ share) {
   const last = steps.bits.length - 1;
   if (last >= 0 && steps.bits[last] === bits && steps.share[last] === share) return;
-  steps.time.push(time);
+  steps.time.push(data.axisTime[row]);
+  steps.row.push(row);
   steps.bits.push(bits);
   steps.share.push(share);
 }

@@ -79,7 +79,10 @@ function ofPartition(/** @type {import("report/data.js").Data} */ data, /** @typ
   const links = new Map();
   for (const step of field === "leader" ? leaderSteps(steps) : isrSteps(steps)) {
     links.set(data.offset[step.row], linkOf(data, step.row, data.header.texts[data.text[step.row - 1]]));
-    for (const cause of data.header.causes[data.cause[step.row - 1]]) addLink(data, links, cause);
+    for (const cause of data.header.causes[data.cause[step.row - 1]]) {
+      // A fencing comes later in the batch than what it causes.
+      if (data.header.links[cause][0] <= data.effect[row]) addLink(data, links, cause);
+    }
   }
   const now = /** @type {any} */ (data.stateAt(object, row));
   const notes = [];
@@ -100,7 +103,7 @@ function ofPartition(/** @type {import("report/data.js").Data} */ data, /** @typ
   return { field, chain, notes };
 }
 
-function isUnclean(/** @type {Step} */ { before, after }) {
+export function isUnclean(/** @type {Step} */ { before, after }) {
   if (before === null || after.leader === -1) return false;
   const safe = [...before.isr, ...(before.eligible_leader_replicas ?? [])];
   return !safe.includes(after.leader) || (after.leader_recovery_state === 1 && before.leader_recovery_state === 0);

@@ -1,5 +1,7 @@
 // Formats values, times and counts as the commands print them.
 
+import { zone } from "report/zone.js";
+
 /** @param {any} value @returns {string} */
 export function valueText(value) {
   if (value === null || value === undefined) return "-";
@@ -14,9 +16,13 @@ export function chainText(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A time in UTC with milliseconds. @param {number} ms */
+/** The last time that a date can have, less a day for the zone. */
+const TIME_MAX = 8.64e15 - 86_400_000;
+
+/** A time with milliseconds, in the page's zone. @param {number} ms */
 export function timeText(ms) {
-  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`;
+  if (Math.abs(ms) > TIME_MAX) return `${ms} ms`;
+  return new Date(ms + zone.ahead(ms)).toISOString().replace("Z", zone.suffix(ms));
 }
 
 /** The time of day, preceded by the date unless `near` is on the same day.
@@ -24,17 +30,23 @@ export function timeText(ms) {
 export function clockText(ms, near) {
   const [day, time] = timeText(ms).split("T");
   if (time === undefined) return day;
-  const short = time.replace("Z", "");
+  const short = time.replace(/(Z|[+-]\d\d:\d\d)$/, "");
   return near === undefined || timeText(near).startsWith(day) ? short : `${day} ${short}`;
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 // The first call of `toLocaleString` would take 0.2 s.
-/** A day in UTC: 14 Jan 2026. @param {number} ms */
+/** A day in the page's zone: 14 Jan 2026. @param {number} ms */
 export function dayText(ms) {
-  const date = new Date(ms);
+  const date = new Date(ms + zone.ahead(ms));
   return Number.isNaN(date.getTime()) ? `${ms} ms` : `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}
+
+/** The day and time between two times: 03:12:04 – 03:14:00, 14 Jan 2026. @param {number} begin @param {number} end */
+export function spanText(begin, end) {
+  const [a, b] = [begin, end].map((time) => clockText(time).replace(/\.\d+$/, ""));
+  return dayText(begin) === dayText(end) ? `${a} – ${b}, ${dayText(end)}` : `${dayText(begin)}, ${a} – ${dayText(end)}, ${b}`;
 }
 
 /** A count with separated thousands: 12,345. @param {number} count */

@@ -21,6 +21,7 @@ from replay.incidents.causes import (
     BROKER_RECORDS,
     NO_HEARTBEAT,
     NO_HEARTBEAT_OR_STOPPED,
+    Cause,
     Causes,
     broker_of,
     fenced_text,
@@ -158,6 +159,8 @@ class Step(NamedTuple):
     before: Partition | None
     after: Partition
     causes: list[Link]
+    # What took a leader or a replica away; None if that was before the kept history.
+    loss: Cause | None
 
     @property
     def sets_leader(self) -> bool:
@@ -211,6 +214,10 @@ class Follower:
         """Return the image after the last row."""
         return self.state.image(Provenance())
 
+    def cause_of_broker(self, broker_id: int) -> Cause | None:
+        """Return why a broker is down; None if it is up, or that is older than the history."""
+        return self._causes.of_broker(broker_id)
+
     def _apply(self, row: Envelope) -> None:
         record = row.payload
         if isinstance(record, PartitionChangeRecord | PartitionRecord):
@@ -219,8 +226,9 @@ class Follower:
             self.state.replay(row)
             after = self.state.partition(*key)
             assert after is not None, "the record would have contradicted the state"
-            causes = list(self._causes_of(row, before, after))
-            step = self.added[row.offset] = Step(row, before, after, causes)
+            loss = self._causes.of_partition(row, before, after)
+            causes = list(self._causes_of(row, before, after, loss))
+            step = self.added[row.offset] = Step(row, before, after, causes, loss)
             self.steps.setdefault(key, []).append(step)
         elif type(record) in BROKER_RECORDS:
             was = self.state.broker(broker_of(record))
@@ -252,10 +260,9 @@ class Follower:
         self.added_links.append((broker_id, links[-1], starts_anew))
 
     def _causes_of(
-        self, row: Envelope, before: Partition | None, after: Partition
+        self, row: Envelope, before: Partition | None, after: Partition, cause: Cause | None
     ) -> Iterator[Link]:
         """Yield the broker records that caused a partition's record."""
-        cause = self._causes.of_partition(row, before, after)
         if cause is not None and cause.offset in self._batch:
             yield Link(self._batch[cause.offset], cause.text)
         elif cause is not None and cause.offset != row.offset:

@@ -1,7 +1,8 @@
 """Chains of causes: for each record of a partition or broker, its text and its causes.
 
 The texts and causes are those that `why` gives. The report's page assembles a chain from these
-entries, as `Follower.chain_of_partition` does.
+entries, as `Follower.chain_of_partition` does. A record that begins an outage also has the cause
+that `outages` gives.
 """
 
 from array import array
@@ -9,20 +10,25 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from metadata_log.format.batch import Batch
+from records.control import LeaderChangeMessage
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
-from replay.incidents.why import Follower, Link
+from replay.incidents.causes import BROKER_RECORDS, Cause, broker_of
+from replay.incidents.health import partition_kinds
+from replay.incidents.why import Follower, Link, Step
 from replay.report import varints
 
 
 class ChainsMark(NamedTuple):
-    """Mark in `Chains`: the numbers of rows, texts, links, cause sets and broker links so far."""
+    """Mark in `Chains`: how many rows, texts and so on there are so far."""
 
     rows: int
     texts: int
     links: int
     causes: int
     brokers: int
+    outage_texts: int
 
 
 class Chains:
@@ -37,6 +43,9 @@ class Chains:
         self._brokers: list[list[int]] = []
         self._text, self._cause = array("q"), array("q")
         self._texts: dict[str, int] = {"": 0}
+        # Of each row that begins an outage: its cause, and how far that is from the row.
+        self._outage_text, self._outage_at = array("q"), array("q")
+        self._outage_texts: dict[str, int] = {"": 0}
 
     def follow(self, rows: Sequence[Envelope]) -> None:
         """Follow rows that take effect together, so that `add` can look up their causes."""
@@ -53,6 +62,19 @@ class Chains:
         self._text.append(self._texts.setdefault(text, len(self._texts)))
         links = tuple([self._link(link) for link in causes])
         self._cause.append(self._causes.setdefault(links, len(self._causes)))
+        outage = self._outage_cause(row, step)
+        text = "" if outage is None else outage.text
+        self._outage_text.append(self._outage_texts.setdefault(text, len(self._outage_texts)))
+        self._outage_at.append(0 if outage is None else outage.offset - row.offset)
+
+    def _outage_cause(self, row: Envelope, step: Step | None) -> Cause | None:
+        if step is not None:
+            kinds = partition_kinds(step.after, 0)
+            before = () if step.before is None else partition_kinds(step.before, 0)
+            return step.loss if set(kinds) - set(before) else None
+        if type(row.payload) not in BROKER_RECORDS:
+            return None
+        return self._follower.cause_of_broker(broker_of(row.payload))
 
     @property
     def mark(self) -> ChainsMark:
@@ -63,6 +85,7 @@ class Chains:
             len(self._link_rows),
             len(self._causes),
             len(self._brokers),
+            len(self._outage_texts),
         )
 
     def encoded(self, since: ChainsMark) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -77,10 +100,13 @@ class Chains:
             "links": self._link_rows[since.links :],
             "causes": list(islice(self._causes, since.causes, None)),
             "broker_links": self._brokers[since.brokers :],
+            "outage_texts": list(islice(self._outage_texts, since.outage_texts, None)),
         }
         return header, {
             "text": varints.unsigned(self._text[since.rows :]),
             "cause": varints.unsigned(self._cause[since.rows :]),
+            "outage_text": varints.unsigned(self._outage_text[since.rows :]),
+            "outage_at": varints.signed(self._outage_at[since.rows :]),
         }
 
     def _link(self, link: Link) -> int:
@@ -96,14 +122,26 @@ class Chains:
 
 
 class Terms:
-    """Collects each leader epoch's start: offset, time, epoch, and the leader's node if known."""
+    """Collects the terms of the controllers.
+
+    Attributes:
+        found: Of each leader epoch: offset, time and number; the leader's node, None if it is not
+            known; the time of its last record; the longest time between two of its records, ms.
+    """
 
     def __init__(self) -> None:
         self.found: list[list[Any]] = []
 
-    def add(self, offset: int, time: int, epoch: int, node: int | None) -> None:
-        """Add a batch; `node` is the leader's id if the batch announces the leader, else None."""
+    def add(self, batch: Batch) -> None:
+        """Add the next batch."""
+        time, (_, last) = batch.timestamp, batch.times_at(batch.end_offset - 1)
+        epoch = batch.leader_epoch
         if not self.found or self.found[-1][2] != epoch:
-            self.found.append([offset, time, epoch, None])
-        if node is not None:
-            self.found[-1][3] = node
+            self.found.append([batch.base_offset, time, epoch, None, time, 0])
+        term = self.found[-1]
+        term[5] = max(term[5], time - term[4])
+        term[4] = max(term[4], last)
+        for row in batch.rows:
+            if isinstance(row.payload, LeaderChangeMessage):
+                term[3] = row.payload.leader_id
+                break

@@ -4,8 +4,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from metadata_log.format.batch import Batch
-from records.control import LeaderChangeMessage
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
@@ -66,7 +64,7 @@ class _Mark(NamedTuple):
     terms: int
 
 
-_START = _Mark(START, ChainsMark(0, 0, 0, 0, 0), EventsMark(), 0)
+_START = _Mark(START, ChainsMark(0, 0, 0, 0, 0, 0), EventsMark(), 0)
 
 
 class GrowingReport:
@@ -180,7 +178,7 @@ class GrowingReport:
             else self._events.changed(timeline.source, mark.events)
         )
         header, encoded = self._columns.encoded(mark.columns)
-        # The last epoch that is known may have got its node.
+        # The last epoch that is known may have got its node, and lasts longer.
         terms = max(0, mark.terms - 1)
         header |= {"after": known, "terms": self._terms.found[terms:], "terms_at": terms}
         header |= {"flaps": has_flaps} | about
@@ -223,7 +221,7 @@ class GrowingReport:
                 self._add(each)
             if self._is_whole:
                 for batch in source.batches(self._next, last + 1):
-                    self._terms.add(*_term(batch))
+                    self._terms.add(batch)
             self._next = last + 1
         if self._events is not None:
             self._events.read(source, last + 1)
@@ -271,12 +269,6 @@ class GrowingReport:
 def _place_of(image: MetadataImage, start: int) -> RowPlace:
     found = image.provenance
     return RowPlace(start - 1, start - 1, found.timestamp or 0, "", None)
-
-
-def _term(batch: Batch) -> tuple[int, int, int, int | None]:
-    nodes = [r.payload.leader_id for r in batch.rows if isinstance(r.payload, LeaderChangeMessage)]
-    node = nodes[0] if nodes else None
-    return batch.base_offset, batch.timestamp, batch.leader_epoch, node
 
 
 def _times(source: BatchSource, first: int, last: int) -> list[int]:

@@ -1,10 +1,10 @@
 // The list of logs: each with what happened in it, and a link to its page.
 
 import { make } from "report/dom.js";
+import { clauseItems } from "report/summary.js";
 import { plain, timeText } from "report/words.js";
 import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
-import { clauseItems } from "served/summary.js";
 
 const AGAIN_MS = 10000;
 

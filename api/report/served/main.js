@@ -3,12 +3,12 @@
 import { make } from "report/dom.js";
 import { Page } from "report/page.js";
 import { plain } from "report/words.js";
+import { AskedSummary } from "served/asked_summary.js";
 import { Bar } from "served/bar.js";
 import { Live } from "served/live.js";
 import { showOwn } from "served/own.js";
 import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
-import { Summary } from "served/summary.js";
 
 const RETRY_MS = 1000;
 
@@ -17,7 +17,7 @@ const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, m
 class Served {
   service = new Service();
   bar = new Bar();
-  summary = new Summary(this.service);
+  summary = new AskedSummary(this.service);
   seen = -1;
 
   constructor() {
@@ -45,8 +45,8 @@ class Served {
     this.seen = data.last;
     page.selection.watch(({ follows, to }) => { if (follows) this._looked(to); });
     this._place();
-    this.summary.selection = page.selection;
-    page.show(document, bar.element, this.summary.element);
+    this.summary.page = page;
+    page.show(document, this.summary.element, bar.element);
     page.selection.show();
     addEventListener("hashchange", () => this._follow_link());
     Object.assign(window, { served: this });

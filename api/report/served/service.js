@@ -85,7 +85,7 @@ export class Service {
     this.columnsName = response.headers.get("Metalog-Columns");
   }
 
-  /** What happened in the whole history, in words. @returns {Promise<{clauses: import("served/summary.js").Clause[]}>} */
+  /** What happened in the whole history, in words. @returns {Promise<{clauses: import("report/summary.js").Clause[]}>} */
   summary() { return this._json("summary", {}); }
 
   /** All logs that this server shows. @returns {Promise<{logs: any[]}>} */
@@ -142,7 +142,8 @@ export class Service {
   async outages(from, to, name) {
     const { intervals } = await this._json("outages", { from, to, objects: name });
     return intervals.map((/** @type {any} */ each) => ({
-      object: each.object, kind: each.kind, from: each.from_offset, to: each.to_offset, duration: each.duration_ms,
+      object: each.object, kind: each.kind, from: each.from_offset, fromTime: each.from_time, to: each.to_offset, duration: each.duration_ms,
+      record: each.cause,
       cause: each.cause ? `${each.cause.text} (${each.cause.offset})` : chainText(null),
     }));
   }

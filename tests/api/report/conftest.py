@@ -1,7 +1,9 @@
 """Reports, and pages that show them in a browser."""
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from api.cli.main import run
+from tests.api.report.stormy import write_stormy
 from tests.browser import Pages, chromium
 
 PICTURES = Path(__file__).parents[3] / ".report-pictures"
@@ -40,6 +43,30 @@ def report_file(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     file = tmp_path_factory.mktemp("report") / "report.html"
     assert run(["report", str(demo_log), str(file)]) == 0
     return file
+
+
+@pytest.fixture(scope="session")
+def stormy_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of `write_stormy`; tests must not change it."""
+    log = tmp_path_factory.mktemp("stormy") / "log"
+    # If a browser is open, its loop runs in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, write_stormy(log)).result()
+    return log
+
+
+@pytest.fixture(scope="session")
+def stormy_report(stormy_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the whole stormy log."""
+    file = tmp_path_factory.mktemp("stormy-report") / "report.html"
+    assert run(["report", str(stormy_log), str(file)]) == 0
+    return file
+
+
+@pytest.fixture
+def stormy_page(opened: Opened, stormy_report: Path) -> Page:
+    """The page of the stormy log."""
+    return opened(stormy_report)
 
 
 @pytest.fixture(scope="package")

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import hashlib
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from api.http.options import HttpOptions
 from tests.api.kafka.servers import Server, server
 from tests.api.report.conftest import SHOWN
 from tests.browser import Pages
+from tests.forked_commands import METALOG
 
 
 class Served:
@@ -84,6 +87,18 @@ def served(
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=at.http_url, timeout=30, headers=headers) as client:
             yield Served(client, at, portal)
+
+
+@contextlib.contextmanager
+def viewed(log: Path) -> Iterator[str]:
+    """Run `metalog view` on a log; yields its URL."""
+    command = [*METALOG, "view", str(log), "--http", "127.0.0.1:0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield str(json.loads(process.stdout.readline())["http"])
+        finally:
+            process.terminate()
 
 
 class Visitor:

@@ -150,6 +150,7 @@ def test_what_is_read_stays_open_while_the_end_is_followed(
         page.evaluate("report.selection.set({ from: 0, to: Infinity, object: 'broker:1' })")
         page.keyboard.press("w")
         expect(page.locator(".answer h3")).to_contain_text("broker:1#fenced")
+        page.locator(".filter button", has_text="only broker:1").click()
         event = page.locator(".events > li", has_text="topic orders created")
         event.locator(".event").click()
         expect(event.locator(".objects")).to_contain_text("partition:orders/0")

@@ -1,0 +1,68 @@
+// What may be lost by an outage of partitions, as far as the records say it, and what they do not say.
+
+import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
+import { isUnclean } from "report/why.js";
+import { countText } from "report/words.js";
+
+/** More partitions than these are not looked at one by one. */
+const LOOKED_AT_MAX = 20_000;
+
+/** @typedef {import("report/outages.js").Outage} Outage */
+
+/** What may be lost. @param {import("report/data.js").Data} data @param {Outage[]} outages Of the same kind. @returns {string[]} */
+export function mayBeLost(data, outages) {
+  const { bit } = outages[0], looked = outages.slice(0, LOOKED_AT_MAX);
+  if (bit === UNDER_REPLICATED) return [redundancy(data, looked)];
+  if (bit !== LEADERLESS) return ["A broker's state loses no records; its partitions may be down: see the events."];
+  const ended = looked.filter((each) => each.to !== null), unclean = ended.filter((each) => endedUncleanly(data, each));
+  const gone = ended.filter((each) => !isThereAfter(data, each)), lasting = looked.filter((each) => each.to === null);
+  const clean = ended.length - unclean.length - gone.length, count = (/** @type {number} */ of) => countText(of, "partition");
+  const found = [];
+  if (unclean.length) found.push(`${count(unclean.length)} got a leader by an unclean election: records that the new leader lacked are lost.`);
+  if (gone.length) found.push(`${count(gone.length)} had been deleted when it ended.`);
+  if (clean) found.push(`Nothing of ${count(clean)}: ${clean === 1 ? "the" : "each"} new leader was in sync.`);
+  if (lasting.length) found.push(waits(data, lasting));
+  if (looked.length < outages.length) found.push(`Of ${count(outages.length)}, the first ${looked.length} were looked at.`);
+  return found;
+}
+
+function isThereAfter(/** @type {import("report/data.js").Data} */ data, /** @type {Outage} */ { object, row }) {
+  return data.isThere(object, row + 1);
+}
+
+function endedUncleanly(/** @type {import("report/data.js").Data} */ data, /** @type {Outage} */ { object, row }) {
+  const before = data.stateAt(object, row), after = data.stateAt(object, row + 1);
+  return after !== null && isUnclean({ before, after, row: row + 1 });
+}
+
+/** The brokers for which partitions without a leader wait. */
+function waits(/** @type {import("report/data.js").Data} */ data, /** @type {Outage[]} */ outages) {
+  const brokers = new Set();
+  for (const { object, row } of outages) for (const each of waitsFor(data.stateAt(object, row))) brokers.add(each);
+  const names = [...brokers].sort((a, b) => a - b).join(", ");
+  return `${countText(outages.length, "partition")} had no leader yet at the end of these records. Nothing is lost if the last brokers in sync (${names}) come back with their disks; an unclean election loses what the chosen one lacks.`;
+}
+
+/** The brokers of which one can be elected without loss. @param {any} state */
+export function waitsFor(state) {
+  return [state?.isr, state?.eligible_leader_replicas, state?.last_known_elr, state?.replicas].find((ids) => ids?.length) ?? [];
+}
+
+function redundancy(/** @type {import("report/data.js").Data} */ data, /** @type {Outage[]} */ outages) {
+  let least = Infinity;
+  for (const { object, row } of outages) least = Math.min(least, data.stateAt(object, row)?.isr.length ?? Infinity);
+  return `Nothing by itself. At the end of it the ISR had ${least === 1 ? "one replica only: were that lost, so would be records" : `${countText(least, "replica")} at least`}.`;
+}
+
+/** What the records do not say. @param {import("report/data.js").Data} data @param {Outage[]} outages @returns {string[]} */
+export function notKnown(data, outages) {
+  const { header } = data, found = [];
+  const early = outages.filter((each) => each.from === null);
+  const where = header.history_from <= header.about.history_start ? "the kept history" : "the records of this page";
+  if (early.length) found.push(`When ${early.length === outages.length ? "it" : `that of ${countText(early.length, "object")}`} began: before ${where}, from offset ${header.history_from} on.`);
+  if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
+  if (header.is_mirror) found.push("Who asked for a change: Kafka's log does not say that.");
+  if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Records from offset ${header.confirmed_end} on may still be replaced.`);
+  found.push("How many messages: the metadata has none of a partition's own records.");
+  return found;
+}

@@ -1,0 +1,170 @@
+// The panel of an outage: when it began and ended, by which record, what came before, what may be lost.
+
+import { outagesCommand, whyCommand } from "report/commands.js";
+import { commandLine, fill, make } from "report/dom.js";
+import { LEADERLESS } from "report/data.js";
+import { mayBeLost, notKnown } from "report/losses.js";
+import { byCause, objectsIn, ofKind, outagesAround, outagesOf, STATES, stateOf } from "report/outages.js";
+import { worst } from "report/states.js";
+import { countText, durationText, plain, timeText } from "report/words.js";
+import { whyOf } from "report/why.js";
+
+const OBJECTS_AT_FIRST = 20;
+
+/** @typedef {import("report/outages.js").Outage} Outage */
+/** @typedef {{outages: Outage[], chain: import("report/why.js").Link[]}} Found */
+
+export class OutagePanel {
+  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection @param {import("report/answers.js").Answers} answers */
+  constructor(data, selection, answers) {
+    this.data = data;
+    this.selection = selection;
+    this.answers = answers;
+  }
+
+  /** Show what is worst among all partitions or brokers at the end of the selection.
+   * @param {"partition"|"broker"} kind */
+  show(kind) {
+    const row = this.data.rowAt(this.selection.to), all = ofKind(this.data, kind);
+    this.open(all, worstOf(this.data, all, row), row, null);
+  }
+
+  /** Show the first time in the selection without a leader, if there is one. @param {boolean} quietly As for `open`. */
+  showFirst(quietly) {
+    const { data, selection } = this, partitions = ofKind(data, "partition"), before = data.rowAt(selection.from - 1);
+    const rows = data.touchedIn(before, data.rowAt(selection.to)).filter((object) => data.objectKind[object] === data.kinds.indexOf("partition"))
+      .flatMap((object) => outagesOf(data, object, [LEADERLESS])).filter((each) => each.row > before);
+    if (rows.length) this.open(partitions, LEADERLESS, rows.reduce((a, b) => (b.fromRow < a.fromRow ? b : a)).fromRow, null, quietly);
+  }
+
+  /** Show the time around a row in which any of some objects is in a state, and select that time.
+   * @param {number[]} objects @param {number} bit The state. @param {number} row @param {string|null} name The object to select.
+   * @param {boolean} [quietly] The selection and the focus stay. */
+  open(objects, bit, row, name, quietly = false) {
+    const { data, answers } = this, outages = outagesAround(data, objects, bit, row);
+    if (!outages.length) return;
+    if (!quietly) this._select(outages, name);
+    // Why is asked of what began first, and by the key w of what was clicked.
+    const first = earliest(outages), { field } = /** @type {any} */ (STATES.get(bit)), clicked = objectsIn(data, objects, bit, row)[0] ?? first.object;
+    const begun = first.fromRow > 0 ? first.fromRow : row, asked = `${data.nameAt(first.object, begun)}#${field}`;
+    // A fencing comes later in the batch than what it causes.
+    const at = Math.max(data.effect[begun], first.cause?.offset ?? 0);
+    const own = () => ({ outages, chain: whyOf(data, first.object, field, data.rowAt(at))?.chain ?? [] });
+    answers.show("outage", () => this._asked(outages, asked, at, row), (found) => this._shown(found, objects, row, asked, at), own, undefined, quietly);
+    answers.seen = { name: data.nameAt(clicked, row), field, at: data.effect[row] };
+  }
+
+  /** Select the whole outage, with what caused it. */
+  _select(/** @type {Outage[]} */ outages, /** @type {string|null} */ name) {
+    const { data, selection } = this;
+    let from = Infinity, to = -Infinity;
+    for (const each of outages) {
+      from = Math.min(from, each.from ?? data.first, each.cause?.offset ?? Infinity);
+      to = Math.max(to, each.to === null ? data.last : data.effect[each.row + 1]);
+    }
+    selection.set({ from, to, object: name });
+  }
+
+  /** The service's answer: it has the whole log, so it knows what began before the page's records.
+   * @returns {Promise<Found>|undefined} */
+  _asked(/** @type {Outage[]} */ outages, /** @type {string} */ asked, /** @type {number} */ at, /** @type {number} */ row) {
+    const { questions } = this.answers;
+    if (questions === null) return undefined;
+    return (async () => {
+      const { chain } = await questions.why(asked, at);
+      if (outages.every((each) => each.cause !== null)) return { outages, chain };
+      const name = outages.length === 1 ? this.data.nameAt(outages[0].object, row) : null;
+      const known = new Map((await questions.outages(at, this.data.effect[latest(outages).row], name)).map((each) => [`${each.object} ${each.kind}`, each]));
+      return { chain, outages: outages.map((each) => this._completed(each, known.get(`${this.data.nameAt(each.object, row)} ${STATES.get(each.bit)?.kind}`))) };
+    })();
+  }
+
+  /** @param {Outage} outage @param {import("report/answers.js").Outage|undefined} known @returns {Outage} */
+  _completed(outage, known) {
+    if (outage.cause !== null || !known || known.from === null) return outage;
+    const end = outage.toTime ?? this.data.header.times[1];
+    return { ...outage, from: known.from, fromTime: known.fromTime, cause: known.record, duration: Math.max(0, end - (known.fromTime ?? end)) };
+  }
+
+  /** @returns {import("report/answers.js").Shown} */
+  _shown(/** @type {Found} */ { outages, chain }, /** @type {number[]} */ objects, /** @type {number} */ row, /** @type {string} */ asked, /** @type {number} */ at) {
+    const { data, answers } = this, began = earliest(outages), ended = latest(outages);
+    const causes = new Set(outages.map((each) => each.cause?.offset));
+    const before = chain.filter((link) => (began.from === null || link.offset < began.from) && !causes.has(link.offset));
+    const terms = [
+      ...this._ends(began, ended),
+      term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length))),
+      term("before", before.length ? answers.list(before, (link) => answers.link(link)) : "no earlier record led to it"),
+      term("may be lost", sentences(mayBeLost(data, outages))),
+      term("not known", sentences(notKnown(data, outages))),
+    ];
+    const name = outages.length === 1 ? data.nameAt(outages[0].object, row) : null;
+    const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
+    return {
+      nodes: [make("h3", {}, this._heading(outages, objects, row)), make("dl", { class: "outage" }, ...terms)],
+      command: whyCommand(asked, at),
+      more: [commandLine(outagesCommand(from, to, name)), ...(outages.length > 1 ? [this._each(outages, row)] : [])],
+    };
+  }
+
+  _heading(/** @type {Outage[]} */ outages, /** @type {number[]} */ objects, /** @type {number} */ row) {
+    const { data } = this, [first] = outages, { one, more } = /** @type {any} */ (STATES.get(first.bit));
+    if (outages.length === 1) return plain(`${data.nameAt(first.object, row)} ${one}`);
+    const kind = data.kinds[data.objectKind[first.object]], count = new Set(outages.map(({ object }) => object)).size;
+    const there = Math.max(count, objects.filter((object) => data.isThere(object, row)).length);
+    return `${count} of ${countText(there, kind)} ${more}`;
+  }
+
+  _ends(/** @type {Outage} */ began, /** @type {Outage} */ ended) {
+    const { data } = this;
+    const end = ended.to === null ? ["the last record: it is not over"] : this._record(ended.to, /** @type {number} */ (ended.toTime));
+    const start = began.from === null ? [`before offset ${data.header.history_from}`] : this._record(began.from, /** @type {number} */ (began.fromTime));
+    const time = ended.toTime ?? data.header.times[1] ?? data.time[data.rows - 1], since = began.fromTime ?? data.time[0];
+    return [term("from", ...start), term("to", ...end), term("lasted", `${began.from === null ? "at least " : ""}${durationText(Math.max(0, time - since))}`)];
+  }
+
+  _record(/** @type {number} */ offset, /** @type {number} */ time) {
+    return [make("time", { datetime: timeText(time) }, timeText(time)), " ", this._offset(offset)];
+  }
+
+  _offset(/** @type {number} */ offset) {
+    const onclick = () => this.selection.set({ from: offset, to: offset });
+    return make("button", { type: "button", class: "link offset", title: "select this record", onclick }, `record ${offset}`);
+  }
+
+  _cause(/** @type {Outage[]} */ of, /** @type {number} */ all) {
+    const [{ cause }] = of, count = of.length < all ? `${countText(of.length, this.data.kinds[this.data.objectKind[of[0].object]])}: ` : "";
+    if (cause === null) return make("div", {}, `${count}not known: it is older than these records`);
+    return make("div", {}, plain(`${count}${cause.text} `), this._offset(cause.offset));
+  }
+
+  /** Each object with its own outage; opened on demand. */
+  _each(/** @type {Outage[]} */ outages, /** @type {number} */ row) {
+    const { data } = this, list = make("ol", { class: "chain" });
+    const item = (/** @type {Outage} */ each) => {
+      const name = data.nameAt(each.object, row);
+      return make("li", {}, make("button", { type: "button", class: "link", onclick: () => this.open([each.object], each.bit, Math.max(each.fromRow, 0), name) }, plain(name)),
+        make("span", {}, durationText(each.duration)), make("span", { class: "by" }, `from ${each.from ?? "before"} to ${each.to ?? "the end"}`));
+    };
+    const folded = make("details", { class: "each" }, make("summary", {}, "each of them"), list);
+    folded.addEventListener("toggle", () => fill(list, outages.map(item).values(), OBJECTS_AT_FIRST), { once: true });
+    return folded;
+  }
+}
+
+/** The worst state that any of some objects is in. @param {import("report/data.js").Data} data @param {number[]} objects @param {number} row */
+function worstOf(data, objects, row) {
+  let bits = 0;
+  for (const object of objects) bits |= stateOf(data, object, row);
+  return worst(bits & 127);
+}
+
+/** The outage that began first. @param {Outage[]} outages */
+const earliest = (outages) => outages.reduce((a, b) => (b.fromRow < a.fromRow || (b.from === null && a.from !== null) ? b : a));
+
+/** The outage that ended last. @param {Outage[]} outages */
+const latest = (outages) => outages.reduce((a, b) => (b.row > a.row || b.to === null ? b : a));
+
+const term = (/** @type {string} */ name, /** @type {(Node|string)[]} */ ...nodes) => make("div", {}, make("dt", {}, name), make("dd", {}, ...nodes));
+
+const sentences = (/** @type {string[]} */ texts) => make("ul", {}, ...texts.map((text) => make("li", {}, plain(text))));

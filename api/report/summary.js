@@ -1,0 +1,34 @@
+// The summary on top of a page: what happened in the whole history, each clause a link to it.
+
+import { make } from "report/dom.js";
+import { plain } from "report/words.js";
+
+/** @typedef {{about: string, text: string, is_bad: boolean, from_offset: number|null, to_offset: number|null}} Clause */
+
+/** The kinds of events that a clause is about; all for one that is not named. @type {Record<string, string[]>} */
+export const KINDS_ABOUT = { brokers: ["brokers"], controllers: ["controllers"], changes: ["topics", "others"] };
+
+/** The clauses as items of a list. @param {Clause[]} clauses @param {((clause: Clause) => void)|null} pick Null: no links. */
+export function clauseItems(clauses, pick) {
+  return clauses.map((clause) => {
+    const text = plain(clause.text);
+    return make("li", { class: clause.is_bad ? "bad" : null },
+      pick === null ? text : make("button", { type: "button", class: "link", onclick: () => pick(clause) }, text));
+  });
+}
+
+/** The list, with what it says until it is known. @param {string} waiting */
+export function summaryList(waiting) {
+  return make("ul", { class: "summary", "aria-label": "summary", "aria-busy": "true" }, make("li", { class: "muted" }, waiting));
+}
+
+/** Show the records that a clause is about; without any, the end or the whole range.
+ * @param {Clause} clause @param {import("report/page.js").Page} page */
+export function showClause({ about, is_bad, from_offset, to_offset }, page) {
+  const { selection, list } = page, isEnd = about === "end" || (about === "brokers" && is_bad);
+  list.filter.set({ kinds: isEnd ? [] : KINDS_ABOUT[about] ?? [], principal: null });
+  if (isEnd) selection.set({ from: selection.last, to: Infinity, object: null });
+  else selection.set({ from: from_offset ?? selection.first, to: to_offset ?? selection.last, object: null });
+  if (about === "leaderless" && is_bad) page.outages.showFirst(false);
+  else if (is_bad) page.outages.show(about === "brokers" ? "broker" : "partition");
+}
