@@ -147,10 +147,15 @@ class Group:
         )
 
 
-def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
+def partition_effects(
+    before: Partition, after: Partition, *, is_alone: bool = False
+) -> tuple[str, ...]:
     """Return the effects of a record on a partition, as texts in which %s marks a plural s.
 
     Equal texts are counted, so that one text can stand for many partitions.
+
+    Args:
+        is_alone: No broker's record was the cause, so the text says where a leader moved to.
     """
     # What a record leaves alone is the same object.
     if (
@@ -160,7 +165,7 @@ def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
         and before.mode == after.mode
     ):
         grown = len(after.isr) - len(before.isr)
-        return _GREW if grown > 0 else _SHRANK if grown else _OTHERWISE
+        return _GREW if grown > 0 else _SHRANK if grown else _other_effects(before, after)
     effects: list[str] = []
     if before.leader != after.leader:
         if after.leader == NO_LEADER:
@@ -170,7 +175,7 @@ def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
         elif before.leader == NO_LEADER:
             effects.append("partition%s got a leader again")
         else:
-            effects.append("leader%s moved")
+            effects.append(_moved(after) if is_alone else "leader%s moved")
     if len(after.isr) < len(before.isr):
         effects += _SHRANK
     elif len(after.isr) > len(before.isr):
@@ -179,12 +184,37 @@ def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
         effects.append("assignment%s changed")
     if before.mode != after.mode:
         effects.append("mode%s changed")
-    return tuple(effects) or _OTHERWISE
+    return tuple(effects) or _other_effects(before, after)
+
+
+def _moved(after: Partition) -> str:
+    if after.leader == after.replicas[0]:
+        return "leader%s moved to the preferred replica"
+    return f"leader%s moved to broker {after.leader}"
+
+
+def _other_effects(before: Partition, after: Partition) -> tuple[str, ...]:
+    """Return the effects of a record that left leader, ISR size, replicas and mode alone."""
+    # The epochs rise with every record.
+    effects = [
+        text for name, text in _OTHERS.items() if getattr(before, name) != getattr(after, name)
+    ]
+    return tuple(dict.fromkeys(effects)) or ("leader epoch%s raised",)
+
+
+_ELR = "set%s of eligible leaders changed"
+_OTHERS = {
+    "isr": "ISR%s changed",
+    "removing_replicas": "assignment%s changed",
+    "leader_recovery_state": "recovery state%s after an unclean election changed",
+    "eligible_leader_replicas": _ELR,
+    "last_known_elr": _ELR,
+    "directories": "log directory assignment%s changed",
+}
 
 
 _SHRANK = ("ISR%s shrank",)
 _GREW = ("ISR%s grew",)
-_OTHERWISE = ("partition%s changed otherwise",)
 
 
 def _text(count: int, effect: str, details: Sequence[str]) -> str:

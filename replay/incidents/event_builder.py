@@ -249,7 +249,7 @@ class EventBuilder:
             group = self._caused.get(cause) or self._caused_group(row, cause)
             self._changed[group] = None
         name = self._state.partition_name(after.topic_id, after.partition_id)
-        group.add(row, name, partition_effects(before, after))
+        group.add(row, name, partition_effects(before, after, is_alone=cause is None))
         # What a record leaves alone is the same object.
         if (
             before.replicas is not after.replicas

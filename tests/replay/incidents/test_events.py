@@ -8,6 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.brokers import FenceBrokerRecord, UnfenceBrokerRecord
@@ -82,6 +84,31 @@ def test_isrs_that_grow_one_by_one_are_one_event_with_its_cause() -> None:
 def test_change_without_a_broker_has_no_cause() -> None:
     found = events(UP, TOPIC, (change("orders", 0, isr=(1, 2)),), first=6)
     assert told(found) == [(6, 6, "1 ISR shrank", None)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"leader": 1}, "1 leader moved to the preferred replica"),
+        ({"leader": 3}, "1 leader moved to broker 3"),
+        ({"leader": 2}, "1 leader epoch raised"),
+        ({"isr": (2, 3, 1)}, "1 ISR changed"),
+        ({"isr": (2, 3)}, "1 ISR shrank"),
+        ({"eligible_leader_replicas": (1,)}, "1 set of eligible leaders changed"),
+        ({"last_known_elr": (1,), "eligible_leader_replicas": (1,)}, None),
+        ({"removing_replicas": (3,)}, "1 assignment changed"),
+        ({"leader_recovery_state": 1}, "1 recovery state after an unclean election changed"),
+        ({"directories": (uid("a"), uid("b"), uid("c"))}, "1 log directory assignment changed"),
+    ],
+    ids=str,
+)
+def test_a_change_without_a_cause_says_what_changed(
+    fields: dict[str, Any], text: str | None
+) -> None:
+    """Two sets of eligible leaders that change together are one effect."""
+    led_by_2 = change("orders", 0, leader=2)
+    found = told(events(UP, TOPIC, (led_by_2,), (change("orders", 0, **fields),), first=7))
+    assert [each[2] for each in found] == [text or "1 set of eligible leaders changed"]
 
 
 def test_unclean_election_is_told() -> None:
