@@ -25,6 +25,7 @@ _IN_URL = re.compile(r"://\[?([^\s/\]:,]+)")
 # Of the header of a report: what comes from a log. The rest are names that the program gives.
 _SECTIONS = (
     *("values", "labels", "origins", "texts", "links", "names", "event_texts", "event_origins"),
+    *("outage_texts", "summary"),
 )
 
 

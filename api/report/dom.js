@@ -21,7 +21,7 @@ export function make(tag, properties = {}, ...children) {
 
 /** A command line with a button that copies it. @param {string} command */
 export function commandLine(command) {
-  const code = make("code", { tabindex: "0", "aria-label": "the command that gives the same" }, command);
+  const code = make("code", { tabindex: "0" }, command);
   const button = make("button", { type: "button", class: "copy", title: "copy the command" }, "copy");
   button.addEventListener("click", async () => {
     try {
@@ -34,7 +34,7 @@ export function commandLine(command) {
     button.textContent = "copied";
     setTimeout(() => { button.textContent = "copy"; }, 1500);
   });
-  return make("p", { class: "command" }, code, button);
+  return make("div", { class: "command", role: "group", "aria-label": "the command that gives the same" }, code, button);
 }
 
 const IDLE_MS = 200;

@@ -20,10 +20,22 @@ export class Filter {
   element = make("div", { class: "filter", role: "group", "aria-label": "filter of the events" });
   people = make("select", { "aria-label": "only the events of a principal", onchange: () => this.set({ principal: this.people.value || null }) });
 
+  /** The kinds and principals that there are, and the number of events in which they were found. */
+  _found = { kinds: /** @type {string[]} */ ([]), people: /** @type {string[]} */ ([]), count: -1 };
+
   /** @param {import("report/selection.js").Selection} selection @param {() => void} changed */
   constructor(selection, changed) {
     this.selection = selection;
     this.changed = changed;
+  }
+
+  /** The kinds and principals that there are; looked for again if there are more events. */
+  _among(/** @type {Events} */ events) {
+    if (this._found.count !== events.length) {
+      const there = new Set(events.kind);
+      this._found = { kinds: KINDS.filter((kind) => there.has(kind)), people: peopleOf(events), count: events.length };
+    }
+    return this._found;
   }
 
   /** @param {{kinds?: string[], principal?: string|null, isOfObject?: boolean}} to */
@@ -56,7 +68,7 @@ export class Filter {
 
   /** Draw the buttons for the kinds and principals that there are. @param {Events} events */
   draw(events) {
-    const there = new Set(events.kind), kinds = KINDS.filter((kind) => there.has(kind));
+    const { kinds, people } = this._among(events);
     const buttons = kinds.map((kind) => make("button", {
       type: "button", class: `kind ${kind}`, "aria-pressed": String(this.kinds.includes(kind)), title: `only ${kind}`,
       onclick: () => this.set({ kinds: this.kinds.includes(kind) ? this.kinds.filter((each) => each !== kind) : [...this.kinds, kind] }),
@@ -65,7 +77,6 @@ export class Filter {
       type: "button", class: "kind", "aria-pressed": String(this.isOfObject), title: "only events of the picked object",
       onclick: () => this.set({ isOfObject: !this.isOfObject }),
     }, plain(`only ${this.selection.object}`));
-    const people = peopleOf(events);
     this.people.replaceChildren(make("option", { value: "" }, "by anyone"),
       ...people.map((name) => make("option", { value: name, selected: name === this.principal }, plain(name))));
     const focused = this.element.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement) : null;

@@ -5,7 +5,7 @@ import { GONE, NEW } from "report/object_states.js";
 
 /** The signs, the most important first: where several have no room, the first is drawn. */
 export const MARKS = /** @type {const} */ ([
-  ["created", "+", "created"], ["deleted", "×", "deleted"], ["reassigned", "⇄", "reassignment"],
+  ["deleted", "×", "deleted"], ["created", "+", "created"], ["reassigned", "⇄", "reassignment"],
   ["noted", "✎", "note"], ["configured", "", "config"], ["elected", "", "another leader"],
 ]);
 
@@ -54,6 +54,7 @@ export class Marks {
     const name = row.kind === "topic" ? `config:topic/${row.label}` : `config:broker/${data.labelAt(row.object, data.rows - 1)}`;
     for (const config of data.named(name)) {
       for (const touch of data.touchesOf(config)) if (data.rowOf[touch]) yield this._mark(data.rowOf[touch], "configured");
+      for (const at of this.noted.get(config) ?? []) yield this._mark(at, "noted");
     }
   }
 

@@ -90,9 +90,9 @@ def served(
 
 
 @contextlib.contextmanager
-def viewed(log: Path) -> Iterator[str]:
-    """Run `metalog view` on a log; yields its URL."""
-    command = [*METALOG, "view", str(log), "--http", "127.0.0.1:0", "--json"]
+def viewed(*logs: Path) -> Iterator[str]:
+    """Run `metalog view` on logs; yields its URL."""
+    command = [*METALOG, "view", *map(str, logs), "--http", "127.0.0.1:0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

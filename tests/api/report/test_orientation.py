@@ -6,12 +6,19 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
+from records.brokers import FenceBrokerRecord
+from records.envelope import Origin
 from tests.api.conftest import Metalog
 from tests.api.report.conftest import SHOWN, Opened
 from tests.api.report.page_actions import lines, select, selected, texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
 from tests.api.report.stormy import PARTITIONS
 from tests.browser import Pages
+from tests.replay.builders import broker, change, partition, topic
+from tests.replay.report.unpacked import Unpacked, packed_of
 
 
 def _clause(page: Page, text: str) -> None:
@@ -28,6 +35,26 @@ def test_a_report_has_the_summary_of_its_range(
         clauses = metalog("summary", stormy_log, *range_, "--json").json["clauses"]
         assert texts(page, ".summary li") == [each["text"] for each in clauses]
         assert page.locator(".summary .bad").count() == sum(each["is_bad"] for each in clauses)
+
+
+async def test_hosts_are_masked_in_the_summary_and_in_causes(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    log_path, file = tmp_path / "log", tmp_path / "r.html"
+    create_log(log_path, "masked")
+    log = await MetadataLog.open(log_path)
+    await log.append(NewBatch(records=(broker(1, fenced=False), topic("t"), partition("t", 0))))
+    lost = change("t", 0, leader=-1)
+    silent = Origin(principal="User:controller", reason="192.0.2.9 is silent")
+    fence = FenceBrokerRecord(id=1, epoch=10)
+    await log.append(NewBatch(records=(lost, fence), origin=silent))
+    await log.close()
+    for options, is_masked in (([], False), (["--mask-hosts"], True)):
+        assert metalog("report", log_path, file, *options).code == 0
+        header = Unpacked(packed_of(file)).header
+        for shown in (header["summary"], header["outage_texts"], header):
+            assert ("192.0.2.9 is silent" in str(shown)) != is_masked
+            assert ("host-1 is silent" in str(shown)) == is_masked
 
 
 def test_a_clause_leads_to_its_records(stormy_page: Page) -> None:
@@ -130,7 +157,9 @@ def test_the_list_is_filtered_by_principal(stormy_page: Page) -> None:
     page.locator(".filter select").select_option("User:alice")
     assert len(_shown(page)) == 2
     assert all("by User:alice (longer tails)" in text for text in _shown(page))
-    assert "no filter for the principal" in texts(page, "section[aria-labelledby=happened] p")[1]
+    assert (
+        "no filter for the principal" in texts(page, "section[aria-labelledby=happened] .remark")[0]
+    )
     assert " 2 of " in texts(page, "#happened small")[0]
 
 
@@ -188,7 +217,7 @@ def test_rows_are_marked(stormy_page: Page) -> None:
     assert marks["orders"] == [
         *("3 created", "5 deleted", "6 created"),
         *lost,
-        *("43 configured", "45 reassigned"),
+        *("43 configured", "43 noted", "45 reassigned"),
     ]
     assert marks["broker 1"] == ["1 created"]
 
