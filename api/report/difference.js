@@ -1,5 +1,6 @@
 // The difference between before and after the selection, like `metalog diff`, and links to the answers.
 
+import { alikeGroups } from "report/alike.js";
 import { diffCommand, historyCommand } from "report/commands.js";
 import { afterPaint, commandLine, fill, make, whenIdle } from "report/dom.js";
 import { rehearse } from "report/rehearsal.js";
@@ -17,10 +18,11 @@ export class Difference {
     this.title = make("h2", { id: "difference" });
     this.body = make("div", { class: "changes" });
     this.partitions = make("div");
+    this.alike = make("div");
     this.foot = make("div");
     this.links = make("div", { class: "links" });
     this.answers = answers;
-    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.body, this.partitions, this.foot);
+    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.alike, this.body, this.partitions, this.foot);
     this.shown = 0;
     selection.watch(() => {
       // An open answer stays open while the selection follows the end.
@@ -60,7 +62,19 @@ export class Difference {
     this.shown++;
     const range = `between ${from > 0 ? `offset ${from - 1}` : "the start"} and offset ${to}`;
     this._count(objects, before, after, "object", (counted, passed) => { about.textContent = `${counted} ${range}${passed}`; });
+    this._groupAlike(objects, before, after);
     this._foldPartitions(only === null ? [] : this.data.partitionsOf(only), before, after);
+  }
+
+  /** Say in short what many objects have in common, once the page is idle.
+   * @param {number[]} objects @param {number} before @param {number} after */
+  _groupAlike(objects, before, after) {
+    const ticket = this.shown;
+    this.alike.replaceChildren();
+    whenIdle(() => {
+      if (ticket !== this.shown) return;
+      this.alike.replaceChildren(...alikeGroups(this.data, objects, before, after, (name) => this.selection.set({ object: name })));
+    });
   }
 
   /** Show the number of differences of a topic's partitions; the differences themselves once it is opened.

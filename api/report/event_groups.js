@@ -1,18 +1,12 @@
 // Groups of an event's changes: all objects that changed alike are one group, "50 partitions: leader 1 to -1".
 
+import { changeText } from "report/change_words.js";
 import { fill, make } from "report/dom.js";
-import { GONE, NEW } from "report/object_states.js";
-import { countText, plain, valueText } from "report/words.js";
+import { countText, plain } from "report/words.js";
 
 /** An event has no more changes looked at: the rest is only counted. */
 const CHANGES_MAX = 20_000;
 const OBJECTS_AT_FIRST = 40;
-
-/** Fields that change with every change of others. */
-const COUNTERS = new Set(["leader_epoch", "partition_epoch"]);
-
-/** The names of fields in sentences. @type {Record<string, string>} */
-const SPOKEN = { isr: "ISR", leader: "leader", eligible_leader_replicas: "ELR", last_known_elr: "last ELR" };
 
 const PLURALS = new Map([["broker", "brokers"], ["partition", "partitions"], ["topic", "topics"], ["config", "configs"]]);
 
@@ -36,28 +30,13 @@ export function groupsOf(data, told) {
 }
 
 function add(/** @type {Map<string, Group>} */ groups, /** @type {import("report/data.js").Data} */ data, /** @type {number} */ touch, /** @type {number} */ row, /** @type {string} */ name) {
-  const kind = data.kinds[data.objectKind[data.object[touch]]], text = changeText(data, touch);
+  const kind = data.kinds[data.objectKind[data.object[touch]]], text = changeText(data.changesOf(touch));
   const { offset, type } = data.recordOf(row), key = `${kind} ${type} ${text}`, known = groups.get(key);
   if (!known) groups.set(key, { kind, text, type, names: new Set([name]), from: offset, to: offset });
   else {
     known.names.add(name);
     known.to = offset;
   }
-}
-
-/** What a touch changed, in words that are the same for objects that changed alike. */
-function changeText(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ touch) {
-  const fate = data.fateOf(touch);
-  if (fate === GONE) return "removed";
-  const changes = data.changesOf(touch), own = changes.filter(({ field }) => !COUNTERS.has(field));
-  if (fate === NEW) {
-    const shown = own.filter(({ field }) => ["leader", "isr", "value", "fenced"].includes(field)).map(({ field, after }) => `${SPOKEN[field] ?? field} ${valueText(after)}`);
-    return shown.length ? `created, ${shown.join(", ")}` : "created";
-  }
-  const told = own.length ? own : changes;
-  // The numbers of epochs differ, though the objects changed alike.
-  if (!own.length) return told.map(({ field }) => `only its ${field.replaceAll("_", " ")} rose`).join(", ");
-  return told.map(({ field, before, after }) => `${SPOKEN[field] ?? field} ${valueText(before)} to ${valueText(after)}`).join(", ");
 }
 
 /** The groups of an event as a list; the objects of each are shown once it is opened.
@@ -69,14 +48,18 @@ export function groupList(data, told, pick) {
   return items.length ? make("ul", { class: "groups" }, ...items) : null;
 }
 
-function groupItem(/** @type {Group} */ group, /** @type {(name: string) => void} */ pick) {
-  const { names, kind, text, type, from, to } = group, [first] = names;
-  const who = names.size === 1 ? first : countText(names.size, kind, PLURALS.get(kind) ?? `${kind}s`);
-  const record = `${type} ${from === to ? from : `${from}-${to}`}`;
-  const objects = make("div", { class: "objects" }), chips = function* () {
+function groupItem(/** @type {Group} */ { names, kind, text, type, from, to }, /** @type {(name: string) => void} */ pick) {
+  return foldedGroup(kind, text, [...names], `${type} ${from === to ? from : `${from}-${to}`}`, pick);
+}
+
+/** A group that opens to the names of its objects.
+ * @param {string} kind @param {string} text @param {string[]} names @param {string} about @param {(name: string) => void} pick */
+export function foldedGroup(kind, text, names, about, pick) {
+  const who = names.length === 1 ? names[0] : countText(names.length, kind, PLURALS.get(kind) ?? `${kind}s`);
+  const objects = make("div", { class: "members" }), chips = function* () {
     for (const name of names) yield make("button", { type: "button", class: "chip", onclick: () => pick(name) }, plain(name));
   };
-  const folded = make("details", {}, make("summary", {}, plain(`${who}: ${text} `), make("small", {}, record)), objects);
+  const folded = make("details", {}, make("summary", {}, plain(`${who}: ${text} `), make("small", {}, about)), objects);
   folded.addEventListener("toggle", () => fill(objects, chips(), OBJECTS_AT_FIRST), { once: true });
   return folded;
 }

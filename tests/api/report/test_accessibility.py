@@ -46,7 +46,7 @@ def open_everything(page: Page) -> Iterator[str]:
     page.locator(".outage").wait_for()
     yield "outage"
     page.locator(".events .event").first.click()
-    page.locator(".groups summary").first.click()
+    page.locator(".events .groups summary").first.click()
     page.locator(".names .open").first.click()
     yield "opened"
     page.keyboard.press("w")

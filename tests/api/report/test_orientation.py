@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from metadata_log.format.batch import NewBatch
 from metadata_log.writer.creation import create_log
@@ -93,20 +93,38 @@ def test_an_event_opens_to_groups_of_what_changed_alike(stormy_page: Page) -> No
     select(page, 13, 26)
     shrank, lost = page.locator(".events .event").all()
     shrank.click()
-    assert texts(page, ".groups summary") == [
+    assert texts(page, ".events .groups summary") == [
         f"{PARTITIONS} partitions: ISR [1,2] to [1] PartitionChangeRecord 13-18",
         "broker:2: fenced false to true FenceBrokerRecord 19",
     ]
     shrank.click()
     lost.click()
-    assert texts(page, ".groups summary") == [
+    assert texts(page, ".events .groups summary") == [
         "broker:1: in_controlled_shutdown false to true BrokerRegistrationChangeRecord 20",
         f"{PARTITIONS} partitions: leader 1 to -1 PartitionChangeRecord 21-26",
     ]
-    page.locator(".groups summary").nth(1).click()
-    assert texts(page, ".groups .chip") == [f"partition:orders/{n}" for n in range(PARTITIONS)]
-    page.locator(".groups .chip").nth(2).click()
+    page.locator(".events .groups summary").nth(1).click()
+    assert texts(page, ".events .groups .chip") == [
+        f"partition:orders/{n}" for n in range(PARTITIONS)
+    ]
+    page.locator(".events .groups .chip").nth(2).click()
     assert selected(page) == (13, 26, "partition%3Aorders%2F2")
+
+
+def test_the_difference_says_in_short_what_changed_alike(
+    metalog: Metalog, stormy_log: Path, stormy_page: Page
+) -> None:
+    page = stormy_page
+    select(page, 13, 26)
+    alike = page.locator(".alike summary")
+    expect(alike).to_have_text([f"{PARTITIONS} partitions: ISR [1,2] to [1], leader 1 to -1 "])
+    alike.click()
+    diff = metalog("diff", stormy_log, 12, 26).out
+    names = texts(page, ".alike .chip")
+    assert len(names) == PARTITIONS
+    assert all(name in diff for name in names)
+    select(page, 43, 43)
+    expect(page.locator(".alike")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
