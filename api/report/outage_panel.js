@@ -112,7 +112,7 @@ export class OutagePanel {
     if (outages.length === 1) return plain(`${data.nameAt(first.object, row)} ${one}`);
     const kind = data.kinds[data.objectKind[first.object]], count = new Set(outages.map(({ object }) => object)).size;
     const there = Math.max(count, objects.filter((object) => data.isThere(object, row)).length);
-    return `${count} of ${countText(there, kind)} ${more}`;
+    return `${count} of ${countText(there, kind)} ${count === 1 ? one : more}`;
   }
 
   _ends(/** @type {Outage} */ began, /** @type {Outage} */ ended) {

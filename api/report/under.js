@@ -80,7 +80,7 @@ function rowTexts(/** @type {Picture} */ picture, /** @type {Row} */ row, /** @t
   if (row.kind === "topic") {
     const all = red.objects.filter((object) => data.isThere(object, red.row)).length;
     const [begin, end] = interval(steps, step, (bits) => (bits & red.bit) > 0);
-    return [`${name}: ${grouped(down.length)} of ${countText(all, "partition")} ${more}`, span(begin, end, data), ...cause(data, down[0], red), ...marks];
+    return [`${name}: ${grouped(down.length)} of ${countText(all, "partition")} ${down.length === 1 ? one : more}`, span(begin, end, data), ...cause(data, down[0], red), ...marks];
   }
   const [begin, end] = interval(steps, step, (bits) => (bits & red.bit) > 0);
   return [`${name} ${one}`, span(begin, end, data), ...cause(data, down[0], red), ...marks];

@@ -102,7 +102,8 @@ def test_masked_hosts_are_not_in_the_file(metalog: Metalog, with_secrets: Path) 
 )
 def test_addresses_are_masked_in_any_text(text: str, hidden: str | None) -> None:
     sections = ("values", "labels", "origins", "texts", "links", "names", "event_texts")
-    header: dict[str, Any] = {name: [text] for name in (*sections, "event_origins")}
+    further = ("event_origins", "outage_texts", "summary")
+    header: dict[str, Any] = {name: [text] for name in (*sections, *further)}
     (found,) = HostMask().mask(header)["texts"]
     assert found == (text if hidden is None else text.replace(hidden, "host-1"))
 
