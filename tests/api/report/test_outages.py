@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.api.conftest import Metalog
 from tests.api.report.conftest import Opened
@@ -179,8 +179,8 @@ def test_a_click_on_health_shows_the_time_of_the_summary(
         found["may be lost"] == f"Nothing of {PARTITIONS} partitions: each new leader was in sync."
     )
     page.locator(".each summary").click()
+    expect(page.locator(".each li")).to_have_count(PARTITIONS)
     each = texts(page, ".each li")
-    assert len(each) == PARTITIONS
     assert each[0] == f"partition:orders/0 4 h 20 min from {time['from_offset']} to 30"
 
 
