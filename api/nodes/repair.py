@@ -16,7 +16,7 @@ from api.nodes.options import LostMark
 from metadata_log.care.backup import back_up
 from metadata_log.care.lost_records import Divergence, divergence
 from metadata_log.care.shared_upload import groups_of, new_claim
-from metadata_log.files.fs import OsFs
+from metadata_log.files.fs import Fs, OsFs
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.reader.committed import committed_segments
 from metadata_log.reader.log_reader import LogReader
@@ -28,18 +28,22 @@ from metadata_log.writer.owned_log import take_over
 from records.errors import RequestError
 
 
-async def examine(log: SharedLog, directory: Path) -> Divergence:
+async def examine(log: SharedLog, directory: Path, fs: Fs | None = None) -> Divergence:
     """Return where a node's folder and the shared log part; errors as for `divergence`.
 
     Raises:
         RequestError: the folder is not of a node of this shared log.
     """
-    _check_is_of(await log.identity(), directory)
-    return await divergence(log, OsFs(), directory)
+    fs = fs or OsFs()
+    _check_is_of(await log.identity(), directory, fs)
+    return await divergence(log, fs, directory)
 
 
 async def put_back(
-    log: SharedLog, directory: Path, progress: Callable[[int], None] = lambda end_offset: None
+    log: SharedLog,
+    directory: Path,
+    progress: Callable[[int], None] = lambda end_offset: None,
+    fs: Fs | None = None,
 ) -> tuple[Divergence, bool]:
     """Append what only a folder has to the shared log, unchanged, while all nodes are stopped.
 
@@ -57,16 +61,17 @@ async def put_back(
         FencedError: a node appended meanwhile.
         UnavailableError: the store does not answer, or another process has the folder.
     """
-    async with _owned(log, directory) as node_id:
-        found = await examine(log, directory)
+    fs = fs or OsFs()
+    async with _owned(log, directory, fs) as node_id:
+        found = await examine(log, directory, fs)
         if found.lost:
             _check_nothing_appended(found, directory)
             await _check_furthest(log, found, directory)
             await set_mark(log, _mark(node_id, found))
-            await _append(log, directory, found, progress)
-        for member in await log.members():
-            if content_of(member).lost_from is not None:
-                await log.unregister(member.node_id)
+            await _append(log, directory, found, progress, fs)
+            for member in await log.members():
+                if content_of(member).lost_from == found.from_offset:
+                    await log.unregister(member.node_id)
         return found, await take_mark_away(log)
 
 
@@ -85,7 +90,7 @@ async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergenc
         RequestError: LOG_EXISTS, the place holds something else; or as `examine`.
         UnavailableError: the store does not answer, or another process has the folder.
     """
-    async with _owned(log, directory) as node_id:
+    async with _owned(log, directory, OsFs()) as node_id:
         found = await examine(log, directory)
         if found.lost:
             with LogReader.open(directory) as reader:
@@ -97,10 +102,10 @@ async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergenc
     return found, await take_mark_away(log)
 
 
-def _check_is_of(identity: Identity, directory: Path) -> None:
+def _check_is_of(identity: Identity, directory: Path, fs: Fs) -> None:
     """Refuse the folder of another shared log; one without a node may be a node's backup."""
-    cluster_id = read_manifest(OsFs(), directory).cluster_id
-    node = node_of(OsFs(), directory)
+    cluster_id = read_manifest(fs, directory).cluster_id
+    node = node_of(fs, directory)
     if cluster_id != identity.cluster_id or (node is not None and node.log_id != identity.log_id):
         raise RequestError(
             "INVALID_REQUEST",
@@ -111,13 +116,13 @@ def _check_is_of(identity: Identity, directory: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _owned(log: SharedLog, directory: Path) -> AsyncIterator[int | None]:
+async def _owned(log: SharedLog, directory: Path, fs: Fs) -> AsyncIterator[int | None]:
     """Recover a folder and keep its lock; yield its node's number, if it is a node's."""
-    _check_is_of(await log.identity(), directory)
-    owned = await asyncio.to_thread(take_over, OsFs(), directory, Kind.OWN, is_copy=True)
+    _check_is_of(await log.identity(), directory, fs)
+    owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
     try:
         owned.writer.close()
-        node = node_of(OsFs(), directory)
+        node = node_of(fs, directory)
         yield None if node is None else node.node_id
     finally:
         owned.lock.release()
@@ -150,14 +155,14 @@ async def _check_furthest(log: SharedLog, found: Divergence, directory: Path) ->
 
 
 async def _append(
-    log: SharedLog, directory: Path, found: Divergence, progress: Callable[[int], None]
+    log: SharedLog, directory: Path, found: Divergence, progress: Callable[[int], None], fs: Fs
 ) -> None:
-    with LogReader.open(directory) as reader:
+    with LogReader.open(directory, fs=fs) as reader:
         epoch = max(found.shared_end.epoch, reader.mark.leader_epoch) + 1
         claim = new_claim(found.shared_end, epoch)
         await log.append(claim, after=found.shared_end)
         at = claim.end
-        segments = committed_segments(OsFs(), reader)
+        segments = committed_segments(fs, reader)
         whole = [each for each in segments if each.base_offset <= found.from_offset]
         for segment in segments[max(len(whole) - 1, 0) :]:
             for made in groups_of(segment, at, found.from_offset):

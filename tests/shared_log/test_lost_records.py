@@ -8,7 +8,7 @@ import google_crc32c
 import msgspec
 import pytest
 
-from api.nodes.lost_records import check_not_stopped, set_mark
+from api.nodes.lost_records import check_not_stopped, set_mark, stop_all
 from api.nodes.options import LostMark
 from api.nodes.repair import examine, give_up, put_back
 from metadata_log.care.lost_records import lost_batches
@@ -16,6 +16,7 @@ from metadata_log.files.fs import OsFs
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import Entry, Group, Position
+from metadata_log.writer.folder_copy import LostRecordsError
 from records.errors import FencedError, RequestError, UnavailableError, UnknownHistoryError
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
 from tests.shared_log.node import CLUSTER_ID, Node
@@ -208,6 +209,25 @@ async def test_nodes_stay_stopped_while_another_has_lost_records(store: MemorySt
             check_not_stopped(await log.lease())
     await set_mark(log, None)
     check_not_stopped(await log.lease())
+
+
+async def test_a_folder_that_lacks_nothing_lifts_no_mark_of_another(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    node = _node(tmp_path, store, 1)
+    await _written(node, Random(1), 1)
+    error = LostRecordsError("lost", from_offset=0, end_offset=1)
+    await stop_all(node.log, 2, error)
+    for act in (
+        put_back(node.log, node.directory),
+        give_up(node.log, node.directory, str(tmp_path / "copy")),
+    ):
+        assert (await act)[1] is False
+        with pytest.raises(LostRecordsError, match="node 2 has records 0 to 0"):
+            check_not_stopped(await node.log.lease())
+    await node.log.unregister(2)
+    assert (await put_back(node.log, node.directory))[1]
+    check_not_stopped(await node.log.lease())
 
 
 async def test_a_folder_of_another_shared_log_is_refused(

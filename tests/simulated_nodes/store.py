@@ -78,6 +78,15 @@ class SimulatedStore:
         self.is_alone = False
         self.fail_overs += 1
 
+    def lose(self, count: int) -> None:
+        """Go back as an older dump does: some acknowledged groups are gone, and the lease."""
+        kept = max(len(self.groups) - count, self.start + 1)
+        del self.groups[kept:]
+        self.confirmed = min(self.confirmed, len(self.groups))
+        self.is_alone = False
+        self.lease = self._lease_before
+        self.fail_overs += 1
+
     async def confirm(self) -> None:
         """Wait until everything that is written now is on the standbys.
 

@@ -9,24 +9,7 @@ import pytest
 
 from tests.api.nodes.processes import Process, equal, leader, metalog, refused, until
 from tests.forked_commands import METALOG
-from tests.postgres import PostgresServer, new_database, postgres_directory, text_of
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    with postgres_directory() as found:
-        yield found
-
-
-@pytest.fixture
-def primary(directory: Path) -> Iterator[PostgresServer]:
-    server = PostgresServer(directory, durable=True)
-    server.make()
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+from tests.postgres import PostgresServer, new_database, text_of
 
 
 @pytest.fixture
