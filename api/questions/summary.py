@@ -201,14 +201,24 @@ def _of_end(health: Health) -> Clause:
             "under-replicated"
         )
     else:
-        text = f"ends with all {health.partitions:,} partitions healthy"
+        of = (
+            "its only partition"
+            if health.partitions == 1
+            else f"all {health.partitions:,} partitions"
+        )
+        text = f"ends with {of} healthy"
     return Clause(about="end", text=text, is_bad=bool(health.leaderless + health.under_replicated))
 
 
 def _of_brokers(brokers: int, fenced: int) -> Clause:
     if not brokers:
         return Clause(about="brokers", text="no broker is registered")
-    text = f"{fenced:,} of {brokers:,} brokers fenced" if fenced else f"all {brokers:,} brokers up"
+    if brokers == 1:
+        text = "the only broker is fenced" if fenced else "the only broker is up"
+    else:
+        text = (
+            f"{fenced:,} of {brokers:,} brokers fenced" if fenced else f"all {brokers:,} brokers up"
+        )
     return Clause(about="brokers", text=text, is_bad=bool(fenced))
 
 
@@ -217,7 +227,9 @@ def _of_controllers(nodes: Sequence[int]) -> Clause:
         return Clause(about="controllers", text="the controller did not change")
     if len(nodes) == 1:
         return Clause(about="controllers", text=f"node {nodes[0]} was the controller")
-    text = f"the controller changed {len(nodes) - 1:,} times, last to node {nodes[-1]}"
+    changes = len(nodes) - 1
+    often = "once" if changes == 1 else f"{changes:,} times, last"
+    text = f"the controller changed {often} to node {nodes[-1]}"
     return Clause(about="controllers", text=text)
 
 
