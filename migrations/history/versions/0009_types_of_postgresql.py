@@ -231,7 +231,8 @@ def _replace_comments(*, back: bool) -> None:
                 sa.text("UPDATE sqlite_master SET sql = replace(sql, :old, :new) WHERE name = :t"),
                 {"old": new if back else old, "new": old if back else new, "t": table},
             )
-    op.execute("PRAGMA writable_schema = OFF")
+    # Reads the schema again: a later migration adds columns at places in these texts.
+    op.execute("PRAGMA writable_schema = RESET")
 
 
 def _share_lists() -> None:
