@@ -162,7 +162,12 @@ async def test_log_that_was_replaced_is_refused(log: Path, tmp_path: Path) -> No
     for name, cluster_id, sizes, message in (
         ("other", "other-cluster", (20,), "what was read before is of test-cluster"),
         ("shorter", "test-cluster", (5,), "the stream is at 15, the log ends at 6"),
-        ("fork", "test-cluster", (20,), "before offset 15 the log holds other records"),
+        (
+            "fork",
+            "test-cluster",
+            (20,),
+            "the log's records before offset 15 are not those that were read",
+        ),
     ):
         create_log(tmp_path / name, cluster_id)
         await append(tmp_path / name, *sizes)
@@ -189,7 +194,9 @@ def test_unconfirmed_end_of_a_mirror_is_read_on_request_and_its_replacement_noti
     assert stream(after).latestOffset(confirmed, ALL)["end_offset"] == 3
     provisional = stream(before, includeUnconfirmed="true").latestOffset(start, ALL)
     assert provisional["end_offset"] == 3
-    with pytest.raises(RequestError, match="before offset 3 the log holds other records"):
+    with pytest.raises(
+        RequestError, match="the log's records before offset 3 are not those that were read"
+    ):
         stream(after, includeUnconfirmed="true").latestOffset(provisional, ALL)
 
 
