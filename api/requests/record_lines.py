@@ -182,11 +182,11 @@ def _parse(line: _Line, number: int) -> _Parsed:
     record = _record(line)
     if isinstance(record, _BY_THE_LOG_ITSELF):
         raise ValueError(
-            f"a {line.type} is written by a log itself; leave it out with --skip {line.type}"
+            f"{line.type} is written by a log itself; leave it out with --skip {line.type}"
         )
     if isinstance(record, _BRACKETS):
         raise ValueError(
-            f"a {line.type} is written by the service; leave out the markers of a completed "
+            f"{line.type} is written by the service; leave out the markers of a completed "
             f"transaction with --skip {line.type}, and remove all lines of an aborted one"
         )
     newest = registry.newest_version(type(record))

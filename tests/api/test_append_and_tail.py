@@ -160,7 +160,7 @@ _BAD_LINES = [
         '{"type": "NoOpRunRecord", "data": {"count": 9, "batch_count": 9, "last_timestamp": 1}}',
         "--skip NoOpRunRecord",
     ),
-    ('{"type": "BeginTransactionRecord", "data": {}}', "a BeginTransactionRecord is written by"),
+    ('{"type": "BeginTransactionRecord", "data": {}}', "BeginTransactionRecord is written by"),
     ('{"type": "AbortTransactionRecord", "data": {}}', "all lines of an aborted one"),
     (
         '{"type": "ConfigRecord", "data": {"resource_type": 2, "resource_name": "t", '

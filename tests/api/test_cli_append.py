@@ -92,8 +92,8 @@ _REFUSED = {
         a_note("not alone"),
         line("ConfigRecord", resource_type=2, resource_name="gone", name="a", value="b"),
     ],
-    "line 1: a EndTransactionRecord is written by the service": [line("EndTransactionRecord")],
-    "line 1: a KRaftVersionRecord is written by a log itself": [
+    "line 1: EndTransactionRecord is written by the service": [line("EndTransactionRecord")],
+    "line 1: KRaftVersionRecord is written by a log itself": [
         line("KRaftVersionRecord", version=0, kraft_version=1)
     ],
 }
