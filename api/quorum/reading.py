@@ -18,7 +18,7 @@ from metadata_log.kraft.new_mirror import begin_mirror
 from metadata_log.kraft.next_part import Found, prepare_part
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.kraft.reconcile import is_same_batch
-from metadata_log.kraft_format.batch import HEADER_SIZE, parse_header
+from metadata_log.kraft_format.batch import HEADER_SIZE, crc_of, parse_header
 from metadata_log.kraft_format.names import checkpoint_name
 from metadata_log.reader.log_reader import LogReader
 from records.errors import CorruptLogError, RequestError, UnavailableError
@@ -222,10 +222,17 @@ class Reading:
         if batch is None:
             return
         position = Position(batch.end_offset - 1, batch.leader_epoch)
-        answer = await self._observer.fetch(position, max_wait_ms=0)
-        # Where the leader does not have it, the next answer says what became of it.
-        if isinstance(answer, Fetched) and len(answer.records) >= HEADER_SIZE:
-            is_same_batch(self._observer.node, parse_header(answer.records), batch)
+        for _ in range(_DAMAGED_MAX):
+            answer = await self._observer.fetch(position, max_wait_ms=0)
+            if not isinstance(answer, Fetched) or not answer.records:
+                return  # the next answer says what became of it
+            if _is_whole(answer.records):
+                is_same_batch(self._observer.node, parse_header(answer.records), batch)
+                return
+        raise CorruptLogError(
+            f"{self._observer.node} sent a damaged batch for offset {position.offset}, "
+            f"{_DAMAGED_MAX} times in a row"
+        )
 
     def _take(self, answer: Fetched) -> None:
         mirror = self._mirror
@@ -247,3 +254,11 @@ class Reading:
         self._damaged = 0
         has_reached = self.goal is not None and mirror.fetch_offset >= self.goal
         self.is_caught_up = not answer.records or has_reached
+
+
+def _is_whole(records: bytes) -> bool:
+    """True if the first batch is complete and undamaged."""
+    if len(records) < HEADER_SIZE:
+        return False
+    header = parse_header(records)
+    return header.size <= len(records) and crc_of(records[: header.size]) == header.crc

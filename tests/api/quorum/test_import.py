@@ -100,6 +100,21 @@ def test_damaged_answer_is_asked_for_again(partition: Path, tmp_path: Path) -> N
     assert exported(log, tmp_path / "exported") == batches_in(partition)
 
 
+@pytest.mark.parametrize("field", [8, 12, 27, 57], ids=["length", "epoch", "time", "count"])
+def test_damaged_answer_is_not_taken_for_another_log(
+    partition: Path, tmp_path: Path, field: int
+) -> None:
+    """A reader that goes on compares the mirror's last batch with the leader's."""
+    log = tmp_path / "log"
+    with Quorum(partition) as quorum:
+        assert read(quorum, log, "--noop", "keep").code == 0
+        last = quorum.leader.log.batches[-1].data
+        quorum.fail(FlipByte(field + 3 - len(last)), key=FETCH)
+        done = read(quorum, log, "--noop", "keep")
+    assert (done.code, done.err) == (0, "")
+    assert exported(log, tmp_path / "exported") == batches_in(partition)
+
+
 def test_leader_that_always_sends_damage_is_reported(partition: Path, tmp_path: Path) -> None:
     with Quorum(partition) as quorum:
         quorum.fail(FlipByte(), key=FETCH, times=1_000)
