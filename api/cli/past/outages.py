@@ -1,4 +1,4 @@
-"""Commands about incidents: timeline, outages, why."""
+"""The command `outages`: what was down, how long, and because of what."""
 
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,192 +6,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
-    At,
     From,
     Json,
     LogOrServer,
-    ObjectText,
     Server,
-    ShowSecrets,
-    To,
 )
-from api.cli.source.gaps import gap_text, print_gap
+from api.cli.source.gaps import gap_text
 from api.cli.source.opened_log import place_of
-from api.cli.source.origins import askers_text, print_unknown_origin
 from api.cli.source.source import absolute_point, print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     count_text,
     duration_text,
-    note,
-    print_hanging,
-    print_json,
     print_json_pieces,
     print_line,
     print_table,
     time_text,
-    value_text,
 )
 
 if TYPE_CHECKING:
-    from api.questions.parts import GapFound
     from replay.about import About
-    from replay.incidents.event import TimelineEvent
 
 Interval = dict[str, Any]
-
-_ASKED_FOR = frozenset({"topics", "others"})
-"""Kinds of events that callers ask for."""
 
 _MIN_ISR = "min.insync.replicas"
 
 _OF_PARTITIONS = ("leaderless", "under_replicated", "under_min_isr")
 """Kinds of outages of partitions; the others are of brokers."""
-
-_NAMED_MAX = 3
-"""An event about more partitions only counts them."""
-
-
-@command()
-@reads_only
-def summary(
-    log: LogOrServer,
-    from_: From = "start",
-    to: Annotated[
-        str | None,
-        Option(
-            "--to",
-            metavar="POINT",
-            help="Last, inclusive; by default the end, and with --server now.",
-        ),
-    ] = None,
-    json: Json = False,
-    server: Server = None,
-) -> None:
-    """Show on one screen what happened: times without a leader, the end, who changed what."""
-    from api.questions.summary import SUMMARY, ShowSummary
-
-    until = to or ("end" if log.server is None else "now")
-    request = ShowSummary(first=log.point(from_), until=absolute_point(until))
-    result = log.ask(SUMMARY, request, at=until)
-    about = result.about()
-    if json:
-        print_json(place_of(about), result.answer)
-        return
-    found = result.answer
-    if found.from_time is not None:
-        print_line(f"{time_text(found.from_time)} to {time_text(found.to_time)}")
-    for clause in found.clauses:
-        print_hanging(f"{'!' if clause.is_bad else '-'} {clause.text}")
-    print_remark(about)
-
-
-@command()
-@reads_only
-def timeline(
-    log: LogOrServer,
-    from_: From = "start",
-    to: To = "end",
-    types: Annotated[
-        list[str] | None,
-        Option(
-            "--type",
-            metavar="KIND",
-            help="Only controllers, brokers, partitions, topics or others; repeatable.",
-        ),
-    ] = None,
-    objects: Annotated[
-        list[str] | None,
-        Option(
-            "--object",
-            metavar="OBJECT",
-            help="Only events that touch it: its name, or a pattern such as partition:orders*/0; "
-            "repeatable.",
-        ),
-    ] = None,
-    stat: Annotated[bool, Option("--stat", help="Only the number of events of each kind.")] = False,
-    verbose: Annotated[
-        bool, Option("--verbose", help="Also print each client and object.")
-    ] = False,
-    json: Json = False,
-    server: Server = None,
-) -> None:
-    """Show what happened between two points, in words, grouped by cause."""
-    from api.documents.incidents import Stat, Timeline
-    from api.questions.timeline import TIMELINE, ShowTimeline
-
-    request = ShowTimeline(
-        first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
-    )
-    result = log.ask(TIMELINE, request, at=to)
-    items = tuple(result.items)
-    found, about = Timeline.of(items), result.about()
-    events = found.events
-    if json:
-        print_json(place_of(about), Stat.of(events) if stat else found)
-        return
-    if stat:
-        rows = [
-            (name, f"{of.events:,}", f"{of.objects:,}") for name, of in Stat.of(events).stat.items()
-        ]
-        print_table(("kind", "events", "objects"), rows)
-    else:
-        if not items:
-            note(f"nothing happened between {from_} and {to}")
-        _print_events(items, verbose)
-        print_unknown_origin(each.principal for each in events if each.kind in _ASKED_FOR)
-    if types == ["controllers"]:
-        _print_active(events)
-    print_remark(about)
-
-
-def _print_active(events: "Iterable[TimelineEvent]") -> None:
-    """Print how often and how long each node was the active controller."""
-    from api.documents.incidents import active_controllers
-
-    if nodes := active_controllers(events):
-        print_line()
-        print_table(
-            ("controller", "times active", "in all"),
-            [(each.node, f"{each.terms:,}", duration_text(each.active_ms)) for each in nodes],
-        )
-
-
-def _print_events(items: "Iterable[TimelineEvent | GapFound]", verbose: bool) -> None:
-    from api.questions.parts import GapFound
-
-    for event in items:
-        if isinstance(event, GapFound):
-            print_gap(event, verbose=verbose)
-            continue
-        offsets = str(event.from_offset)
-        if event.to_offset != event.from_offset:
-            offsets += f"-{event.to_offset}"
-        outside = not (event.cause is None or event.from_offset <= event.cause <= event.to_offset)
-        because = f" (because of {event.cause})" if outside else ""
-        by = "" if event.principal is None else f"  by {event.principal}"
-        # The text of a fencing already has its reason.
-        is_new = event.reason is not None and event.reason not in event.text
-        reason = f"{'' if by else ' '} ({event.reason})" if is_new else ""
-        asked = askers_text(event.asked or (), event.principal)
-        print_hanging(
-            f"{time_text(event.time)} {offsets:>13}  {_named(event)}{because}{by}{reason}"
-            f"{asked and f'  {asked}'}"
-        )
-        if verbose:
-            client = () if event.client is None else (f"client {event.client}",)
-            for line in (*client, *event.objects):
-                print_line(f"{'':>40}{line}")
-
-
-def _named(event: "TimelineEvent") -> str:
-    """Return the text of an event; it names the partitions if they are few."""
-    if event.kind not in ("brokers", "partitions") or len(event.objects) > _NAMED_MAX + 1:
-        return event.text
-    names = ", ".join([name for name in event.objects if name.startswith("partition:")])
-    if not names or len(event.objects) - (event.kind == "brokers") > _NAMED_MAX:
-        return event.text
-    return f"{names}: {event.text}" if event.kind == "partitions" else f"{event.text} ({names})"
 
 
 @command()
@@ -258,40 +99,6 @@ def outages(
         about = result.about()
         _print(found, about, verbose)
         print_remark(about)
-
-
-@command()
-@reads_only
-def why(
-    log: LogOrServer,
-    object_: ObjectText,
-    at: At = "end",
-    json: Json = False,
-    show_secrets: ShowSecrets = False,
-    server: Server = None,
-) -> None:
-    """Show the records that led to a value, such as that of partition:T/0#leader."""
-    from api.questions.why import WHY, AskWhy
-
-    result = log.ask(WHY, AskWhy(object=object_, show_secrets=show_secrets), at=at)
-    about = result.about()
-    if json:
-        print_json(place_of(about), result.answer)
-        return
-    found = result.answer
-    print_line(f"{found.object}#{found.field} is {value_text(found.value)} at {about.as_of}")
-    for remark in found.notes:
-        print_line(f"  {remark}")
-    if found.chain:
-        print_line()
-    for link in found.chain:
-        by = "" if link.principal is None else f"  by {link.principal}"
-        asked = askers_text((link.asked,) if link.asked else (), link.principal)
-        print_line(
-            f"{link.offset:>8} {time_text(link.time)} {link.type}{by}{asked and f'  {asked}'}"
-        )
-        print_line(f"{'':>10}{link.text}")
-    print_remark(about)
 
 
 def _assumed(text: str) -> int:

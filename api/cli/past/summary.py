@@ -1,0 +1,58 @@
+"""The command `summary`: what happened, on one screen."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.options.parameters import Option
+from api.cli.parser.quick import command
+from api.cli.source.arguments import (
+    From,
+    Json,
+    LogOrServer,
+    Server,
+)
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import absolute_point, print_remark
+from api.cli.terminal.errors import reads_only
+from api.cli.terminal.output import (
+    print_hanging,
+    print_json,
+    print_line,
+    time_text,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@command()
+@reads_only
+def summary(
+    log: LogOrServer,
+    from_: From = "start",
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            metavar="POINT",
+            help="Last, inclusive; by default the end, and with --server now.",
+        ),
+    ] = None,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show on one screen what happened: times without a leader, the end, who changed what."""
+    from api.questions.summary import SUMMARY, ShowSummary
+
+    until = to or ("end" if log.server is None else "now")
+    request = ShowSummary(first=log.point(from_), until=absolute_point(until))
+    result = log.ask(SUMMARY, request, at=until)
+    about = result.about()
+    if json:
+        print_json(place_of(about), result.answer)
+        return
+    found = result.answer
+    if found.from_time is not None:
+        print_line(f"{time_text(found.from_time)} to {time_text(found.to_time)}")
+    for clause in found.clauses:
+        print_hanging(f"{'!' if clause.is_bad else '-'} {clause.text}")
+    print_remark(about)

@@ -1,0 +1,146 @@
+"""The command `timeline`: what happened between two points, in words."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.options.parameters import Option
+from api.cli.parser.quick import command
+from api.cli.source.arguments import (
+    From,
+    Json,
+    LogOrServer,
+    Server,
+    To,
+)
+from api.cli.source.gaps import print_gap
+from api.cli.source.opened_log import place_of
+from api.cli.source.origins import askers_text, print_unknown_origin
+from api.cli.source.source import print_remark
+from api.cli.terminal.errors import reads_only
+from api.cli.terminal.output import (
+    duration_text,
+    note,
+    print_hanging,
+    print_json,
+    print_line,
+    print_table,
+    time_text,
+)
+
+if TYPE_CHECKING:
+    from api.questions.parts import GapFound
+    from replay.incidents.event import TimelineEvent
+
+_ASKED_FOR = frozenset({"topics", "others"})
+"""Kinds of events that callers ask for."""
+
+_NAMED_MAX = 3
+"""An event about more partitions only counts them."""
+
+
+@command()
+@reads_only
+def timeline(
+    log: LogOrServer,
+    from_: From = "start",
+    to: To = "end",
+    types: Annotated[
+        list[str] | None,
+        Option(
+            "--type",
+            metavar="KIND",
+            help="Only controllers, brokers, partitions, topics or others; repeatable.",
+        ),
+    ] = None,
+    objects: Annotated[
+        list[str] | None,
+        Option(
+            "--object",
+            metavar="OBJECT",
+            help="Only events that touch it: its name, or a pattern such as partition:orders*/0; "
+            "repeatable.",
+        ),
+    ] = None,
+    stat: Annotated[bool, Option("--stat", help="Only the number of events of each kind.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Also print each client and object.")
+    ] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show what happened between two points, in words, grouped by cause."""
+    from api.documents.incidents import Stat, Timeline
+    from api.questions.timeline import TIMELINE, ShowTimeline
+
+    request = ShowTimeline(
+        first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
+    )
+    result = log.ask(TIMELINE, request, at=to)
+    items = tuple(result.items)
+    found, about = Timeline.of(items), result.about()
+    events = found.events
+    if json:
+        print_json(place_of(about), Stat.of(events) if stat else found)
+        return
+    if stat:
+        rows = [
+            (name, f"{of.events:,}", f"{of.objects:,}") for name, of in Stat.of(events).stat.items()
+        ]
+        print_table(("kind", "events", "objects"), rows)
+    else:
+        if not items:
+            note(f"nothing happened between {from_} and {to}")
+        _print_events(items, verbose)
+        print_unknown_origin(each.principal for each in events if each.kind in _ASKED_FOR)
+    if types == ["controllers"]:
+        _print_active(events)
+    print_remark(about)
+
+
+def _print_active(events: "Iterable[TimelineEvent]") -> None:
+    """Print how often and how long each node was the active controller."""
+    from api.documents.incidents import active_controllers
+
+    if nodes := active_controllers(events):
+        print_line()
+        print_table(
+            ("controller", "times active", "in all"),
+            [(each.node, f"{each.terms:,}", duration_text(each.active_ms)) for each in nodes],
+        )
+
+
+def _print_events(items: "Iterable[TimelineEvent | GapFound]", verbose: bool) -> None:
+    from api.questions.parts import GapFound
+
+    for event in items:
+        if isinstance(event, GapFound):
+            print_gap(event, verbose=verbose)
+            continue
+        offsets = str(event.from_offset)
+        if event.to_offset != event.from_offset:
+            offsets += f"-{event.to_offset}"
+        outside = not (event.cause is None or event.from_offset <= event.cause <= event.to_offset)
+        because = f" (because of {event.cause})" if outside else ""
+        by = "" if event.principal is None else f"  by {event.principal}"
+        # The text of a fencing already has its reason.
+        is_new = event.reason is not None and event.reason not in event.text
+        reason = f"{'' if by else ' '} ({event.reason})" if is_new else ""
+        asked = askers_text(event.asked or (), event.principal)
+        print_hanging(
+            f"{time_text(event.time)} {offsets:>13}  {_named(event)}{because}{by}{reason}"
+            f"{asked and f'  {asked}'}"
+        )
+        if verbose:
+            client = () if event.client is None else (f"client {event.client}",)
+            for line in (*client, *event.objects):
+                print_line(f"{'':>40}{line}")
+
+
+def _named(event: "TimelineEvent") -> str:
+    """Return the text of an event; it names the partitions if they are few."""
+    if event.kind not in ("brokers", "partitions") or len(event.objects) > _NAMED_MAX + 1:
+        return event.text
+    names = ", ".join([name for name in event.objects if name.startswith("partition:")])
+    if not names or len(event.objects) - (event.kind == "brokers") > _NAMED_MAX:
+        return event.text
+    return f"{names}: {event.text}" if event.kind == "partitions" else f"{event.text} ({names})"
