@@ -4,9 +4,9 @@ Decisions are made one at a time, but nothing waits for the disk between them. `
 decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
 answer pending until they are committed. Thus many events share one fsync. All other readers see
 only the *committed* image. Raw appends wait for the end of the event loop's turn
-(`Decider.append`). A decision with many records takes two turns: one decides, one encodes, applies
-and appends, so that other work runs between the two turns; the next decision may begin in the
-second one.
+(`Controller._decide_appends`). A decision with many records takes two turns: one decides, one
+encodes, applies and appends, so that other work runs between the two turns; the next decision may
+begin in the second one.
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -347,7 +347,9 @@ class Controller:
         self._send_unsent()
         appends, self._appends = self._appends, []
         if appends and self.is_active:
-            self._decider.append(appends, self._attempt)
+            with self._decider.appends() as shared:
+                for append in appends:
+                    self._attempt(append.future, partial(self._decider.append, append, shared))
             return
         for append in appends:
             if not append.future.done():  # cancelled by the caller

@@ -6,8 +6,8 @@ not refunded if its records are lost.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -36,9 +36,6 @@ T = TypeVar("T")
 
 Decision = Callable[[Context], ControllerResult[T]]
 """Reads a context and returns what to write; changes nothing."""
-
-Attempt = Callable[[asyncio.Future[Answer[Appended]], Callable[[], None]], None]
-"""Makes a decision; if it fails, the future gets the error."""
 
 
 class RawAppend(msgspec.Struct, frozen=True):
@@ -144,22 +141,47 @@ class Decider:
             versions=versions,
         )
 
-    def append(self, appends: Iterable[RawAppend], attempt: Attempt) -> None:
-        """Decide on raw appends without request ids, with the same results as `decide`.
+    @contextmanager
+    def appends(self) -> Iterator[Context]:
+        """Decide on raw appends without request ids together, each by `append`.
 
         Each is a batch of its own, with its own offset and outcome, and sees the records of those
-        before it; a refused one leaves nothing. All have the same time. Takes less time than
-        `decide`: the decisions read no random numbers, sessions or quotas that would have to be
-        logged, and the group shares a context and is appended together.
-
-        Args:
-            attempt: Called with each append's future and its decision; handles the errors.
+        before it. They share the time and the settings of the context, and reach the log together.
         """
         self._pipeline.abort_left_open("A batch of it failed", self.now_ms)
         shared = self.context()
         with self._pipeline.group():
-            for append in appends:
-                attempt(append.future, partial(self._append, append, shared))
+            yield shared
+
+    def append(self, append: RawAppend, shared: Context) -> None:
+        """Decide on a raw append inside `appends`, with the same results as `decide`.
+
+        Takes less time: the decision reads no random numbers, sessions or quotas that would have to
+        be logged.
+
+        Args:
+            shared: The context of `appends`.
+
+        Raises:
+            RequestError: the append is refused; it leaves nothing.
+            UnavailableError: too many batches wait for the log; the append leaves nothing.
+        """
+        latest = self._pipeline.latest
+        context = replace(
+            shared,
+            image=latest.image,
+            index=latest.index,
+            next_offset=self._pipeline.next_offset,
+            origin=append.origin,
+        )
+        result = append_records(context, append.request)
+        assert result.checked is not None, "raw appends are checked"
+        if not self._pipeline.room:
+            raise overloaded()
+        self._send(ready(result.checked, asked_append(append.request)))
+        self._pipeline.answer_when_committed(
+            append.future, result.response, start_offset=context.next_offset
+        )
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
         """Return the input for a decision made now; by default with the controller's own `rng`."""
@@ -201,30 +223,6 @@ class Decider:
             self._pipeline.latest.image,
             timeout_ms=self._settings.session_timeout_ms,
             now_ms=self.now_ms(),
-        )
-
-    def _append(self, append: RawAppend, shared: Context) -> None:
-        """Decide on one append of a group; `shared` gives the time and the settings.
-
-        Raises:
-            RequestError: the append is refused; it leaves nothing.
-            UnavailableError: too many batches wait for the log; the append leaves nothing.
-        """
-        latest = self._pipeline.latest
-        context = replace(
-            shared,
-            image=latest.image,
-            index=latest.index,
-            next_offset=self._pipeline.next_offset,
-            origin=append.origin,
-        )
-        result = append_records(context, append.request)
-        assert result.checked is not None, "raw appends are checked"
-        if not self._pipeline.room:
-            raise overloaded()
-        self._send(ready(result.checked, asked_append(append.request)))
-        self._pipeline.answer_when_committed(
-            append.future, result.response, start_offset=context.next_offset
         )
 
     def _after(self, batches: list[Decided]) -> MetadataImage:

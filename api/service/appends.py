@@ -69,9 +69,7 @@ class Appends:
         committed = await self._committed_before(origin)
         if committed is not None:
             return committed.result
-        answer = await shielded(
-            self._decided(batch, origin, expected_end_offset, expected_versions)
-        )
+        answer = await shielded(self._submit(batch, origin, expected_end_offset, expected_versions))
         return self.result(answer)
 
     def begin(
@@ -92,7 +90,7 @@ class Appends:
         """
         origin = self._origin(batch.identified(), caller)
         assert not is_repeatable(origin), "a repeated request is searched in the log first"
-        return self._decided(batch, origin, expected_end_offset, expected_versions)
+        return self._submit(batch, origin, expected_end_offset, expected_versions)
 
     def result(self, answer: Answer[Appended]) -> AppendResult:
         """Return the answer to an append in the form that `MetadataLog.append` returns."""
@@ -119,7 +117,7 @@ class Appends:
             raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
         return acting.completed(batch.origin, "append")
 
-    def _decided(
+    def _submit(
         self,
         batch: NewBatch,
         origin: Origin,

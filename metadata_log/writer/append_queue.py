@@ -80,7 +80,7 @@ class AppendQueue:
             self._waiting.append(QueuedBatch(batch, expected_end_offset, answer))
         return answer
 
-    def next(self) -> QueuedBatch:
+    def take_next(self) -> QueuedBatch:
         """Move the oldest waiting batch to `in_flight`, and return it."""
         queued = self._waiting.popleft()
         self.in_flight.append(queued)

@@ -298,7 +298,7 @@ class MetadataLog:
                 is_repeatable(batch.origin) for batch in self._queue.waiting()
             ):
                 await self._requests.load()
-            self._write_group(results)
+            self._encode_group(results)
             if self._writer.group_size_bytes:
                 is_alone = len(group) == 1 and not self._queue.has_waiting
                 self.on_sync(await self._commit.commit(is_alone=is_alone))
@@ -343,8 +343,8 @@ class MetadataLog:
             if result.end_offset <= self._committed_end:
                 queued.resolve(result)
 
-    def _write_group(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Write as many waiting batches as may share a sync; append their results to `results`."""
+    def _encode_group(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
+        """Encode as many waiting batches as may share a sync; append their results to `results`."""
         group = self._queue.in_flight
         encoded_bytes_max = self._writer.encoded_bytes + GROUP_SIZE_BYTES_MAX
         while (
@@ -353,14 +353,14 @@ class MetadataLog:
             and len(group) < GROUP_BATCHES_MAX
             and self._writer.encoded_bytes < encoded_bytes_max
         ):
-            queued = self._queue.next()
+            queued = self._queue.take_next()
             try:
-                results.append((queued, self._write(queued)))
+                results.append((queued, self._encode(queued)))
             except RequestError as error:
                 queued.refuse(error)
 
-    def _write(self, queued: QueuedBatch) -> AppendResult:
-        """Encode and write one batch, unless it repeats an earlier request."""
+    def _encode(self, queued: QueuedBatch) -> AppendResult:
+        """Place and encode one batch for the next sync, unless it repeats an earlier request."""
         batch, base = queued.batch, self.end_offset
         repeated = self._requests.window.find(batch.origin)
         if repeated is not None:
