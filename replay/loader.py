@@ -76,6 +76,40 @@ class BatchSource(Protocol):
         """The position at an end offset in [history_start, end_offset]."""
 
 
+class Place:
+    """How far a log was read.
+
+    Attributes:
+        last: Provenance of the last record read.
+    """
+
+    def __init__(self, start: Provenance) -> None:
+        """Start after the last record contained in an image."""
+        self.last = msgspec.structs.replace(start, pending_transaction=None)
+        # Provenance before the Begin of the open transaction.
+        self._before: Provenance | None = None
+
+    @property
+    def of_image(self) -> Provenance:
+        """Provenance of the image here: inside a transaction, of the one before its Begin."""
+        return self._before or self.last
+
+    def move(self, batch: Batch, end_offset: int, begin_offset: int | None) -> None:
+        """Move behind a batch, or to an end offset inside it.
+
+        Args:
+            begin_offset: Begin of the transaction that is open there; None outside one.
+        """
+        before = self._before
+        if begin_offset is None:
+            self._before = None
+        elif before is None or before.pending_transaction != begin_offset:
+            at_start = begin_offset == batch.base_offset
+            before = self.last if at_start else provenance_at(batch, begin_offset)
+            self._before = msgspec.structs.replace(before, pending_transaction=begin_offset)
+        self.last = provenance_at(batch, end_offset)
+
+
 class Replayer:
     """Replays a log batch by batch and returns the image at its position.
 
@@ -94,10 +128,8 @@ class Replayer:
         self._delta = MetadataDelta(start)
         # First offset not read yet; those of an open transaction were read.
         self.next_offset = start.provenance.next_offset if next_offset is None else next_offset
-        self._provenance = msgspec.structs.replace(start.provenance, pending_transaction=None)
+        self._place = Place(start.provenance)
         self._transactions = Transactions()
-        # Provenance before the Begin of the open transaction.
-        self._before: Provenance | None = None
 
     @property
     def delta(self) -> MetadataDelta:
@@ -128,31 +160,16 @@ class Replayer:
         for found in self._transactions.resolved(rows):
             if found.in_effect:
                 delta.replay_all(found.rows)
-        self._before = self._before_begin(batch)
+        self._place.move(batch, end_offset, self._transactions.begin_offset)
         self.next_offset = end_offset
-        self._provenance = provenance_at(batch, end_offset)
 
     def image(self) -> MetadataImage:
         """Return the image of all records applied, except those of an open transaction."""
-        provenance = self._before or self._provenance
+        provenance = self._place.of_image
         if _place(provenance) != _place(self._image.provenance):
             self._image = self._delta.apply(provenance)
             self._delta = MetadataDelta(self._image)
         return self._image
-
-    def _before_begin(self, batch: Batch) -> Provenance | None:
-        """Return the provenance of the image before the open transaction, None outside one.
-
-        Called after the batch was applied.
-        """
-        begin = self._transactions.begin_offset
-        if begin is None:
-            return None
-        if self._before is not None and self._before.pending_transaction == begin:
-            return self._before
-        at_start = begin == batch.base_offset
-        before = self._provenance if at_start else provenance_at(batch, begin)
-        return msgspec.structs.replace(before, pending_transaction=begin)
 
 
 def _place(provenance: Provenance) -> tuple[int | None, int | None]:

@@ -40,6 +40,14 @@ class Resolved(msgspec.Struct, frozen=True, gc=False):
     in_effect: bool = True
     closed_by: Envelope | None = None
 
+    def rows_from(self, offset: int) -> Sequence[Envelope]:
+        """Return the rows that take effect at or after an offset."""
+        if self.closed_by is not None:
+            return self.rows if self.closed_by.offset >= offset else ()
+        if self.rows and self.rows[0].offset >= offset:
+            return self.rows
+        return [row for row in self.rows if row.offset >= offset]
+
 
 class Transactions:
     """Follows a log row by row, starting at any offset outside a transaction.

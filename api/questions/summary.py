@@ -1,7 +1,6 @@
 """Summary of a history in a few clauses: how long without a leader, how it ends, who changed it."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -10,10 +9,9 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from metadata_log.format.manifest import Kind
 from records.text import duration_text, time_text
-from replay.image.metadata import MetadataImage
-from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS, TimelineEvent
-from replay.incidents.health import Health, health_of
-from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
+from replay.incidents.health import Health
+from replay.incidents.leaderless_times import LeaderlessTime
+from replay.incidents.overview import Overview
 
 _ACTORS_MAX = 3
 """Who changed less is only counted."""
@@ -96,30 +94,17 @@ def summary_shown(past: Past, at: int, request: ShowSummary) -> Computed:
     """
     first = past.first_offset(request.first, at)
     until_ms = past.counted_until(at, request.until)
-    with past.progress("replaying", at + 1) as advance:
-        outages = past.timeline.outages(first, at + 1, until_ms=until_ms, progress=advance)
     with past.progress("reading", at + 1) as advance:
-        events = past.timeline.events(first, at + 1, advance, until_ms=until_ms)
-    image = past.image(at)
+        found = past.timeline.overview(first, at + 1, until_ms=until_ms, progress=advance)
     return Computed(
-        answer=_summary(past, first, at, image, leaderless_times(outages.intervals), events),
-        about=lambda: past.about_image(image, at),
+        answer=_summary(past, first, at, found),
+        about=lambda: past.about_provenance(found.provenance, at),
     )
 
 
-def _summary(
-    past: Past,
-    first: int,
-    at: int,
-    image: MetadataImage,
-    times: list[LeaderlessTime],
-    events: Sequence[TimelineEvent],
-) -> Summary:
-    health = health_of(image)
-    brokers = list(image.brokers())
-    fenced = sum(broker.fenced for broker in brokers)
-    controllers = tuple(_controllers(events))
-    actors = _actors(events)
+def _summary(past: Past, first: int, at: int, found: Overview) -> Summary:
+    times, health, controllers = found.leaderless, found.health, found.controllers
+    actors = _actors(found.changes)
     longest = max(range(len(times)), key=lambda number: times[number].duration_ms, default=None)
     (from_time, from_max), (to_time, to_max) = past.times_at(first), past.times_at(at)
     return Summary(
@@ -132,14 +117,14 @@ def _summary(
         partitions=health.partitions,
         leaderless_partitions=health.leaderless,
         under_replicated=health.under_replicated,
-        brokers=len(brokers),
-        fenced=fenced,
+        brokers=found.brokers,
+        fenced=found.fenced,
         controllers=controllers,
         actors=actors,
         clauses=(
             _of_leaderless(times, longest),
             _of_end(health),
-            _of_brokers(len(brokers), fenced),
+            _of_brokers(found.brokers, found.fenced),
             _of_controllers(controllers),
             _of_changes(past, actors),
             *_of_tail(past, at),
@@ -147,18 +132,7 @@ def _summary(
     )
 
 
-def _controllers(events: Iterable[TimelineEvent]) -> Iterator[int]:
-    for event in events:
-        if event.kind == CONTROLLERS and event.active_ms is not msgspec.UNSET:
-            yield int(event.objects[0].partition(":")[2])
-
-
-def _actors(events: Iterable[TimelineEvent]) -> tuple[Actor, ...]:
-    counts = Counter(
-        each.principal
-        for each in events
-        if each.kind == TOPICS or (each.kind == OTHERS and each.principal is not None)
-    )
+def _actors(counts: Mapping[str | None, int]) -> tuple[Actor, ...]:
     # Who is not known comes last: there may be many of them.
     ordered = sorted(counts, key=lambda who: (who is None, -counts[who], who or ""))
     return tuple([Actor(principal=who, changes=counts[who]) for who in ordered])

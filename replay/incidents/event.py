@@ -5,8 +5,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from records import configs, control, partitions, topics
+from records.base import Record
 from records.envelope import Envelope
 from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.causes import BROKER_RECORDS
 from replay.incidents.why import is_unclean
 from replay.time_travel.asked_for import Asker
 
@@ -18,6 +21,30 @@ NOTES = "notes"
 OTHERS = "others"
 
 KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, NOTES, OTHERS)
+
+SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
+"""Types of the records that no event tells of."""
+
+_KIND_OF_TYPE: dict[type[Record], str] = {
+    topics.TopicRecord: TOPICS,
+    topics.RemoveTopicRecord: TOPICS,
+    topics.MoveTopicRecord: TOPICS,
+    partitions.PartitionRecord: TOPICS,
+    partitions.RemovePartitionsRecord: TOPICS,
+    partitions.PartitionChangeRecord: PARTITIONS,
+    configs.ConfigRecord: TOPICS,
+    control.NoteRecord: NOTES,
+    control.LeaderChangeMessage: CONTROLLERS,
+    **dict.fromkeys(BROKER_RECORDS, BROKERS),
+}
+
+
+def kind_of(record: Record) -> str:
+    """Return the kind of the event that tells of a record whose type is not in SILENT.
+
+    A partition's change is told with the broker's record that caused it, if there is one.
+    """
+    return _KIND_OF_TYPE.get(type(record), OTHERS)
 
 
 _DETAILS_MAX = 3

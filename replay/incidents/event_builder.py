@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from records import configs, control, partitions, topics
+from records import control, partitions, topics
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import ContradictionError, RecordPlace
@@ -14,11 +14,12 @@ from replay.incidents.causes import BROKER_RECORDS, OWN, Causes, broker_of, is_u
 from replay.incidents.event import (
     BROKERS,
     CONTROLLERS,
-    NOTES,
     OTHERS,
     PARTITIONS,
+    SILENT,
     TOPICS,
     Group,
+    kind_of,
     partition_effects,
 )
 from replay.incidents.flaps import Flaps
@@ -29,7 +30,6 @@ from replay.loader import BatchSource
 from replay.time_travel.asked_for import PLANNING, AskedInRange, asked_before
 
 _NEW_PARTITION = ("new partition%s",)
-_SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
 
 
 class EventBuilder:
@@ -69,7 +69,7 @@ class EventBuilder:
             control.LeaderChangeMessage: self._leader_change,
             **dict.fromkeys(BROKER_RECORDS, self._broker),
             **dict.fromkeys(GOING, self._going),
-            **dict.fromkeys(_SILENT, self._state.replay),
+            **dict.fromkeys(SILENT, self._state.replay),
         }
         self.last_time = 0
 
@@ -79,7 +79,7 @@ class EventBuilder:
             record = row.payload
             if isinstance(record, control.LeaderChangeMessage):
                 self._controller(row, record)
-            elif type(record) not in _SILENT:
+            elif type(record) not in SILENT:
                 name = type(record).__name__
                 kind = BROKERS if type(record) in BROKER_RECORDS else OTHERS
                 group = self._batch_group(kind, row)
@@ -197,7 +197,7 @@ class EventBuilder:
     def _tell(self, row: Envelope) -> Group:
         """Add a record to the group of its kind in its batch; return the group."""
         record, state = row.payload, self._state
-        group = self._batch_group(_KINDS.get(type(record), OTHERS), row)
+        group = self._batch_group(kind_of(record), row)
         names, effect = affected_objects(record, state), effect_of(record, state)
         group.add_detailed(row, names, effect, detail_of(record, state))
         if type(record) in PLANNING:
@@ -290,13 +290,3 @@ class EventBuilder:
             return None
         found = self._causes.of_brokers(row, before, after)
         return None if found is None or found is OWN else found.offset
-
-
-_KINDS: dict[type[Record], str] = {
-    topics.TopicRecord: TOPICS,
-    topics.RemoveTopicRecord: TOPICS,
-    topics.MoveTopicRecord: TOPICS,
-    partitions.RemovePartitionsRecord: TOPICS,
-    configs.ConfigRecord: TOPICS,
-    control.NoteRecord: NOTES,
-}

@@ -136,13 +136,22 @@ class OutageTracker:
             assert row is not None, "a row contradicts the state"
             raise error.replaced(record=RecordPlace.of(row)) from None
 
-    def finish(self, from_offset: int, provenance: Provenance, now: int) -> Outages:
+    @property
+    def state(self) -> ReplayState:
+        """The state after the rows replayed; nothing else may apply records to it."""
+        return self._state
+
+    def finish(
+        self, from_offset: int, provenance: Provenance, until_ms: int | None = None
+    ) -> Outages:
         """Return the outages found, except those that ended before `from_offset`.
 
         Args:
             provenance: Provenance of the image at the end.
-            now: Time up to which outages without an end are counted, ms since 1970.
+            until_ms: Time up to which outages without an end are counted, ms since 1970; that of
+                `provenance` if that is later or `until_ms` is None.
         """
+        now = max(until_ms or 0, provenance.timestamp)
         found = [each for each in self._ended if (each.to_offset or 0) >= from_offset]
         found += chain.from_iterable(self._open.values())
         for each in found:

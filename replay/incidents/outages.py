@@ -1,17 +1,18 @@
 """Finds the outages in a range of a log."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from records.envelope import Envelope
 from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
 from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
 from replay.incidents.outage import Outages
 from replay.incidents.outage_tracker import OutageTracker
-from replay.loader import BatchSource, Newest, load_image, provenance_at
+from replay.loader import BatchSource, Newest, Place, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
-from replay.time_travel.skim import effective_batches
+from replay.transactions import Transactions, rows_within
 
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
 _SNAPSHOTS_TRIED = 2
@@ -49,16 +50,51 @@ def find_outages(
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
+    tracker, place = tracked(
+        source,
+        end_offset,
+        from_offset=from_offset,
+        assumed_min_isr=assumed_min_isr,
+        progress=progress,
+        newest=newest,
+        index=index,
+    )
+    return tracker.finish(from_offset, place.last, until_ms)
+
+
+def tracked(
+    source: BatchSource,
+    end_offset: int,
+    *,
+    from_offset: int,
+    assumed_min_isr: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    newest: Newest = lambda _: None,
+    index: ChangeIndex | None = None,
+    told: Callable[[Sequence[Envelope]], object] | None = None,
+) -> tuple[OutageTracker, Place]:
+    """Return a tracker that has followed a log up to an end offset, and its place.
+
+    Args and errors are those of `find_outages`.
+
+    Args:
+        told: Called with the rows that take effect in the range, in order of effect.
+    """
     tracker = _tracker_before(source, newest, index, min(from_offset, end_offset), assumed_min_isr)
-    provenance = tracker.provenance
-    start = max(source.history_start, provenance.next_offset)
-    for batch, rows in effective_batches(source, start, end_offset):
-        tracker.replay(list(rows))
-        provenance = provenance_at(batch, min(batch.end_offset, end_offset))
+    place, transactions = Place(tracker.provenance), Transactions()
+    start = max(source.history_start, tracker.provenance.next_offset)
+    for batch in source.batches(start, end_offset):
+        rows = rows_within(batch, start, end_offset)
+        found = [each for each in transactions.resolved(rows) if each.in_effect]
+        rows = found[0].rows if len(found) == 1 else [row for of in found for row in of.rows]
+        tracker.replay(rows)
+        place.move(batch, min(batch.end_offset, end_offset), transactions.begin_offset)
+        if told is not None and batch.end_offset > from_offset:
+            for each in found:
+                told(each.rows_from(from_offset))
         if progress is not None:
             progress(batch.end_offset)
-    now = provenance.timestamp if until_ms is None else max(until_ms, provenance.timestamp)
-    return tracker.finish(from_offset, provenance, now)
+    return tracker, place
 
 
 def _tracker_before(

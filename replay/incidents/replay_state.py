@@ -66,6 +66,11 @@ class ReplayState:
         """Return the partitions of a topic."""
         return self._delta.topics.partitions(topic_id)
 
+    def all_partitions(self) -> Iterator[Partition]:
+        """Iterate over the partitions of all topics, in any order."""
+        topics = self._delta.topics
+        return (each for topic_id in topics.topic_ids() for each in topics.partitions(topic_id))
+
     def topics_configured_by(self, resource: ConfigResource) -> Iterator[Uuid]:
         """Iterate over the topics whose effective configs can depend on a resource."""
         type_, name = resource

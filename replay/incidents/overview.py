@@ -1,0 +1,123 @@
+"""Overview: what a summary of a range says, found in one pass over the log."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from records.control import LeaderChangeMessage
+from records.envelope import Envelope
+from replay.image.provenance import Provenance
+from replay.incidents.event import BROKERS, CONTROLLERS, OTHERS, SILENT, TOPICS, kind_of
+from replay.incidents.health import Health, health
+from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
+from replay.incidents.outages import tracked
+from replay.loader import BatchSource, Newest, check_point
+from replay.time_travel.change_index import ChangeIndex
+from replay.time_travel.contradictions import explains
+from replay.transactions import rows_within
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened in a range, and the state at its end.
+
+    Attributes:
+        leaderless: The times in which any partition had no leader, in order.
+        controllers: The node of each term as the active controller that began, in order.
+        changes: By principal, None if it is not known: the number of a timeline's events about
+            topics, and, if the principal is known, of its other events.
+        brokers, fenced: Numbers of brokers.
+        provenance: As of the image at the end.
+    """
+
+    leaderless: list[LeaderlessTime]
+    controllers: tuple[int, ...]
+    changes: Mapping[str | None, int]
+    health: Health
+    brokers: int
+    fenced: int
+    provenance: Provenance
+
+
+@explains
+def find_overview(
+    source: BatchSource,
+    end_offset: int,
+    *,
+    from_offset: int,
+    until_ms: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    newest: Newest = lambda _: None,
+    index: ChangeIndex | None = None,
+) -> Overview:
+    """Return the overview of [from_offset, end_offset); args and errors as of `find_outages`."""
+    check_point(source, end_offset - 1)
+    by_whom = _ByWhom()
+    known_from = source.history_start
+    for batch in source.batches(from_offset, min(known_from, end_offset)):
+        by_whom.add_stateless(rows_within(batch, from_offset, known_from))
+    tracker, place = tracked(
+        source,
+        end_offset,
+        from_offset=from_offset,
+        progress=progress,
+        newest=newest,
+        index=index,
+        told=by_whom.add,
+    )
+    outages = tracker.finish(from_offset, place.last, until_ms)
+    brokers = list(tracker.state.brokers())
+    return Overview(
+        leaderless=leaderless_times(outages.intervals),
+        controllers=tuple(by_whom.controllers),
+        changes=by_whom.changes,
+        health=health(tracker.state.all_partitions()),
+        brokers=len(brokers),
+        fenced=sum(broker.fenced for broker in brokers),
+        provenance=tracker.state.provenance(place.of_image),
+    )
+
+
+class _ByWhom:
+    """Counts a timeline's events by principal, without their words."""
+
+    def __init__(self) -> None:
+        self.controllers: list[int] = []
+        # By kind and batch, which make an event: the principal of its first record.
+        self._principals: dict[tuple[str, int], str | None] = {}
+
+    @property
+    def changes(self) -> Counter[str | None]:
+        """The number of events by principal."""
+        return Counter(
+            who for (kind, _), who in self._principals.items() if kind == TOPICS or who is not None
+        )
+
+    def add(self, rows: Iterable[Envelope]) -> None:
+        """Add rows that take effect."""
+        for row in rows:
+            kind = kind_of(row.payload)
+            if kind in _COUNTED and type(row.payload) not in SILENT:
+                self._add(kind, row)
+            elif kind == CONTROLLERS:
+                self._lead(row)
+
+    def add_stateless(self, rows: Iterable[Envelope]) -> None:
+        """Add rows before which the state is not known: an event of such rows has one kind."""
+        for row in rows:
+            kind = kind_of(row.payload)
+            if kind == CONTROLLERS:
+                self._lead(row)
+            elif kind != BROKERS and type(row.payload) not in SILENT:
+                self._add(OTHERS, row)
+
+    def _lead(self, row: Envelope) -> None:
+        assert isinstance(row.payload, LeaderChangeMessage), "no other record begins a term"
+        self.controllers.append(row.payload.leader_id)
+
+    def _add(self, kind: str, row: Envelope) -> None:
+        principal = None if row.origin is None else row.origin.principal
+        self._principals.setdefault((kind, row.batch_offset), principal)
+
+
+_COUNTED = frozenset({TOPICS, OTHERS})

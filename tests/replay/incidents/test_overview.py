@@ -1,0 +1,81 @@
+"""Overviews: found in one pass, they equal what outages, timeline and image say."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.reader.log_reader import LogReader
+from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS
+from replay.incidents.health import health_of
+from replay.incidents.leaderless_times import leaderless_times
+from replay.incidents.overview import Overview
+from replay.loader import BatchSource, load_image
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.real_logs import DataSet, each_data_set
+from tests.replay.builders import Base, FakeLog
+from tests.replay.incidents.real import imported
+
+
+def by_parts(source: BatchSource, first: int, end: int) -> Overview:
+    """Return the overview of [first, end) in three passes, by the longer ways."""
+    timeline = Timeline(source)
+    events = timeline.events(first, end)
+    image = timeline.image(end - 1)
+    return Overview(
+        leaderless=leaderless_times(timeline.outages(first, end).intervals),
+        controllers=tuple(
+            int(each.objects[0].removeprefix("controller:"))
+            for each in events
+            if each.kind == CONTROLLERS and each.active_ms is not msgspec.UNSET
+        ),
+        changes=Counter(
+            each.principal
+            for each in events
+            if each.kind == TOPICS or (each.kind == OTHERS and each.principal is not None)
+        ),
+        health=health_of(image),
+        brokers=len(list(image.brokers())),
+        fenced=sum(broker.fenced for broker in image.brokers()),
+        provenance=image.provenance,
+    )
+
+
+def test_every_range_of_random_histories_equals_its_parts() -> None:
+    rng = random.Random(11)
+    pending = 0
+    for _ in range(12):
+        log = FakeLog(random_history(rng, 60))
+        # Also of a log that kept only its later history.
+        for source in (log, _without_beginning(log)):
+            start = source.history_start
+            for _ in range(8):
+                end = rng.randrange(start, source.end_offset) + 1
+                first = rng.randrange(start, end)
+                found = Timeline(source).overview(first, end)
+                assert found == by_parts(source, first, end), (first, end)
+                pending += found.provenance.pending_transaction is not None
+    assert pending, "some ranges end inside a transaction"
+
+
+def _without_beginning(log: FakeLog) -> FakeLog:
+    """Return what is left of a log from a third on; no transaction is open there."""
+    ends = [each.end_offset for each in log.log[len(log.log) // 3 :]]
+    images = (load_image(log, end - 1) for end in ends)
+    before = next(each for each in images if each.provenance.pending_transaction is None)
+    kept = [each for each in log.log if each.base_offset >= before.provenance.next_offset]
+    return FakeLog(kept, base=Base.of(before))
+
+
+@each_data_set
+def test_overview_of_a_real_log_equals_its_parts(data_set: DataSet, tmp_path: Path) -> None:
+    with LogReader.open(imported(data_set, tmp_path)) as reader:
+        start, end = reader.start_offset, reader.end_offset
+        if end == reader.history_start:
+            return
+        middle = (max(start, reader.history_start) + end) // 2
+        for first, until in ((start, end), (middle, end)):
+            found = Timeline.of(reader).overview(first, until)
+            assert found == by_parts(reader, first, until), (first, until)
