@@ -154,6 +154,8 @@ class SnapshotFile:
         if not self._path.is_file():
             return []
         with self._reading() as connection:
+            if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+                return []  # the first snapshot is still being made
             self._check_revision(connection)
             connection.row_factory = sqlite3.Row
             query = "SELECT * FROM snapshot WHERE cluster_id = ? ORDER BY end_offset DESC"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from records.errors import RequestError
 from records.text import uuid_text
 from replay.loader import BatchSource
 from replay.sql_history.index import HistoryIndex
@@ -34,6 +35,8 @@ class HistoryFile(HistoryIndex):
     def reading(self) -> Iterator[Ask]:
         """Yield a function that asks the tables; SQLite creates no files next to the database."""
         with _reading(self._path) as connection:
+            if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+                raise RequestError("HISTORY_NOT_FOUND", "its tables are still being made")
             yield lambda query, values: connection.execute(
                 query, {name: _stored(value) for name, value in values.items()}
             )

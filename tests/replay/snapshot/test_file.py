@@ -118,12 +118,20 @@ def test_a_schema_of_another_release_is_passed_over(
     assert "revision 9999" in caplog.text
 
 
-@pytest.mark.parametrize("content", [b"", b"no database" * 200])
+def test_a_database_without_tables_has_no_snapshots(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While a service makes its first snapshot, other readers find the file without a table."""
+    (tmp_path / SNAPSHOTS_NAME).touch()
+    assert SnapshotFile(tmp_path / SNAPSHOTS_NAME, CLUSTER).newest_first() == []
+    assert caplog.text == ""
+
+
 def test_a_file_that_is_no_database_is_passed_over(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / SNAPSHOTS_NAME
-    path.write_bytes(content)
+    path.write_bytes(b"no database" * 200)
     assert SnapshotFile(path, CLUSTER).load_newest() is None
     assert f"snapshots in {path} passed over" in caplog.text
 

@@ -236,6 +236,17 @@ def test_tables_that_do_not_help_are_passed_over_with_a_note(
         lock.close()
 
 
+def test_tables_that_are_still_being_made_are_passed_over_without_a_note(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = SkimmedLog(batches((topic("orders"), partition("orders", 0)), (topic("more"),)))
+    (tmp_path / "history.db").touch()
+    timeline = Timeline(log, index=HistoryFile(tmp_path / "history.db", log))
+    (event,) = timeline.history(parse_object("topic:more"))
+    assert event.row.offset == 2
+    assert caplog.text == ""
+
+
 def test_reading_leaves_no_file_beside_the_tables(url: URL, tmp_path: Path) -> None:
     log = SkimmedLog(batches((topic("orders"), partition("orders", 0)), (topic("more"),)))
     path = synced(log, url)
