@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.stand_in_quorum.wire import MalformedError, Reader, Writer
 
 FETCH, METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 1, 3, 17, 18, 36
-DESCRIBE_QUORUM, FETCH_SNAPSHOT = 55, 59
+DESCRIBE_QUORUM, FETCH_SNAPSHOT, BROKER_REGISTRATION, BROKER_HEARTBEAT = 55, 59, 62, 63
 
 NAMES = {
     FETCH: "Fetch",
@@ -20,6 +20,8 @@ NAMES = {
     SASL_AUTHENTICATE: "SaslAuthenticate",
     DESCRIBE_QUORUM: "DescribeQuorum",
     FETCH_SNAPSHOT: "FetchSnapshot",
+    BROKER_REGISTRATION: "BrokerRegistration",
+    BROKER_HEARTBEAT: "BrokerHeartbeat",
 }
 
 FLEXIBLE_FROM = {
@@ -30,6 +32,8 @@ FLEXIBLE_FROM = {
     SASL_AUTHENTICATE: 2,
     DESCRIBE_QUORUM: 0,
     FETCH_SNAPSHOT: 0,
+    BROKER_REGISTRATION: 0,
+    BROKER_HEARTBEAT: 0,
 }
 
 

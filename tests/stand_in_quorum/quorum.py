@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from tests.stand_in_quorum import answers, requests, rules
 from tests.stand_in_quorum.connection import Encodes, Exchange, Raw, serve
@@ -258,7 +258,7 @@ class Quorum:
             if not self._changed.wait_for(condition, seconds):
                 raise TimeoutError(f"after {len(self.seen)} requests: {self.seen[-3:]}")
 
-    def __enter__(self) -> "Quorum":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

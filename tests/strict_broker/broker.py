@@ -1,0 +1,261 @@
+"""A broker of Kafka as far as its start: it registers, catches up, is unfenced and shuts down."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tests.stand_in_quorum.wire import Reader
+from tests.strict_broker.connection import REPLY_S, Connection
+from tests.strict_broker.image import METADATA_VERSION, Registration
+from tests.strict_broker.messages import (
+    Beaten,
+    Endpoint,
+    beat,
+    read_beaten,
+    read_registered,
+    register,
+)
+from tests.strict_broker.raft import INCONSISTENT_CLUSTER_ID, Disk, Identity, RaftClient
+from tests.strict_broker.releases import BROKER_HEARTBEAT, BROKER_REGISTRATION
+from tests.strict_broker.traps import BrokenError, Trap
+
+_T = TypeVar("_T")
+
+DIRECTORIES_LEVEL = 17
+"""3.7-IV2: from here on registrations have log directories."""
+
+_BEAT_S = 0.01
+"""Time between heartbeats while the broker starts; 2 s after that."""
+
+
+class StrictBroker:
+    """One process of a broker; use it in `async with`, which runs its raft client.
+
+    Attributes:
+        disk: What survives the process; give it to the next one.
+        broker_epoch: What the controller gave; -1 before the registration.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        disk: Disk | None = None,
+        *,
+        max_wait_ms: int = 500,
+        reply_s: float = REPLY_S,
+        patience_s: float = 10,
+    ) -> None:
+        """Make a process of a broker.
+
+        Args:
+            patience_s: How long each step may take; real brokers wait for minutes.
+        """
+        self.identity = identity
+        self.disk = disk or Disk()
+        self.raft = RaftClient(identity, self.disk, max_wait_ms=max_wait_ms, reply_s=reply_s)
+        self.broker_epoch = -1
+        self._patience_s = patience_s
+        self._reply_s = reply_s
+        self._incarnation = os.urandom(16)
+        self._endpoints = [Endpoint("PLAINTEXT", "localhost", 9092 + identity.node_id)]
+        self._controller: Connection | None = None
+        self._thread: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "StrictBroker":
+        self._thread = asyncio.create_task(self.raft.run(), name="raft")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._thread is not None
+        self._thread.cancel()
+        await asyncio.wait([self._thread])
+        self.raft.close()
+        if self._controller is not None:
+            self._controller.close()
+
+    # What a test does
+
+    async def start(self) -> Registration:
+        """Go through the whole start; return the registration as the log has it at the end."""
+        await self.load()
+        await self.register()
+        await self.catch_up()
+        self._check_first_image()
+        return await self.unfence()
+
+    async def load(self) -> None:
+        """Fetch the log up to its high watermark."""
+        await self._until(Trap.NO_RECORDS, lambda: self.raft.has_loaded)
+
+    async def register(self) -> None:
+        """Register this process.
+
+        Raises:
+            BrokenError: It was refused, or got an epoch that another registration has.
+        """
+        highest = self.raft.image.highest_broker_epoch
+        error, epoch = await self._while_fetching(self._register(), Trap.NOT_REGISTERED)
+        if error:
+            trap = Trap.OTHER_CLUSTER if error == INCONSISTENT_CLUSTER_ID else Trap.NOT_REGISTERED
+            raise BrokenError(trap, f"error {error}")
+        if epoch <= highest:
+            raise BrokenError(Trap.BROKER_EPOCH, f"{epoch} after {highest}")
+        self.broker_epoch = epoch
+
+    async def catch_up(self) -> None:
+        """Send heartbeats that want to be fenced until the broker is caught up."""
+        await self._while_fetching(self._catch_up(), Trap.NOT_CAUGHT_UP)
+
+    async def unfence(self) -> Registration:
+        """Send heartbeats until the broker is unfenced, by the answer and by the log."""
+        await self._while_fetching(self._unfence(), Trap.NOT_UNFENCED)
+        await self._until(Trap.NOT_UNFENCED, lambda: not self._registration().is_fenced)
+        return self._registration()
+
+    async def beat(self, *, want_shutdown: bool = False) -> Beaten:
+        """Send one heartbeat of a broker that serves, or that wants to stop."""
+        return await self._while_fetching(
+            self._beat(want_shutdown=want_shutdown), Trap.HEARTBEAT_ERROR
+        )
+
+    async def shut_down(self) -> None:
+        """Send heartbeats that want to shut down until the broker may."""
+        await self._while_fetching(self._shut_down(), Trap.NO_SHUTDOWN)
+        await self._until(Trap.NO_SHUTDOWN, lambda: self._registration().is_fenced)
+        self.disk.previous_broker_epoch = self.broker_epoch
+
+    async def reach(self, offset: int) -> None:
+        """Fetch and apply the log up to an offset, inclusive."""
+        await self._until(Trap.NOT_COMMITTED, lambda: self.raft.image.applied_offset >= offset)
+
+    # How it does that
+
+    async def _while_fetching(self, step: Coroutine[Any, Any, _T], trap: Trap) -> _T:
+        """Return a step's result; raise what the raft client raises meanwhile."""
+        assert self._thread is not None
+        task = asyncio.ensure_future(step)
+        try:
+            done, _ = await asyncio.wait(
+                {task, self._thread},
+                timeout=self._patience_s,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if self._thread in done:
+                self._thread.result()
+            if task not in done:
+                found = self.raft.stands_still or trap
+                raise BrokenError(found, f"not within {self._patience_s} s: {self._place()}")
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _place(self) -> str:
+        raft = self.raft
+        return (
+            f"leader {raft.leader_id} in epoch {raft.disk.epoch}, log end {raft.disk.end_offset}, "
+            f"high watermark {raft.high_watermark}, applied {raft.image.applied_offset}"
+        )
+
+    async def _until(self, trap: Trap, condition: Callable[[], bool]) -> None:
+        async def wait() -> None:
+            while not condition():
+                await self.raft.news()
+
+        await self._while_fetching(wait(), trap)
+
+    async def _ask(self, key: int, message: Callable[[int], bytes]) -> Reader:
+        if self._controller is None:
+            self._controller = await Connection.open(
+                self.raft.leader_voter(), self.identity.release, reply_s=self._reply_s
+            )
+        version = self._controller.version_of(key)
+        return await self._controller.ask(key, version, message(version))
+
+    async def _register(self) -> tuple[int, int]:
+        me = self.identity
+        features = {name: (0, high) for name, high in me.release.features.items()}
+
+        def message(version: int) -> bytes:
+            return register(
+                version,
+                node_id=me.node_id,
+                cluster_id=me.cluster_id,
+                incarnation=self._incarnation,
+                endpoints=self._endpoints,
+                features={METADATA_VERSION: me.release.levels, **features},
+                directories=[me.directory],
+                previous_epoch=self.disk.previous_broker_epoch,
+            )
+
+        return read_registered(await self._ask(BROKER_REGISTRATION, message))
+
+    async def _beat(self, *, want_fence: bool = False, want_shutdown: bool = False) -> Beaten:
+        applied = self.raft.image.applied_offset
+
+        def message(version: int) -> bytes:
+            return beat(
+                version,
+                node_id=self.identity.node_id,
+                broker_epoch=self.broker_epoch,
+                offset=applied,
+                want_fence=want_fence,
+                want_shutdown=want_shutdown,
+            )
+
+        had_registration = self._has_registration()
+        answer = read_beaten(await self._ask(BROKER_HEARTBEAT, message))
+        if answer.error:
+            raise BrokenError(Trap.HEARTBEAT_ERROR, f"error {answer.error}")
+        if answer.is_caught_up and not had_registration:
+            raise BrokenError(Trap.CAUGHT_UP_EARLY, f"at offset {applied}")
+        if had_registration and not answer.is_caught_up:
+            raise BrokenError(Trap.NOT_CAUGHT_UP, f"at offset {applied}")
+        return answer
+
+    def _has_registration(self) -> bool:
+        found = self.raft.image.brokers.get(self.identity.node_id)
+        return found is not None and found.epoch == self.broker_epoch
+
+    def _registration(self) -> Registration:
+        return self.raft.image.brokers[self.identity.node_id]
+
+    async def _catch_up(self) -> None:
+        for _ in itertools.count():
+            answer = await self._beat(want_fence=True)
+            if not answer.is_fenced:
+                raise BrokenError(Trap.UNFENCED_EARLY, f"{answer}")
+            if answer.is_caught_up:
+                return
+            await asyncio.sleep(_BEAT_S)
+
+    async def _unfence(self) -> None:
+        while (await self._beat()).is_fenced:
+            await asyncio.sleep(_BEAT_S)
+
+    async def _shut_down(self) -> None:
+        while not (await self._beat(want_shutdown=True)).should_shut_down:
+            await asyncio.sleep(_BEAT_S)
+
+    def _check_first_image(self) -> None:
+        """Check what a broker needs from the log before it opens its listeners."""
+        features = self.raft.image.features
+        if self.identity.release.needs_metadata_version and METADATA_VERSION not in features:
+            raise BrokenError(Trap.NO_METADATA_VERSION, f"features {features}")
+        found = self._registration()
+        has_directories = features.get(METADATA_VERSION, 1) >= DIRECTORIES_LEVEL
+        expected = (self.identity.directory,) if has_directories else ()
+        if (
+            found.incarnation != self._incarnation
+            or found.endpoints != tuple(self._endpoints)
+            or found.directories != expected
+        ):
+            raise BrokenError(Trap.REGISTRATION_RECORD, f"{found}")
