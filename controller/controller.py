@@ -1,4 +1,4 @@
-"""The serial loop: decide, append, replay, commit, answer.
+"""The serial loop: decide, replay, append, commit, answer.
 
 Decisions are made one at a time, but nothing waits for the disk between them. `submit` immediately
 decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
@@ -347,7 +347,7 @@ class Controller:
         self._send_unsent()
         appends, self._appends = self._appends, []
         if appends and self.is_active:
-            with self._decider.appends() as shared:
+            with self._decider.append_group() as shared:
                 for append in appends:
                     self._attempt(append.future, partial(self._decider.append, append, shared))
             return

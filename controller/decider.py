@@ -142,7 +142,7 @@ class Decider:
         )
 
     @contextmanager
-    def appends(self) -> Iterator[Context]:
+    def append_group(self) -> Iterator[Context]:
         """Decide on raw appends without request ids together, each by `append`.
 
         Each is a batch of its own, with its own offset and outcome, and sees the records of those
@@ -154,13 +154,13 @@ class Decider:
             yield shared
 
     def append(self, append: RawAppend, shared: Context) -> None:
-        """Decide on a raw append inside `appends`, with the same results as `decide`.
+        """Decide on a raw append inside `append_group`, with the same results as `decide`.
 
         Takes less time: the decision reads no random numbers, sessions or quotas that would have to
         be logged.
 
         Args:
-            shared: The context of `appends`.
+            shared: The context of `append_group`.
 
         Raises:
             RequestError: the append is refused; it leaves nothing.

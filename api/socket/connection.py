@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
             return
         correlation_id = correlation_id_of(content)
         try:
-            answering = self._requests.begin(content)
+            answering = self._requests.read(content)
         except RequestError as error:
             self._send(encode_refused(Refused(correlation_id=correlation_id, error=error)))
             return

@@ -114,7 +114,7 @@ class Requests:
         self._layout = layout
         self._gone = gone
 
-    def begin(self, content: bytes) -> Awaitable[bytes] | PlainAppend | Question:
+    def read(self, content: bytes) -> Awaitable[bytes] | PlainAppend | Question:
         """Read a request; return an awaitable of its answer, an append to begin, or a question.
 
         Raises:

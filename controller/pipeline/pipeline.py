@@ -83,7 +83,7 @@ class Pipeline:
         self._group: list[tuple[Decided, State]] | None = None
         # Errors of failed batches, by base offset.
         self._failed: dict[int, MetadataLogError] = {}
-        self._pending = PendingAnswers()
+        self._answers = PendingAnswers()
         self.is_lost = False
         self.is_open = True
 
@@ -214,8 +214,8 @@ class Pipeline:
         wrote = start_offset < self.next_offset
         answer = Answer(response, self.next_offset, wrote=wrote, versions=versions)
         in_transaction = self._inside is not None or is_transaction
-        self._pending.add(PendingAnswer(future, answer, start_offset, in_transaction))
-        self._pending.release(self._committed_end)
+        self._answers.add(PendingAnswer(future, answer, start_offset, in_transaction))
+        self._answers.release(self._committed_end)
 
     def refuse_when_committed(self, future: asyncio.Future[Any], refusal: RequestError) -> None:
         """Refuse a request once everything sent so far is committed.
@@ -224,8 +224,8 @@ class Pipeline:
         """
         answer = Answer(None, self.next_offset, wrote=False)
         pending = PendingAnswer(future, answer, self.next_offset, False, refusal)
-        self._pending.add(pending)
-        self._pending.release(self._committed_end)
+        self._answers.add(pending)
+        self._answers.release(self._committed_end)
 
     async def drained(self) -> None:
         """Wait until no batch is in flight."""
@@ -265,7 +265,7 @@ class Pipeline:
         self._committed_end = sent.batch.end_offset
         self._committed_timestamp = sent.append.result().timestamp
         self._on_commit(sent.batch)
-        self._pending.release(self._committed_end)
+        self._answers.release(self._committed_end)
 
     def _fail(self, sent: Pending, error: BaseException) -> None:
         self._failed[sent.batch.base_offset] = log_error(error)
@@ -287,7 +287,7 @@ class Pipeline:
             return
         failed, self._failed = self._failed, {}
         if failed:
-            self._pending.fail(lambda pending: error_for(pending, failed, self._committed_end))
+            self._answers.fail(lambda pending: error_for(pending, failed, self._committed_end))
         self._latest = Latest(self.committed, self._committed_end)
         self._inside = None
         self._on_failure()
