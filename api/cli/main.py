@@ -30,6 +30,7 @@ from api.cli.terminal.errors import (
     report,
     wants_json,
 )
+from records.command_names import LOGGED_NAMES
 
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api")
 
@@ -60,7 +61,6 @@ def run(arguments: list[str]) -> int:
 
 def _with_verb(arguments: list[str]) -> list[str]:
     """Return the arguments with a command's name in logs replaced by its verb."""
-    from records.command_names import LOGGED_NAMES
 
     start = len(_global_options(arguments))
     # A quorum's address stands where the kind of another source does.

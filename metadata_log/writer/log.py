@@ -353,7 +353,7 @@ class MetadataLog:
             and len(group) < GROUP_BATCHES_MAX
             and self._writer.encoded_bytes < encoded_bytes_max
         ):
-            queued = self._queue.take_next()
+            queued = self._queue.take_next()  # now it is one of `group`
             try:
                 results.append((queued, self._encode(queued)))
             except RequestError as error:

@@ -12,6 +12,7 @@ from api.cli.admin.look import Look, reading
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.terminal.output import fields_of, print_json, print_line, print_table, value_text
+from metadata_log.files.fs import OsFs
 from records.brokers import BrokerEndpoint, BrokerFeature
 from records.errors import UnavailableError
 
@@ -224,7 +225,6 @@ def _end_point(text: str) -> "BrokerEndpoint":
 
 
 def _cluster_id(ask: AdminClient) -> str:
-    from metadata_log.files.fs import OsFs
     from metadata_log.format.manifest import read_manifest
 
     assert ask.log is not None, "a broker is registered in a log"

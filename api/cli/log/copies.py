@@ -10,6 +10,8 @@ from api.cli.source.arguments import Json, Log
 from api.cli.source.opened_log import about, log_about, offset_of, open_reader
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
+from metadata_log.files.fs import OsFs
+from replay.time_travel.points import names_offset
 
 if TYPE_CHECKING:
     from metadata_log.care.backup import CopyResult
@@ -32,7 +34,6 @@ def backup(log: Log, dest: Dest, json: Json = False) -> None:
     The copy is a log directory: every command that reads a log can read it.
     """
     from metadata_log.care.backup import back_up, bytes_to_copy
-    from metadata_log.files.fs import OsFs
     from metadata_log.stores.store import open_store
 
     fs, store = OsFs(), open_store(dest)
@@ -51,7 +52,6 @@ def archive(log: Log, dest: Dest, json: Json = False) -> None:
     from api.documents.logs import NothingArchived
     from metadata_log.care.archive import archive as copy_sealed
     from metadata_log.care.backup import bytes_to_copy
-    from metadata_log.files.fs import OsFs
     from metadata_log.stores.store import open_store
 
     fs, store = OsFs(), open_store(dest)
@@ -107,7 +107,6 @@ def restore(
     """Make a log from a backup or archive, up to a point, and check it by replay."""
     from metadata_log.care.restore import Splice
     from metadata_log.care.restore import restore as write_log
-    from metadata_log.files.fs import OsFs
     from metadata_log.reader.log_reader import LogReader
     from metadata_log.stores.store import open_store
     from replay.care.proof import check_equal, prove
@@ -202,9 +201,7 @@ def retain(
     """
     from api.documents.care import Retained
     from metadata_log.care.archive import check_archived
-    from metadata_log.files.fs import OsFs
     from replay.care.retain import retain as move_start
-    from replay.time_travel.points import names_offset
 
     directory = log.absolute()
     with open_reader(log) as reader:

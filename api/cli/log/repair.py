@@ -18,6 +18,7 @@ from api.cli.terminal.output import (
     print_line,
 )
 from api.cli.terminal.progress_bar import progress
+from metadata_log.files.fs import ByteStore, OsFs
 from records.errors import CorruptLogError, RequestError
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from api.documents.logs import Known
     from metadata_log.care.findings import Finding, Inspection
     from metadata_log.care.repair import RepairResult
-    from metadata_log.files.fs import ByteStore
     from metadata_log.reader.log_reader import LogReader
     from replay.care.proof import Proof
 
@@ -214,7 +214,6 @@ def repair(
     """
     from metadata_log.care.inspection import bytes_to_inspect
     from metadata_log.care.repair import repair as write_copy
-    from metadata_log.files.fs import OsFs
     from replay.care.proof import prove
 
     fs, directory = OsFs(), log.absolute()

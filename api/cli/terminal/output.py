@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from api.cli.terminal import progress_bar
@@ -97,7 +98,6 @@ def print_hanging(text: str) -> None:
     if not sys.stdout.isatty() or _cell_width(text) <= _terminal_width():
         print_line(text)
         return
-    from textwrap import wrap
 
     lines = wrap(
         plain(text),
