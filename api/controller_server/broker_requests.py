@@ -24,10 +24,13 @@ from api.kafka.messages.brokers import (
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.requests.command import ISR_CHANGES_MAX
 from api.service.service import Service
+from api.transport.log_limit import limited_logger
 from controller.authorization.caller import Caller
 from controller.decisions.brokers.isr_proposals import PartitionResult
 from controller.decisions.brokers.producer_ids import AllocateProducerIds
 from records.errors import MetadataLogError, RequestError
+
+log = limited_logger(__name__)
 
 
 class BrokerRequests:
@@ -49,10 +52,11 @@ class BrokerRequests:
     async def _register(self, frame: RequestFrame, caller: Caller) -> Response:
         request = frame.body
         assert isinstance(request, BrokerRegistrationRequest)
-        wanted = brokers.registration(request)
         try:
-            reply = await self._run("register", wanted, caller)
+            reply = await self._run("register", brokers.registration(request), caller)
         except RequestError as error:
+            # The answer has only a code, of which a broker of Kafka shows the name.
+            log.warning("registration refused: %s", error)
             return BrokerRegistrationResponse(error_code=code_for(error))
         return BrokerRegistrationResponse(broker_epoch=reply.broker_epoch)
 

@@ -25,10 +25,20 @@ from controller.decisions.brokers.registrations import RegisterBroker
 from controller.decisions.context.sessions import ReplicaLag
 from records.base import Uuid
 from records.brokers import BrokerEndpoint, BrokerFeature
+from records.errors import RequestError
 
 
 def registration(request: BrokerRegistrationRequest) -> RegisterBroker:
-    """Return the controller's request for a BrokerRegistration message."""
+    """Return the controller's request for a BrokerRegistration message.
+
+    Raises:
+        RequestError: BROKER_ID_NOT_REGISTERED, the broker migrates from ZooKeeper; as in Kafka.
+    """
+    if request.is_migrating_zk_broker:
+        raise RequestError(
+            "BROKER_ID_NOT_REGISTERED",
+            f"broker {request.broker_id} migrates from ZooKeeper, which is not supported",
+        )
     return RegisterBroker(
         broker_id=request.broker_id,
         cluster_id=request.cluster_id,

@@ -38,6 +38,22 @@ def test_init_makes_an_empty_log_with_a_cluster_id_of_its_own(
     assert (info["kind"], info["log_end"], info["segments"]) == ("own", 0, 1)
 
 
+def test_init_for_a_release_sets_its_metadata_version_alone(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    assert metalog("init", tmp_path / "log", "--release-version", "4.0").code == 0
+    features = metalog("features", "describe", "--log", tmp_path / "log", "--json").json
+    levels = {each["feature"]: each["level"] for each in features["features"] if each["level"]}
+    assert levels == {"metadata.version": 25}
+
+
+def test_init_for_an_unknown_release_makes_no_log(metalog: Metalog, tmp_path: Path) -> None:
+    refused = metalog("init", tmp_path / "log", "--release-version", "2.8")
+    assert refused.code == 3
+    assert "2.8" in refused.err
+    assert not (tmp_path / "log").exists()
+
+
 def test_image_of_an_empty_log_is_empty(metalog: Metalog, tmp_path: Path) -> None:
     metalog("init", tmp_path / "log")
     for point in ("start", "end"):

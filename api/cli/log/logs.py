@@ -33,7 +33,20 @@ _AHEAD_MS = 1_000
 
 
 @command()
-def init(log: Log, json: Json = False) -> None:
+def init(
+    log: Log,
+    release_version: Annotated[
+        str | None,
+        Option(
+            "--release-version",
+            metavar="VERSION",
+            help="Let brokers of this release of Kafka join, such as 3.9: the log gets its "
+            "metadata.version, and no feature that Kafka lacks.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Make an empty log with a new cluster id."""
     import secrets
 
@@ -42,7 +55,12 @@ def init(log: Log, json: Json = False) -> None:
     from records.text import uuid_text
 
     cluster_id = uuid_text(secrets.token_bytes(16))
-    create_log(log, cluster_id)
+    if release_version is None:
+        create_log(log, cluster_id)
+    else:
+        from api.cli.log.release_log import create_release_log
+
+        create_release_log(log, cluster_id, release_version)
     if json:
         print_json(Made(log=str(log), cluster_id=cluster_id), log_about(log))
     else:
