@@ -150,7 +150,7 @@ ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
 FETCH_SNAPSHOT = Api(59, snapshots.FetchSnapshotRequest, snapshots.FetchSnapshotResponse, 0, 1, 0)
 DESCRIBE_CLUSTER = Api(60, _L.DescribeClusterRequest, _L.DescribeClusterResponse, 0, 2, 0)
 BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 4, 0)
-BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
+BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 2, 0)
 UNREGISTER_BROKER = Api(64, _L.UnregisterBrokerRequest, _L.UnregisterBrokerResponse, 0, 0, 0)
 ALLOCATE_PRODUCER_IDS = Api(
     67, _I.AllocateProducerIdsRequest, _I.AllocateProducerIdsResponse, 0, 0, 0

@@ -79,6 +79,7 @@ def beat(request: BrokerHeartbeatRequest) -> Heartbeat:
         want_fence=request.want_fence,
         want_shutdown=request.want_shut_down,
         offline_log_dirs=request.offline_log_dirs,
+        cordoned_log_dirs=request.cordoned_log_dirs,
         lags=tuple(
             [ReplicaLag(lag.topic_id, lag.partition_index, lag.lag) for lag in request.lags]
         ),

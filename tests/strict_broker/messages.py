@@ -310,11 +310,21 @@ def beat(
     offset: int,
     want_fence: bool = False,
     want_shutdown: bool = False,
+    offline: list[bytes] | None = None,
+    cordoned: list[bytes] | None = None,
 ) -> bytes:
-    """Encode a heartbeat of a broker without an offline or cordoned directory."""
-    del version  # the layouts differ in tagged fields alone
+    """Encode a heartbeat; `offline` and `cordoned` are log directories, None is left out."""
     out = _out().int32(node_id).int64(broker_epoch).int64(offset)
-    return out.boolean(want_fence).boolean(want_shutdown).tags().done()
+    tags = {}
+    if version >= 1 and offline is not None:
+        tags[0] = _uuids(offline)
+    if version >= 2 and cordoned is not None:
+        tags[1] = _uuids(cordoned)
+    return out.boolean(want_fence).boolean(want_shutdown).tags(tags).done()
+
+
+def _uuids(ids: list[bytes]) -> bytes:
+    return _out().count(len(ids)).raw(b"".join(ids)).done()
 
 
 @dataclass(frozen=True)

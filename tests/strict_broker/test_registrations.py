@@ -71,7 +71,7 @@ class Process:
         error, self.epoch = read_registered(answer)
         return error
 
-    async def beat(self, offset: int, version: int = 1, **wants: bool) -> Beaten:
+    async def beat(self, offset: int, version: int = 1, **wants: Any) -> Beaten:
         message = beat(
             version, node_id=self.node_id, broker_epoch=self.epoch, offset=offset, **wants
         )
@@ -94,7 +94,7 @@ async def test_each_version_of_a_registration_is_taken(version: int, process: Pr
     assert (process.epoch >= 0) == (expected == 0)
 
 
-@pytest.mark.parametrize("version", range(2))
+@pytest.mark.parametrize("version", range(3))
 async def test_each_version_of_a_heartbeat_moves_the_broker(version: int, process: Process) -> None:
     assert await process.register() == 0
     epoch = process.epoch
@@ -137,6 +137,14 @@ async def test_epochs_rise_and_the_old_process_is_stale(process: Process) -> Non
     assert process.epoch > old
     process.epoch = old
     assert (await process.beat(old)).error == STALE_BROKER_EPOCH
+
+
+async def test_directories_that_fail_or_are_cordoned_are_told(process: Process) -> None:
+    directories = [bytes([n]) + process.node_id.to_bytes(15, "big") for n in (1, 2)]
+    assert await process.register(directories=directories) == 0
+    for fields in ({"offline": directories[:1]}, {"cordoned": directories}):
+        assert not (await process.beat(process.epoch, 2, **fields)).error
+    assert (await process.beat(process.epoch, 2, offline=directories)).is_fenced
 
 
 async def test_same_process_that_asks_again_keeps_its_epoch(process: Process) -> None:

@@ -1,7 +1,8 @@
 """Requests of brokers to the controller: registration, heartbeat, AlterPartition, FollowLog.
 
 Source: KIP-631 (registration, heartbeats), KIP-497 and KIP-903 (AlterPartition), KIP-858 (log
-directories), KIP-1022 (features from level 0 on, since version 4 of the registration).
+directories), KIP-1066 (cordoned ones), KIP-1022 (features from level 0 on, since version 4 of the
+registration).
 """
 
 from typing import Annotated
@@ -72,7 +73,10 @@ class ReplicaLag(Message, frozen=True, kw_only=True):
 
 
 class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
-    """A broker's heartbeat, with the last log offset it has applied, inclusive."""
+    """A broker's heartbeat, with the last log offset it has applied, inclusive.
+
+    `cordoned_log_dirs` get no new partitions; null is unchanged.
+    """
 
     broker_id: Int32
     broker_epoch: Int64
@@ -80,6 +84,7 @@ class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
     want_fence: bool = False
     want_shut_down: bool = False
     offline_log_dirs: Annotated[tuple[Uuid, ...], tagged(0, 1)] = ()
+    cordoned_log_dirs: Annotated[tuple[Uuid, ...] | None, tagged(1, 2)] = None
     lags: Annotated[tuple[ReplicaLag, ...], tagged(LAG_TAG)] = ()
 
 

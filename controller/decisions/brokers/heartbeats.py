@@ -4,7 +4,8 @@ A broker is FENCED until it has applied its own registration, and UNFENCED while
 CONTROLLED_SHUTDOWN until it leads no partition and all active brokers have applied this. It is then
 told to SHUTDOWN_NOW.
 
-Source: KIP-631 (fencing), KIP-841 (controlled shutdown); docs/kafka_rules.md, section 8.
+Source: KIP-631 (fencing), KIP-841 (controlled shutdown), KIP-1066 (cordoned directories);
+docs/kafka_rules.md, section 8.
 """
 
 import enum
@@ -33,6 +34,7 @@ from records.brokers import (
     FenceBrokerRecord,
     UnfenceBrokerRecord,
 )
+from records.metadata_versions import CORDONED_LOG_DIRS_LEVEL
 from replay.image.cluster import Broker
 
 FENCE = 1
@@ -53,7 +55,8 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     """A broker's heartbeat: its applied offset and the state that it requests.
 
     `metadata_offset` is the last offset that the broker has applied. `offline_log_dirs` are its
-    failed directories. `lags` are the lags of its replicas; None means unchanged.
+    failed directories, `cordoned_log_dirs` those that get no new partitions. `lags` are the lags of
+    its replicas. None means unchanged.
     """
 
     broker_id: int
@@ -62,6 +65,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     want_fence: bool = False
     want_shutdown: bool = False
     offline_log_dirs: tuple[Uuid, ...] = ()
+    cordoned_log_dirs: tuple[Uuid, ...] | None = None
     lags: tuple[ReplicaLag, ...] | None = None
 
 
@@ -90,8 +94,9 @@ def heartbeat(context: Context, request: Heartbeat) -> ControllerResult[Heartbea
         records = tuple(_lose_directories(context, broker, lost))
     else:
         after = _next_state(context, request, before, all_lost=bool(lost))
+        records = tuple(_cordon(context, broker, request))
         if after is not before:
-            records = tuple(_transition(context, broker, after))
+            records += tuple(_transition(context, broker, after))
     reply = HeartbeatReply(
         is_caught_up=_is_caught_up(context, request),
         is_fenced=after in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
@@ -273,6 +278,19 @@ def _lose_directories(context: Context, broker: Broker, lost: set[Uuid]) -> Iter
         broker_epoch=broker.broker_epoch,
         log_dirs=tuple([directory for directory in broker.log_dirs if directory not in lost]),
     )
+
+
+def _cordon(context: Context, broker: Broker, request: Heartbeat) -> Iterator[Record]:
+    """Yield the change of the broker's cordoned directories, if they did change."""
+    cordoned = request.cordoned_log_dirs
+    if cordoned is None or context.metadata_version < CORDONED_LOG_DIRS_LEVEL:
+        return
+    if set(cordoned) != set(broker.cordoned_log_dirs):
+        yield BrokerRegistrationChangeRecord(
+            broker_id=broker.broker_id,
+            broker_epoch=broker.broker_epoch,
+            cordoned_log_dirs=tuple(sorted(cordoned)),
+        )
 
 
 def _is_caught_up(context: Context, request: Heartbeat) -> bool:

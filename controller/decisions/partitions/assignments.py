@@ -14,6 +14,7 @@ from controller.placement.registry import placer_named
 from controller.results.refusals import invalid_assignment, invalid_replication_factor
 from records.base import Uuid
 from records.partitions import PartitionRecord
+from replay.image.cluster import Broker
 
 _BROKER_ID = attrgetter("broker_id")
 
@@ -157,7 +158,7 @@ def usable_brokers(context: Context) -> list[UsableBroker]:
     """Return the brokers that can get new replicas, with their load, ordered by id."""
     usable = []
     for broker in sorted(context.image.brokers(), key=_BROKER_ID):
-        if not broker.in_controlled_shutdown:
+        if not broker.in_controlled_shutdown and _has_open_directory(broker):
             load = context.index.load(broker.broker_id)
             usable.append(
                 UsableBroker(
@@ -169,6 +170,13 @@ def usable_brokers(context: Context) -> list[UsableBroker]:
                 )
             )
     return usable
+
+
+def _has_open_directory(broker: Broker) -> bool:
+    """True unless all directories of a broker are cordoned; old registrations name none."""
+    if not broker.cordoned_log_dirs:
+        return True
+    return bool(set(broker.log_dirs) - set(broker.cordoned_log_dirs))
 
 
 def _active(context: Context, assignment: Assignment) -> tuple[int, ...]:

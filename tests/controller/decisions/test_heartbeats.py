@@ -3,6 +3,7 @@
 import pytest
 
 from controller.decisions.brokers.heartbeats import Heartbeat, fence_stale_broker, heartbeat
+from controller.decisions.partitions.assignments import usable_brokers
 from records.brokers import BrokerRegistrationChangeRecord, FenceBrokerRecord, UnfenceBrokerRecord
 from records.partitions import PartitionChangeRecord
 from tests.controller.cluster import Cluster, directory
@@ -190,6 +191,38 @@ def test_a_broker_without_any_directory_left_is_fenced(cluster: Cluster) -> None
     assert cluster.broker(1).log_dirs == (directory(1),)
     assert cluster.heartbeat(1, offline_log_dirs=(directory(1),)).is_fenced
     assert cluster.records == ()
+
+
+def test_cordoned_directories_are_recorded_when_they_change(cluster: Cluster) -> None:
+    cordoned = (directory(1),)
+    cluster.heartbeat(1, cordoned_log_dirs=cordoned)
+    epoch = cluster.broker(1).broker_epoch
+    assert [*cluster.records] == [
+        BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=epoch, cordoned_log_dirs=cordoned)
+    ]
+    for unchanged in (cordoned, None):
+        cluster.heartbeat(1, cordoned_log_dirs=unchanged)
+        assert cluster.records == ()
+    cluster.heartbeat(1, cordoned_log_dirs=())
+    assert cluster.broker(1).cordoned_log_dirs == ()
+
+
+def test_cordoned_directories_need_a_level_that_has_them() -> None:
+    cluster = Cluster({"metadata.version": 29})
+    cluster.register(1)
+    cluster.heartbeat(1, cordoned_log_dirs=(directory(1),))
+    assert _types(cluster) == ["BrokerRegistrationChangeRecord"]
+    assert cluster.broker(1).cordoned_log_dirs == ()
+
+
+def test_broker_gets_no_replica_once_all_its_directories_are_cordoned() -> None:
+    cluster = Cluster()
+    cluster.register(1, log_dirs=(directory(1), directory(11)))
+    cluster.heartbeat(1)
+    cluster.heartbeat(1, cordoned_log_dirs=(directory(1),))
+    assert [broker.broker_id for broker in usable_brokers(cluster.context())] == [1]
+    cluster.heartbeat(1, cordoned_log_dirs=(directory(1), directory(11)))
+    assert usable_brokers(cluster.context()) == []
 
 
 def test_old_levels_use_the_old_records() -> None:
