@@ -1,6 +1,7 @@
 """Checks a log at every offset: the invariants, and conditions that the caller expects."""
 
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
 from controller.invariants.history import InvariantTracker, Key, Violation, begun
 from metadata_log.format.batch import Batch
@@ -8,11 +9,104 @@ from replay.expressions.bisect import holds
 from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
-from replay.loader import BatchSource, replayer_from
+from replay.loader import BatchSource, Replayer, replayer_from
 from replay.time_travel.contradictions import explains
 
 EXPECT = "expect"
 """Name in place of an invariant's, where an expected condition is violated."""
+
+
+class Change(NamedTuple):
+    """The violations that began with a batch, and those that ended with it.
+
+    An illegal step between two images is in both lists.
+    """
+
+    begun: list[Violation]
+    ended: list[Violation]
+
+
+class LogCheck:
+    """The violations of a log while it is read, batch by batch.
+
+    Attributes:
+        lasting: The current violations, by what they are.
+        checked_end: End of the last batch that ended outside a transaction, exclusive: the state is
+            checked only there.
+    """
+
+    def __init__(self, replayer: Replayer, expectations: Sequence[Expression] = ()) -> None:
+        """Check the image at which a replayer stands; its violations begin before the range.
+
+        Raises:
+            RequestError: INVALID_REQUEST, the types of an expectation do not fit.
+        """
+        start = replayer.image()
+        self._replayer = replayer
+        self._invariants = InvariantTracker(start)
+        self._evaluators = {each.text: each.incremental() for each in expectations}
+        self._missed: set[Key] = {
+            (EXPECT, None, text)
+            for text, evaluator in self._evaluators.items()
+            if not holds(evaluator.start(start))
+        }
+        self.lasting = _begun(self._invariants.active | self._missed, None)
+        self.checked_end = replayer.next_offset
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was not read yet."""
+        return self._replayer.next_offset
+
+    @property
+    def image(self) -> MetadataImage:
+        """The image that was checked last."""
+        return self._replayer.image()
+
+    def objects(self, expectation: str, count_max: int) -> tuple[list[str], int]:
+        """Return the objects that the macro of an expectation found, and how many there are.
+
+        Args:
+            count_max: Return at most so many names; the number counts all.
+        """
+        return self._evaluators[expectation].found(self.image, count_max)
+
+    def step(self, batch: Batch, to_offset: int | None = None) -> Change:
+        """Read the next batch, and check the image after it.
+
+        Args:
+            to_offset: Leave out records from this offset on.
+
+        Raises:
+            CorruptLogError, ContradictionError: as `Replayer.replay`.
+            RequestError: INVALID_REQUEST, the types of an expectation do not fit.
+        """
+        replayer = self._replayer
+        end = batch.end_offset if to_offset is None else min(batch.end_offset, to_offset)
+        replayer.replay(batch, up_to=end - 1)
+        self._invariants.add(row.payload for row in batch.rows)
+        if replayer.in_transaction or batch.end_offset > end:
+            return Change([], [])
+        tokens = touched(replayer.delta)
+        image = replayer.image()
+        steps = begun(self._invariants.step(image, tokens), batch, at_once=True)
+        for text, evaluator in self._evaluators.items():
+            if evaluator.is_touched(tokens):
+                key: Key = (EXPECT, None, text)
+                (self._missed.discard if holds(evaluator.start(image)) else self._missed.add)(key)
+        self.checked_end = batch.end_offset
+        return self._changed(batch, steps)
+
+    def _changed(self, batch: Batch, steps: list[Violation]) -> Change:
+        now = self._invariants.active | self._missed
+        if now == self.lasting.keys():
+            return Change(steps, steps)
+        ended = [self.lasting.pop(key) for key in _ordered(self.lasting.keys() - now)]
+        for each in ended:
+            each.until = batch.end_offset - 1
+        new = _begun(now - self.lasting.keys(), batch)
+        self.lasting |= new
+        return Change([*steps, *new.values()], [*steps, *ended])
 
 
 @explains
@@ -38,39 +132,20 @@ def check_log(
         RequestError: INVALID_REQUEST, the types of an expectation do not fit.
         CorruptLogError: the log is damaged, or a record contradicts the state before it.
     """
-    invariants = InvariantTracker(start)
-    evaluators = [(each.text, each.incremental()) for each in expectations]
-    missed: set[Key] = {
-        (EXPECT, None, text) for text, evaluator in evaluators if not holds(evaluator.start(start))
-    }
-    lasting = _begun(invariants.active | missed, None)
-    found = list(lasting.values())
-    replayer = replayer_from(source, start)
-    first = replayer.next_offset
+    check = LogCheck(replayer_from(source, start), expectations)
+    found = list(check.lasting.values())
+    first = check.next_offset
     for batch in source.batches(first, to_offset) if first < to_offset else ():
-        replayer.replay(batch, up_to=to_offset - 1)
-        invariants.add(row.payload for row in batch.rows)
+        found += check.step(batch, to_offset).begun
         if progress is not None:
-            progress(replayer.next_offset)
-        if replayer.in_transaction or batch.end_offset > to_offset:
-            continue
-        tokens = touched(replayer.delta)
-        image = replayer.image()
-        found += begun(invariants.step(image, tokens), batch, at_once=True)
-        for text, evaluator in evaluators:
-            if evaluator.is_touched(tokens):
-                key: Key = (EXPECT, None, text)
-                (missed.discard if holds(evaluator.start(image)) else missed.add)(key)
-        now = invariants.active | missed
-        if now != lasting.keys():
-            for key in lasting.keys() - now:
-                lasting.pop(key).until = batch.end_offset - 1
-            new = _begun(now - lasting.keys(), batch)
-            lasting |= new
-            found += new.values()
+            progress(check.next_offset)
     return found
 
 
 def _begun(keys: Collection[Key], batch: Batch | None) -> dict[Key, Violation]:
-    ordered = sorted(keys, key=lambda key: (key[0], key[1] or "", key[2]))
+    ordered = _ordered(keys)
     return dict(zip(ordered, begun(ordered, batch), strict=True))
+
+
+def _ordered(keys: Collection[Key]) -> list[Key]:
+    return sorted(keys, key=lambda key: (key[0], key[1] or "", key[2]))

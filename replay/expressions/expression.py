@@ -104,6 +104,20 @@ class IncrementalEvaluator:
         self._reads = env.reads
         return value
 
+    def found(self, image: MetadataImage, count_max: int) -> tuple[list[str], int]:
+        """Return the objects that the expression's only macro over a collection found.
+
+        Args:
+            image: The one that was evaluated last.
+            count_max: Return at most so many names; the number counts all.
+
+        Returns:
+            Names and number; ([], 0) for an expression with no such macro, or several.
+        """
+        if len(self._ranges) != 1 or self._ranges[0].macro == "map":
+            return [], 0
+        return self._ranges[0].found(image, count_max)
+
     def may_change(self, record: Record) -> bool:
         """True if a record may change the value; if False, it certainly does not."""
         if type(record) not in self.types:

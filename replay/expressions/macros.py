@@ -1,5 +1,6 @@
 """Macros over the elements of a collection: `exists`, `all`, `exists_one`, `filter` and `map`."""
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -156,6 +157,20 @@ class ObjectsRange:
         """Return the value of the macro, like `Range`."""
         self._refresh(env)
         return self._value(env.image)
+
+    def found(self, image: MetadataImage, count_max: int) -> tuple[list[str], int]:
+        """Return the objects that decided the last value, and how many there are.
+
+        For `all` those that do not meet the condition, else those that do.
+
+        Args:
+            count_max: Return at most so many names; the number counts all.
+        """
+        wanted = self.macro != "all"
+        keys = [key for key, outcome in self._outcomes.items() if outcome is wanted]
+        kind, label = self._objects.kind.name, self._objects.label
+        named = heapq.nsmallest(count_max, keys)
+        return [f"{kind}:{label(image, key)}" for key in named], len(keys)
 
     def matching(self, env: Env) -> int:
         """Return the number of objects that `filter` selects.

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from typer import BadParameter
 
 from api.cli.options.server_configs import check_server_config
+from api.toml_file import line_of
 
 _OPTION, _TABLE = "--config", "config"
 _NOT_IN_FILES = ("config", "help")
@@ -66,27 +67,8 @@ class _Place(NamedTuple):
 
     def error(self, message: str) -> BadParameter:
         """Return an error that gives the file, the line and the key."""
-        where = f"{self.path}, line {self._line()}: {'.'.join(self.keys)}: "
+        where = f"{self.path}, line {line_of(self.text, self.keys)}: {'.'.join(self.keys)}: "
         return BadParameter(where + message, param_hint=_OPTION)
-
-    def _line(self) -> int:
-        """Return the number of the line that defines the key, counted from 1.
-
-        Parses ever longer beginnings of the file. The line follows the longest beginning that does
-        not contain the key.
-        """
-        lines = self.text.splitlines(keepends=True)
-        before = 0
-        for count in range(len(lines)):
-            try:
-                found: Any = tomllib.loads("".join(lines[:count]))
-            except (ValueError, RecursionError):
-                continue
-            for key in self.keys:
-                found = found.get(key) if isinstance(found, dict) else None
-            if found is None:
-                before = count
-        return before + 1
 
 
 def _text(path: Path) -> str:

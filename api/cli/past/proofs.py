@@ -1,13 +1,16 @@
 """Debugging a history: bisect, check."""
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from api.cli.options.parameters import Argument, Option
+from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogOrServer, Server, To
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import print_remark
-from api.cli.terminal.errors import DONE, FOUND, reads_only
+from api.cli.source.source import log_path, print_remark
+from api.cli.terminal import event_loop
+from api.cli.terminal.errors import ALERT, DONE, FOUND, reads_only
 from api.cli.terminal.output import (
     count_text,
     point_text,
@@ -19,6 +22,9 @@ from api.cli.terminal.output import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from api.alerts.checks import Checks
+    from api.cli.source.source import Source
 
 _Expression = Annotated[
     str,
@@ -91,18 +97,44 @@ def check(
         list[str] | None,
         Option(
             "--expect",
-            metavar="EXPRESSION",
-            help="Also check that this holds at every offset; repeatable.",
+            metavar="EXPRESSION|FILE",
+            help="Also check that this holds at every offset; repeatable. Or a file of checks: "
+            "docs/alerts.md.",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool,
+        Option("--follow", help="Keep checking as records come, and tell what begins and ends."),
+    ] = False,
+    once: Annotated[
+        bool, Option("--once", help="With --follow: exit 7 after the first alert was delivered.")
+    ] = False,
+    state: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="With --follow: what was told, across restarts; default: LOG.alerts.json.",
         ),
     ] = None,
     json: Json = False,
     server: Server = None,
 ) -> int:
-    """Show which invariants a history violates, and since when; exit 1 if it violates any."""
+    """Show which invariants a history violates, and since when; exit 1 if it violates any.
+
+    With --follow it prints a line of JSON for each alert that begins or ends from now on, runs the
+    command and posts to the webhook in the file of checks, until it is stopped.
+    """
+    from api.alerts.checks import checks_of
     from api.questions.check import CHECK, CheckHistory
     from api.questions.objects import Piece, joined
 
-    request = CheckHistory(first=log.point(from_), expect=tuple(expect or ()))
+    checks = checks_of(expect or [])
+    if follow:
+        return _follow(log, checks, from_, to, once=once, state=state)
+    if once or state is not None:
+        raise bad_parameter("--once and --state are for --follow")
+    texts = tuple(expression.text for expression in checks.expect.values())
+    request = CheckHistory(first=log.point(from_), expect=texts)
     result = log.ask(CHECK, request, at=to)
     items: tuple[Piece, ...] = tuple(result.items)
     about = result.about()
@@ -117,6 +149,39 @@ def check(
             _print_violation(each)
         print_remark(about)
     return FOUND if found else DONE
+
+
+def _follow(
+    log: "Source", checks: "Checks", from_: str, to: str, *, once: bool, state: Path | None
+) -> int:
+    """Follow a log with its checks until SIGTERM or SIGINT; with `once`, until the first alert."""
+    from api.alerts.follow import FollowedChecks, state_beside
+    from api.alerts.state import StateFile
+    from api.cli.source.opened_log import offset_of
+    from api.transport.shutdown import stopped_by_signal, unless_set
+
+    if to != "end":
+        raise bad_parameter("--follow has no end; leave out --to")
+    place = log_path(str(log.place("check --follow")))
+
+    async def run() -> int:
+        file = StateFile(state or state_beside(place))
+        try:
+            followed = FollowedChecks(
+                place, str(place), checks, file, _write_line, first=from_, resolve=offset_of
+            )
+            with stopped_by_signal() as stop:
+                await unless_set(stop, followed.until_fired() if once else followed.run())
+            return ALERT if once and followed.outbox.has_fired.is_set() else DONE
+        finally:
+            file.close()
+
+    return event_loop.run(run())
+
+
+def _write_line(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _print_violation(found: "dict[str, Any]") -> None:

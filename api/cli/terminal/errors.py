@@ -79,7 +79,7 @@ _WRONG_PATH = frozenset(
     }
 )
 
-DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT, ALARM = 0, 1, 2, 3, 4, 5, 6
+DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT, ALARM, ALERT = 0, 1, 2, 3, 4, 5, 6, 7
 """Exit codes."""
 
 STOPPED = "stopped; what was acknowledged before is kept"

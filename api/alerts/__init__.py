@@ -1,0 +1,1 @@
+"""Alerts about a growing log: checks as records come, and notifications that are delivered."""

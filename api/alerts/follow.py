@@ -1,0 +1,146 @@
+"""Follows a log with its checks, and delivers what they tell."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from api.alerts.checks import Checks
+from api.alerts.log_watch import LogWatch
+from api.alerts.notification import Notification
+from api.alerts.outbox import Outbox
+from api.alerts.receivers import receivers_of
+from api.alerts.state import StateFile
+from api.questions.past import Resolve, server_clock
+from api.transport.shutdown import unless_set
+from metadata_log.files.names import COMMIT_MARK, MANIFEST
+from metadata_log.limits import FOLLOW_POLL_INTERVAL_MS
+from metadata_log.reader.wakeup import watch
+from records.errors import RequestError, UnavailableError
+
+log_ = logging.getLogger(__name__)
+
+_SAVE_INTERVAL_S = 60.0
+"""How often the place is saved while nothing is to be told; a restart checks from there on."""
+
+_AWAY_S = 1.0
+"""Pause while the log is not there, such as between the two renames that begin a part."""
+
+
+def state_beside(log: Path) -> Path:
+    """Return the default place of the state: beside the log, which parts of a recording leave."""
+    log = log.resolve()
+    return log.with_name(f"{log.name}.alerts.json")
+
+
+class FollowedChecks:
+    """The checks of a log that is followed.
+
+    Attributes:
+        watch: What was read and found so far.
+        outbox: What receivers do not have yet.
+        file: The state.
+    """
+
+    def __init__(
+        self,
+        log: Path,
+        name: str,
+        checks: Checks,
+        file: StateFile,
+        write: Callable[[str], None],
+        *,
+        first: str = "start",
+        resolve: Resolve = server_clock,
+    ) -> None:
+        """Go on where the state stands; arguments as of `LogWatch`.
+
+        Args:
+            write: Writes a line of output.
+        """
+        self._log = log
+        self.file = file
+        self._new_watch = partial(LogWatch, log, name, checks, first=first, resolve=resolve)
+        self.watch = self._new_watch(file.state)
+        receivers = receivers_of(checks.receivers, write)
+        self.outbox = Outbox(file, receivers, checks.receivers.timeout_s)
+        self._place: dict[str, Any] = {}
+        self._saved_at = time.monotonic()
+
+    async def run(self) -> None:
+        """Follow the log and deliver, without end; when cancelled, save the place.
+
+        Raises:
+            MetadataLogError: as `LogWatch.read`, other than that it is to be tried again.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.outbox.run())
+                tasks.create_task(self._follow())
+        except* Exception as errors:
+            # The first one ended the others.
+            raise _first(errors) from None
+        finally:
+            with contextlib.suppress(UnavailableError):
+                self.file.save(**self._place)
+
+    async def until_fired(self) -> None:
+        """Like `run`, until an alert that fires was delivered, and nothing else waits."""
+        await unless_set(self.outbox.has_fired, self.run())
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                # Watched before the first look, so that no change is missed between the two.
+                with watch(self._log / COMMIT_MARK) as wakeup:
+                    while True:
+                        await self._catch_up()
+                        await wakeup.wait()
+                        # However busy the log is, it is opened only so often.
+                        await asyncio.sleep(FOLLOW_POLL_INTERVAL_MS / 1_000)
+            except (FileNotFoundError, UnavailableError) as error:
+                log_.info("%s; it is read again", error)
+            except RequestError:
+                if self.file.state.cluster_id is None or (self._log / MANIFEST).exists():
+                    raise
+            # What was read and not saved is read again.
+            self.watch = self._new_watch(self.file.state)
+            await asyncio.sleep(_AWAY_S)
+
+    async def _catch_up(self) -> None:
+        """Check all that is there."""
+        while True:
+            await self.outbox.room()
+            found = await asyncio.to_thread(self.watch.read)
+            await self._read(found)
+            if not self.watch.is_behind:
+                return
+
+    async def _read(self, found: Sequence[Notification]) -> None:
+        """Save what was found, and now and then the place."""
+        watch_ = self.watch
+        if watch_.cluster_id is None:
+            return
+        place = {
+            "cluster_id": watch_.cluster_id,
+            "next_offset": watch_.next_offset,
+            "active": tuple(watch_.active.values()),
+        }
+        is_due = time.monotonic() - self._saved_at >= _SAVE_INTERVAL_S
+        if found or is_due or self.file.state.cluster_id is None:
+            self._saved_at = time.monotonic()
+            await self.outbox.add(found, **place)
+        # Only now: a place beyond what was found, and not saved with it, would lose that.
+        self._place = place
+
+
+def _first(errors: BaseExceptionGroup[Exception]) -> Exception:
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, Exception)
+    return found

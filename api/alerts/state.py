@@ -1,0 +1,106 @@
+"""The state of a check that goes on across restarts: where it stands, and what is to be told.
+
+A small JSON file, synced before anything is sent. Whatever fails is first written here, as waiting
+for each receiver, and taken out when the receiver has it. So a process that is killed at any moment
+loses no notification; one that was sent but not yet taken out is sent again, with the same id.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from api.alerts.notification import Notification
+from metadata_log.files.fs import OsFs, full_as_unavailable, write_whole
+from metadata_log.files.json_file import read_json
+from records.errors import RequestError, UnavailableError
+
+_VERSION = 1
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification that a receiver does not have yet, since a time in ms since 1970."""
+
+    receiver: str
+    since_ms: int
+    notification: Notification
+
+
+class AlertState(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the file.
+
+    Attributes:
+        cluster_id: Of the log; None: nothing was checked yet.
+        next_offset: The first offset that was not checked.
+        active: The alerts that last, as they were told.
+        waiting: What receivers do not have yet, oldest first.
+    """
+
+    version: int = _VERSION
+    cluster_id: str | None = None
+    next_offset: int = 0
+    active: tuple[Notification, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+
+class StateFile:
+    """The file while one process uses it.
+
+    Attributes:
+        state: Its content.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Lock and read the file; it need not exist.
+
+        Raises:
+            UnavailableError: another process uses it.
+            CorruptLogError: it is damaged.
+            RequestError: it was written by a newer release.
+        """
+        self.path = path
+        self._fs = OsFs()
+        try:
+            lock = path.with_name(f"{path.name}.lock")
+            self._lock = self._fs.lock(lock, f"{os.getpid()}\n")
+        except BlockingIOError as error:
+            raise UnavailableError(
+                f"process {str(error) or 'unknown'} already checks with {path}; name another "
+                "--state FILE to check twice"
+            ) from error
+        try:
+            self.state = self._read()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def close(self) -> None:
+        """Unlock the file."""
+        self._lock.release()
+
+    def save(self, **changes: Any) -> None:
+        """Change fields of the state, and sync the file.
+
+        Raises:
+            UnavailableError: the disk is full; nothing is changed.
+        """
+        state = msgspec.structs.replace(self.state, **changes)
+        content = msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
+        with full_as_unavailable(self.path):
+            write_whole(self._fs, self.path, content)
+        self.state = state
+
+    def _read(self) -> AlertState:
+        remedy = "remove it to begin anew: alerts that last are then told again"
+        try:
+            found = read_json(self._fs, self.path, AlertState, remedy)
+        except FileNotFoundError:
+            return AlertState()
+        if found.version > _VERSION:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"{self.path} has version {found.version}, this release reads up to {_VERSION}; "
+                "use a newer release",
+            )
+        return found
