@@ -17,8 +17,12 @@ from metadata_log.format.batch import Batch, NewBatch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
-from records.envelope import Origin
-from tests.histories import random_history
+from records.base import Record
+from records.configs import FeatureLevelRecord
+from records.control import LeaderChangeMessage
+from records.envelope import Envelope, Origin
+from records.metadata_versions import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL
+from tests.histories import START_TIME_MS, random_history
 
 
 class SteadyClock:
@@ -29,16 +33,55 @@ class SteadyClock:
 
 
 async def write_history(
-    directory: Path, seed: int, batches: int, *, batches_an_epoch: int = 8, create: bool = True
+    directory: Path,
+    seed: int,
+    batches: int,
+    *,
+    batches_an_epoch: int = 8,
+    create: bool = True,
+    as_by_controller: bool = False,
 ) -> Path:
     """Write a random history; the log is reopened every few batches, so each epoch has a
     segment.
+
+    Args:
+        as_by_controller: Leave out what no controller writes: LeaderChangeMessages inside epochs
+            that begin with the writer's, and levels of metadata.version that lack its records.
     """
     if create:
         create_log(directory, "test-cluster")
     history = random_history(random.Random(seed), batches, times_go_back=False, noop_runs=False)
+    if as_by_controller:
+        history = [_LEVEL, *filter(None, map(_by_controller, history))]
     await _append(directory, history, seed, batches_an_epoch)
     return directory
+
+
+_LEVEL = Batch.of(
+    [
+        Envelope(
+            offset=0,
+            leader_epoch=0,
+            timestamp=START_TIME_MS,
+            batch_offset=0,
+            record_version=0,
+            payload=FeatureLevelRecord(
+                name=METADATA_VERSION, feature_level=UNREGISTER_CONTROLLER_LEVEL
+            ),
+        )
+    ]
+)
+
+
+def _by_controller(batch: Batch) -> Batch | None:
+    rows = [row for row in batch.rows if not _is_by_nobody(row.payload)]
+    return Batch.of(rows) if rows else None
+
+
+def _is_by_nobody(record: Record) -> bool:
+    if isinstance(record, FeatureLevelRecord):
+        return record.name == METADATA_VERSION
+    return isinstance(record, LeaderChangeMessage)
 
 
 async def write_demo_in_epochs(directory: Path, *, batches_an_epoch: int = 14) -> None:

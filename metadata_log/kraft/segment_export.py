@@ -8,7 +8,7 @@ is recognized because the preceding segment was full or had another schema.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -48,15 +48,11 @@ def export_segments(
         progress: Called with the end offset of each batch.
 
     Raises:
-        RequestError: the log is no mirror; it stores runs of NoOps as one record; `end_offset` is
+        RequestError: the mirror stores runs of NoOps as one record; `end_offset` is
             inside a batch; or `target` exists.
         CorruptLogError: the mirror is damaged.
     """
-    if reader.kind is not Kind.MIRROR:
-        raise RequestError(
-            "INVALID_REQUEST",
-            "the segments of a log of our own are not Kafka's; use --as checkpoint",
-        )
+    assert reader.kind is Kind.MIRROR, "replay.kafka_form exports own logs"
     with new_directory(target, reader.cluster_id) as partition:
         writer = _Segments(partition, reader, end_offset)
         if reader.base is not None:
@@ -65,9 +61,7 @@ def export_segments(
             write_synced(
                 partition / segment_name(base_offset), writer.segment(base_offset, progress)
             )
-        lines = [f"{epoch} {start}" for epoch, start in writer.epoch_starts.items()]
-        text = "\n".join(["0", str(len(lines)), *lines]) + "\n"
-        write_synced(partition / LEADER_EPOCHS, [text.encode()])
+        write_leader_epochs(partition, writer.epoch_starts)
         files = sorted(path.name for path in partition.iterdir())
     return SegmentsExport(
         files=files,
@@ -75,6 +69,13 @@ def export_segments(
         end_offset=end_offset,
         bytes=writer.bytes_written,
     )
+
+
+def write_leader_epochs(partition: Path, epoch_starts: Mapping[int, int]) -> None:
+    """Write `leader-epoch-checkpoint`: the first offset of each epoch, ascending."""
+    lines = [f"{epoch} {start}" for epoch, start in epoch_starts.items()]
+    text = "\n".join(["0", str(len(lines)), *lines]) + "\n"
+    write_synced(partition / LEADER_EPOCHS, [text.encode()])
 
 
 def _write_base(reader: LogReader, partition: Path) -> None:

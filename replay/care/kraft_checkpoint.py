@@ -9,8 +9,9 @@ from metadata_log.kraft.checkpoint_writer import write_checkpoint
 from metadata_log.kraft.new_directory import new_directory
 from metadata_log.kraft_format.names import checkpoint_name
 from records.errors import RequestError
-from replay.care.kraft_records import LeftOut, VersionOf, kafka_records
+from replay.care.kraft_records import LeftOut, kafka_records
 from replay.image.metadata import MetadataImage
+from replay.kafka_form.base import VersionOf
 
 _NAMED_MAX = 10
 

@@ -1,28 +1,19 @@
 """Converts an image to the records of a Kafka checkpoint, and lists what Kafka does not support."""
 
-from collections.abc import Callable
-
 import msgspec
 
 from records import configs, control, partitions, security, topics
 from records.base import Record, Uuid
-from records.errors import RequestError
-from records.kafka import codec
-from records.registry import CONTROL_TYPES, newest_version
+from records.metadata_versions import METADATA_VERSION
+from records.registry import CONTROL_TYPES
 from records.text import uuid_text
 from replay.image.configs import NAMESPACE, TOPIC
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import READ_WRITE
 from replay.image.records import image_records
+from replay.kafka_form.base import METADATA_VERSION_OLDEST, VersionOf, fitting_version
+from replay.kafka_form.mapping import ACL_RESOURCE_TYPE_MAX, OWN_FEATURES
 
-VersionOf = Callable[[Record, int], int]
-"""Returns the layout version in which Kafka writes a record at a metadata.version."""
-
-_METADATA_VERSION = "metadata.version"
-_METADATA_VERSION_OLDEST = 1
-_OWN_FEATURES = frozenset({"namespace.version", "partition.mode.version"})
-# ACL resource types go up to USER.
-_ACL_RESOURCE_TYPE_MAX = 7
 _OWN = "it is not Kafka's"
 _NO_NAMESPACES = "Kafka has no namespaces"
 
@@ -52,7 +43,7 @@ class KafkaRecords(msgspec.Struct, frozen=True, kw_only=True):
 def kafka_records(image: MetadataImage, version_of: VersionOf) -> KafkaRecords:
     """Return the records of a checkpoint that Kafka can load."""
     found = KafkaRecords(control=[], data=[], left_out=[])
-    level = image.feature(_METADATA_VERSION) or _METADATA_VERSION_OLDEST
+    level = image.feature(METADATA_VERSION) or METADATA_VERSION_OLDEST
     for record, version in image_records(image):
         left_out, kept = _split(image, record)
         if left_out is not None:
@@ -61,23 +52,8 @@ def kafka_records(image: MetadataImage, version_of: VersionOf) -> KafkaRecords:
             if type(kept) in CONTROL_TYPES:
                 found.control.append(kept)
             else:
-                found.data.append((kept, _version(kept, version_of(kept, level), version)))
+                found.data.append((kept, fitting_version(kept, version_of(kept, level), version)))
     return found
-
-
-def _version(record: Record, of_level: int, of_image: int) -> int:
-    """Return the layout version in which to write a record.
-
-    This is `of_level`, the version that Kafka uses at the image's metadata.version. If that version
-    cannot encode the record, it is `of_image` or else the newest version.
-    """
-    for version in (of_level, of_image, newest_version(type(record))):
-        try:
-            codec.encode_value(record, version)
-        except RequestError:
-            continue
-        return version
-    return of_level
 
 
 def _split(image: MetadataImage, record: Record) -> tuple[LeftOut | None, Record | None]:
@@ -86,7 +62,7 @@ def _split(image: MetadataImage, record: Record) -> tuple[LeftOut | None, Record
     Each of the two is None if there is no such part or record.
     """
     match record:
-        case configs.FeatureLevelRecord() if record.name in _OWN_FEATURES:
+        case configs.FeatureLevelRecord() if record.name in OWN_FEATURES:
             return LeftOut(object=f"feature:{record.name}", reason=_OWN, matters=False), None
         case topics.NamespaceRecord():
             return LeftOut(object=f"namespace:{record.name}", reason=_NO_NAMESPACES), None
@@ -97,7 +73,7 @@ def _split(image: MetadataImage, record: Record) -> tuple[LeftOut | None, Record
             return _split_partition(image, record)
         case configs.ConfigRecord():
             return _split_config(image, record)
-        case security.AccessControlEntryRecord() if record.resource_type > _ACL_RESOURCE_TYPE_MAX:
+        case security.AccessControlEntryRecord() if record.resource_type > ACL_RESOURCE_TYPE_MAX:
             return LeftOut(object=f"acl:{uuid_text(record.id)}", reason=_NO_NAMESPACES), None
         case control.NoteRecord():
             about = f"note:{record.at_offset}"

@@ -104,9 +104,31 @@ def test_plain_own_log_is_exported_without_lossy(metalog: Metalog, tmp_path: Pat
     assert {each["matters"] for each in answer.json["left_out"]} == {False}
 
 
+def test_segments_of_an_own_log_have_its_offsets_and_full_names(
+    metalog: Metalog, own: Path, tmp_path: Path
+) -> None:
+    out, again = tmp_path / "out", tmp_path / "again"
+    answer = metalog("export", "kraft", own, out, "--as", "segments", "--json")
+    assert answer.code == 0
+    end = metalog("info", own, "--json").json["log_end"]
+    assert (answer.json["start_offset"], answer.json["end_offset"]) == (0, end)
+    assert metalog("import", "kraft", out, again, "--noop", "keep").code == 0
+    assert metalog("info", again, "--json").json["log_end"] == end
+    topics = metalog("topics", "list", "--log", again, "--json").json["topics"]
+    assert {topic["name"] for topic in topics} == {"closed", "plain", "org:inner"}
+    assert "topic/org:inner" in metalog("diff", again, "start", "end").out
+    # A mirror of the form gives the form back.
+    assert metalog("export", "kraft", again, tmp_path / "back", "--as", "segments").code == 0
+    assert _batches(tmp_path / "back") == _batches(out)
+
+
+def _batches(directory: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(directory.glob("*/*.log")))
+
+
 @pytest.mark.parametrize(
     ("form", "code", "what"),
-    [("segments", 3, "not Kafka's"), ("paper", 2, "none of")],
+    [("checkpoint", 3, "Kafka has no records"), ("paper", 2, "none of")],
 )
 def test_form_that_cannot_be_written_is_refused(
     metalog: Metalog, own: Path, tmp_path: Path, form: str, code: int, what: str

@@ -1,5 +1,6 @@
 """The `export kraft` command: writes a log, or its state at a point, in Kafka's form."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,10 +10,12 @@ from api.cli.source.arguments import At, Json, LogPlace, ShowSecrets
 from api.cli.source.opened_log import offset_of
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
+from metadata_log.format.manifest import Kind
 from metadata_log.reader.log_reader import LogReader
 from replay.about import about_image
 
 if TYPE_CHECKING:
+    from metadata_log.kraft.segment_export import SegmentsExport
     from replay.image.metadata import MetadataImage
 
 app = App()
@@ -56,7 +59,8 @@ def kraft(
     """Write a log in Kafka's form: a node directory, or a script of commands.
 
     The segments of a mirror are written as the source had them, byte for byte (if it was imported
-    with --noop keep). A checkpoint contains the state of any log at any point. A script of commands
+    with --noop keep); those of an own log are in Kafka's form, which has a NoOp for each record
+    that Kafka lacks. A checkpoint contains the state of any log at any point. A script of commands
     for Kafka's tools creates a state, or changes one state into another: `--since end --at P`
     undoes all changes after P.
     """
@@ -75,11 +79,9 @@ def kraft(
 
 
 def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
-    from metadata_log.kraft.segment_export import export_segments
-
     offset = offset_of(reader, at)
     with progress("exporting", reader.start_offset, offset + 1) as advance:
-        result = export_segments(reader, dest, offset + 1, progress=advance)
+        result = _exported(reader, dest, offset + 1, advance)
     if json:
         image = _timeline_image(reader, offset)
         print_json(result, about_image(reader, image, offset))
@@ -89,6 +91,19 @@ def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
         f"  offsets {result.start_offset} to {result.end_offset - 1}, "
         f"{bytes_size_text(result.bytes)} of batches"
     )
+
+
+def _exported(
+    reader: "LogReader", dest: Path, end_offset: int, advance: Callable[[int], None]
+) -> "SegmentsExport":
+    if reader.kind is Kind.MIRROR:
+        from metadata_log.kraft.segment_export import export_segments
+
+        return export_segments(reader, dest, end_offset, progress=advance)
+    from controller.decisions.levels import record_version
+    from replay.kafka_form.segments import export_own_segments
+
+    return export_own_segments(reader, dest, end_offset, record_version, progress=advance)
 
 
 def _checkpoint(reader: "LogReader", dest: Path, at: str, *, lossy: bool, json: bool) -> None:

@@ -1,0 +1,95 @@
+"""The base of a log in Kafka's form: the records of a checkpoint, and the names at its end."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+import msgspec
+
+from metadata_log.format.checkpoint import Checkpoint
+from records.base import Record
+from records.configs import FeatureLevelRecord
+from records.errors import RequestError
+from records.kafka import codec
+from records.metadata_versions import METADATA_VERSION
+from records.registry import is_control, newest_version
+from records.topics import NamespaceRecord
+from replay.kafka_form.mapping import NO_OP, KafkaForm
+from replay.kafka_form.names import Names
+
+VersionOf = Callable[[Record, int], int]
+"""Returns the layout version in which Kafka writes a record at a metadata.version."""
+
+METADATA_VERSION_OLDEST = 1
+
+
+class FormBase(msgspec.Struct, frozen=True, kw_only=True):
+    """A base whose form can be written.
+
+    Attributes:
+        control: Control records, which stand beside the checkpoint's header.
+        names: The names at the end of the base.
+    """
+
+    checkpoint: Checkpoint
+    control: tuple[Record, ...]
+    names: Names
+    metadata_version: int
+
+    def records(self, version_of: VersionOf) -> Iterator[tuple[Record, int]]:
+        """Yield the data records, each with its layout version.
+
+        Raises:
+            CorruptLogError: the base is damaged.
+        """
+        form = KafkaForm(_namespaces(self.checkpoint))
+        for row in chain.from_iterable(map(form.mapped, self.checkpoint.rows())):
+            record = row.payload
+            if record is NO_OP or is_control(record):
+                continue
+            of_level = version_of(record, self.metadata_version)
+            yield record, fitting_version(record, of_level, row.record_version)
+
+
+def form_base(checkpoint: Checkpoint) -> FormBase:
+    """Read a base once.
+
+    Raises:
+        CorruptLogError: the base is damaged.
+    """
+    form = KafkaForm(_namespaces(checkpoint))
+    control: list[Record] = []
+    level = METADATA_VERSION_OLDEST
+    for row in chain.from_iterable(map(form.mapped, checkpoint.rows())):
+        if is_control(row.payload):
+            control.append(row.payload)
+        elif isinstance(row.payload, FeatureLevelRecord) and row.payload.name == METADATA_VERSION:
+            level = row.payload.feature_level
+    return FormBase(
+        checkpoint=checkpoint,
+        control=tuple(control),
+        names=form.names,
+        metadata_version=level,
+    )
+
+
+def fitting_version(record: Record, *versions: int) -> int:
+    """Return the first of some layout versions, or the newest one, that can encode a record.
+
+    If none can, the first one.
+    """
+    for version in (*versions, newest_version(type(record))):
+        try:
+            codec.encode_value(record, version)
+        except RequestError:
+            continue
+        return version
+    return versions[0]
+
+
+def _namespaces(checkpoint: Checkpoint) -> Names:
+    """Return the namespaces of a base, where they come after the topics in them."""
+    names = Names()
+    for row in chain.from_iterable(checkpoint.rows()):
+        if isinstance(row.payload, NamespaceRecord):
+            names = names.with_namespace(row.payload)
+    return names

@@ -1,0 +1,1 @@
+"""Tests of own logs in Kafka's form."""
