@@ -40,7 +40,8 @@ def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
 
 def field_json(struct: msgspec.Struct, name: str) -> Any:
     """Return one field of any structure as a JSON value, converted as in `fields_json`."""
-    return _value(getattr(struct, name), _hints(type(struct))[name])
+    value, convert = getattr(struct, name), _converters_by_name(type(struct))[name]
+    return value if convert is None else convert(value)
 
 
 @functools.cache
@@ -103,6 +104,11 @@ def _inner(hint: Any) -> Any:
 def _converters(cls: type[msgspec.Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
     """Return each field's name and its converter to JSON; None if the value is JSON already."""
     return tuple((name, _converter(hint)) for name, hint in _hints(cls).items())
+
+
+@functools.cache
+def _converters_by_name(cls: type[msgspec.Struct]) -> dict[str, Callable[[Any], Any] | None]:
+    return dict(_converters(cls))
 
 
 @functools.cache

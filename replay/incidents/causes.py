@@ -201,19 +201,13 @@ class Causes:
         """Return why a broker is down; None if the cause is older than the kept history."""
         return self._down.get(broker_id)
 
-    def of_partition(
-        self, row: Envelope, before: Partition | None, after: Partition
-    ) -> Cause | None:
+    def of_brokers(self, row: Envelope, before: Partition | None, after: Partition) -> Cause | None:
         """Return the cause of a record that takes a partition's leader away or shrinks its ISR.
 
         Returns:
-            None if the partition's brokers went down before the kept history.
+            OWN if no broker's record caused the change; None if the partition's brokers went down
+            before the kept history.
         """
-        cause = self.of_brokers(row, before, after)
-        return own_cause(row.offset, before, after) if cause is OWN else cause
-
-    def of_brokers(self, row: Envelope, before: Partition | None, after: Partition) -> Cause | None:
-        """Return the cause like `of_partition`, but OWN if no broker's record caused the change."""
         if not self._batch and not (self._down and _may_lose(self._down, before, after)):
             return OWN
         lost = lost_brokers(before, after)

@@ -7,6 +7,7 @@ several partitions writes a batch for each: these form one event if they have th
 
 from collections.abc import Callable, Iterable
 
+from metadata_log.format.batch import Batch
 from records import control
 from replay.image.metadata import MetadataImage
 from replay.incidents.event import Group, TimelineEvent
@@ -70,6 +71,11 @@ class GrowingEvents:
         self._next = min(self._begin, from_offset)
         self._building, self._transactions = EventBuilder(image, noted), Transactions()
 
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was not read yet."""
+        return self._next
+
     def read(
         self,
         source: BatchSource,
@@ -86,22 +92,31 @@ class GrowingEvents:
         """
         if max(self._next, self._from_offset) >= to_offset:
             return
-        building = self._building
-        unknown_end = min(self._first, to_offset)
         with explained(source):
             for batch in source.batches(self._next, to_offset):
-                building.stateless(rows_within(batch, self._from_offset, unknown_end))
-                rows = rows_within(batch, self._begin, to_offset)
-                building.follow(list(self._transactions.effective(rows)))
-                building.last_time = provenance_at(
-                    batch, min(batch.end_offset, to_offset)
-                ).timestamp
+                self.follow(batch, to_offset)
                 if progress is not None:
                     progress(batch.end_offset)
+        self.end(source, to_offset, until_ms)
+
+    def follow(self, batch: Batch, to_offset: int) -> None:
+        """Add the events of the next batch, for a caller that reads the log, and then calls `end`.
+
+        Raises:
+            ContradictionError: a record contradicts the state before it.
+        """
+        building, unknown_end = self._building, min(self._first, to_offset)
+        building.stateless(rows_within(batch, max(self._from_offset, self._next), unknown_end))
+        rows = rows_within(batch, max(self._begin, self._next), to_offset)
+        building.follow(list(self._transactions.effective(rows)))
+        self._next = min(batch.end_offset, to_offset)
+        building.last_time = provenance_at(batch, self._next).timestamp
+
+    def end(self, source: BatchSource, to_offset: int, until_ms: int | None = None) -> None:
+        """Complete the events of the records read: all up to `to_offset`, exclusive."""
         if self._begin > source.history_start:
-            building.add_asked_before(source, to_offset)
-        self._next = to_offset
-        building.add_duration_of_term(until_ms or 0)
+            self._building.add_asked_before(source, to_offset)
+        self._building.add_duration_of_term(until_ms or 0)
 
     def all(self) -> list[TimelineEvent]:
         """Return the events, ordered by their first record."""

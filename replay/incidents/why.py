@@ -21,11 +21,13 @@ from replay.incidents.causes import (
     BROKER_RECORDS,
     NO_HEARTBEAT,
     NO_HEARTBEAT_OR_STOPPED,
+    OWN,
     Cause,
     Causes,
     broker_of,
     fenced_text,
     is_up,
+    own_cause,
 )
 from replay.incidents.fencings import had_lead
 from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, brokers_missing, partition_kinds
@@ -159,8 +161,15 @@ class Step(NamedTuple):
     before: Partition | None
     after: Partition
     causes: list[Link]
-    # What took a leader or a replica away; None if that was before the kept history.
-    loss: Cause | None
+    # As of `Causes.of_brokers`.
+    lost_by: Cause | None
+
+    @property
+    def loss(self) -> Cause | None:
+        """What took a leader or a replica away; None if that was before the kept history."""
+        if self.lost_by is not OWN:
+            return self.lost_by
+        return own_cause(self.row.offset, self.before, self.after)
 
     @property
     def sets_leader(self) -> bool:
@@ -222,13 +231,10 @@ class Follower:
         record = row.payload
         if isinstance(record, PartitionChangeRecord | PartitionRecord):
             key = record.topic_id, record.partition_id
-            before = self.state.partition(*key)
-            self.state.replay(row)
-            after = self.state.partition(*key)
-            assert after is not None, "the record would have contradicted the state"
-            loss = self._causes.of_partition(row, before, after)
-            causes = list(self._causes_of(row, before, after, loss))
-            step = self.added[row.offset] = Step(row, before, after, causes, loss)
+            before, after = self.state.set_partition(row)
+            lost_by = self._causes.of_brokers(row, before, after)
+            causes = list(self._causes_of(row, before, after, lost_by))
+            step = self.added[row.offset] = Step(row, before, after, causes, lost_by)
             self.steps.setdefault(key, []).append(step)
         elif type(record) in BROKER_RECORDS:
             was = self.state.broker(broker_of(record))
@@ -265,7 +271,7 @@ class Follower:
         """Yield the broker records that caused a partition's record."""
         if cause is not None and cause.offset in self._batch:
             yield Link(self._batch[cause.offset], cause.text)
-        elif cause is not None and cause.offset != row.offset:
+        elif cause is not None and cause is not OWN:
             links = (link for of in self.broker_links.values() for link in of)
             yield from (link for link in links if link.row.offset == cause.offset)
         if before is None or after.leader in (before.leader, NO_LEADER):

@@ -49,6 +49,7 @@ class Chains:
 
     def follow(self, rows: Sequence[Envelope]) -> None:
         """Follow rows that take effect together, so that `add` can look up their causes."""
+        self._follower.steps.clear()  # those added last are enough
         self._follower.follow(rows)
         self._brokers += [
             [link.row.offset, broker_id, self._link(link), int(starts_anew)]

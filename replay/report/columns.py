@@ -4,9 +4,10 @@ The first row creates every object in its state before the range. Each further r
 changes of one record, without the previous values: those can be found in the earlier rows.
 """
 
+import functools
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -84,6 +85,8 @@ class Columns:
         self._keys: list[tuple[str, Any]] = []
         self._topics: list[int | None] = []
         self._order = ObjectOrder(self._place_key)
+        # By field and value, the number of a value that is shown as it is.
+        self._known: dict[Any, int] = {}
         # The values that are integers, by their numbers.
         self._integer_of: dict[int, int] = {}
         # One entry a row.
@@ -157,17 +160,34 @@ class Columns:
             self._counters.append(True)
         for field, (name, value) in zip(numbers, fields.items(), strict=True):
             objects, values = self._of_field[field]
-            shown = self._redact(each.kind, name, value)
-            found = self._value(shown, None if shown == value else (field, number, value))
+            # Most values are integers and lists of integers that were there before.
+            key: Any = field, type(value), tuple(value) if type(value) is list else value
+            try:
+                known = self._known.get(key)
+            except TypeError:  # a list of objects
+                key = known = None
+            found = self._new_value(each.kind, name, key, number, value) if known is None else known
             objects.append(number)
             values.append(found)
             if found not in self._integer_of:
                 self._counters[field] = False
         self._object.append(number)
         self._shape.append(self._shapes[fate, numbers])
-        self._outages.append(
-            sum(1 << OUTAGES.index(kind) for kind in each.outages if kind in OUTAGES)
-        )
+        self._outages.append(_outage_bits(each.outages))
+
+    def _new_value(self, kind: str, name: str, key: Any, number: int, value: Any) -> int:
+        """Return the number of an object's value of a field.
+
+        Args:
+            key: The field, and the value, in a form that can be a key; None if there is none.
+        """
+        shown = self._redact(kind, name, value)
+        if shown != value:
+            return self._value(shown, (self._fields[kind, name], number, value))
+        found = self._value(shown, None)
+        if key is not None:
+            self._known[key] = found
+        return found
 
     def _value(self, shown: Any, hidden: Any) -> int:
         count = len(self._values)
@@ -281,6 +301,11 @@ class _Numbers(dict[Any, int]):
 
     def __setitem__(self, key: Any, value: int | None) -> None:
         super().__setitem__(key, len(self) if value is None else value)
+
+
+@functools.cache
+def _outage_bits(outages: Sequence[str]) -> int:
+    return sum(1 << OUTAGES.index(kind) for kind in outages if kind in OUTAGES)
 
 
 def _set_fields(each: Touched) -> tuple[int, Fields]:

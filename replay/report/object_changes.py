@@ -16,6 +16,8 @@ from replay.time_travel.kinds import KINDS, Fields, Key, Kind
 class Touched(NamedTuple):
     """An object before and after a record: its fields, or None if it does not exist.
 
+    Of an object that exists before and after, fields that did not change may be left out.
+
     Attributes:
         label: The object's name after the record, or before it if the record removed the object.
         outages: The kinds of outage that the object is in after the record, of
@@ -55,7 +57,7 @@ def objects_changed(effect: Effect) -> list[Touched]:
 
 def _changed(effect: Effect) -> Iterator[Touched]:
     for kind, key, old, new in effect.touched:
-        before, after = kind.fields_or_none(old), kind.fields_or_none(new)
+        before, after = kind.fields_of_two(old, new)
         if before != after:
             label = kind.label(effect.before if new is None else effect.after, key)
             yield Touched(kind.name, key, label, before, after, _outages(kind.name, new))

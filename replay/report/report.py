@@ -15,6 +15,7 @@ from replay.report.report_events import EventsMark, ReportEvent, ReportEvents, e
 from replay.time_travel.contradictions import explained
 from replay.time_travel.effects import Effect, Effects
 from replay.timeline import Timeline
+from replay.transactions import rows_within
 
 FORMAT = 1
 """Version of the format. A page holds the code that reads it, so that no other must."""
@@ -100,6 +101,8 @@ class GrowingReport:
         # An image as of within a transaction is the one before it: the range begins there.
         image = timeline.image(self.start - 1)
         self._next = first
+        # End of the records that are applied; inside a transaction they begin before `first`.
+        self._state_end = image.provenance.next_offset
         self._effects = Effects(image)
         self._columns = Columns(redaction.field, redaction.label)
         objects = objects_of(image)
@@ -217,14 +220,13 @@ class GrowingReport:
     def _read(self, source: BatchSource, last: int, progress: Progress) -> None:
         """Read the records up to offset `last`, and store a mark at it, for `after`."""
         if last >= self._next:
-            for each in self._followed(source, last + 1, progress):
-                self._add(each)
-            if self._is_whole:
-                for batch in source.batches(self._next, last + 1):
-                    self._terms.add(batch)
-            self._next = last + 1
+            with explained(source):
+                self._read_once(source, last + 1, progress)
+            self._next = self._state_end = last + 1
+            if self._events is not None:
+                self._events.end(source, last + 1)
         if self._events is not None:
-            self._events.read(source, last + 1)
+            self._events.note_growth()
         events = EventsMark() if self._events is None else self._events.mark
         self._marks[last] = _Mark(
             self._columns.mark, self._chains.mark, events, len(self._terms.found)
@@ -233,6 +235,35 @@ class GrowingReport:
             del self._marks[next(iter(self._marks))]
             if self._events is not None:
                 self._events.forget(next(iter(self._marks.values())).events)
+
+    def _read_once(self, source: BatchSource, end: int, progress: Progress) -> None:
+        """Read records once, for the columns, causes, events and terms.
+
+        Causes are looked up in whole batches, so a batch is followed before its rows are added.
+        """
+        effects = self._effects_of(source, end, progress)
+        if not self._is_whole:
+            for each in effects:
+                self._add(each)
+            return
+        for _, of_batch in groupby(effects, key=lambda each: each.row.batch_offset):
+            together = list(of_batch)
+            self._chains.follow([each.row for each in together])
+            for each in together:
+                self._add(each)
+
+    def _effects_of(self, source: BatchSource, end: int, progress: Progress) -> Iterator[Effect]:
+        """Yield the records with their effects; pass each batch to the events and terms."""
+        events, first = self._events, min(self._next, self._state_end)
+        if events is not None:
+            first = min(first, events.next_offset)
+        for batch in source.batches(first, end):
+            yield from self._effects.of_rows(rows_within(batch, self._state_end, end))
+            if events is not None:
+                events.follow(batch, end)
+                if batch.end_offset > self._next:
+                    self._terms.add(batch)
+            progress(batch.end_offset)
 
     def _add(self, effect: Effect) -> None:
         row, touched = effect.row, self._shown(effect)
@@ -249,21 +280,6 @@ class GrowingReport:
         if found is None:
             return touched
         return [part for each in touched for part in found.of(each, effect.after)]
-
-    def _followed(self, source: BatchSource, end: int, progress: Progress) -> Iterator[Effect]:
-        """Yield the records with their effects; pass each batch to the chains first.
-
-        Chains need whole batches, because a record's causes are in its batch.
-        """
-        with explained(source):
-            effects = self._effects.until(source, end, progress)
-            if not self._is_whole:
-                yield from effects
-                return
-            for _, of_batch in groupby(effects, key=lambda each: each.row.batch_offset):
-                together = list(of_batch)
-                self._chains.follow([each.row for each in together])
-                yield from together
 
 
 def _place_of(image: MetadataImage, start: int) -> RowPlace:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from metadata_log.format.batch import Batch
 from records.control import NoteRecord
 from replay.image.metadata import MetadataImage
 from replay.incidents.event import Group, TimelineEvent
@@ -51,9 +52,21 @@ class ReportEvents:
         self._groups: list[Group] = []
         self._objects: list[int] = []
 
-    def read(self, source: BatchSource, to_offset: int) -> None:
-        """Read the records up to `to_offset`, exclusive; raises as `GrowingEvents.read`."""
-        self._events.read(source, to_offset)
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was not read yet."""
+        return self._events.next_offset
+
+    def follow(self, batch: Batch, to_offset: int) -> None:
+        """Read the next batch up to `to_offset`, exclusive; raises as `GrowingEvents.follow`."""
+        self._events.follow(batch, to_offset)
+
+    def end(self, source: BatchSource, to_offset: int) -> None:
+        """Complete the events of the records read, all up to `to_offset`, exclusive."""
+        self._events.end(source, to_offset)
+
+    def note_growth(self) -> None:
+        """Note what changed since the last call, for a later call of `changed`."""
         changed: dict[int, int] = {}
         for group in sorted(self._events.changed_groups(), key=lambda group: group.number):
             if group.number == len(self._groups):

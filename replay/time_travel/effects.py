@@ -14,7 +14,7 @@ values before and after.
   the time.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -137,7 +137,20 @@ class Effects:
         """
         first = max(self._next, source.history_start)
         self._next = max(first, to_offset)
-        return _until(source, self, self._transactions, first, to_offset, progress, aborted)
+        return self._until(source, first, to_offset, progress, aborted)
+
+    def of_rows(self, rows: Sequence[Envelope], *, aborted: bool = False) -> Iterator[Effect]:
+        """Yield the effects of the next rows of the log, as `until`, for a caller that reads it.
+
+        Raises:
+            ContradictionError: a record contradicts the state before it.
+        """
+        for found in self._transactions.resolved(rows):
+            if found.in_effect:
+                for row in found.rows:
+                    yield self.of(row, found.closed_by)
+            elif aborted:
+                yield from self.of_aborted(found)
 
     def of(self, row: Envelope, closed_by: Envelope | None = None) -> Effect:
         """Apply a record that takes effect, and return its effect.
@@ -201,6 +214,19 @@ class Effects:
         except ContradictionError:
             return
 
+    def _until(
+        self,
+        source: BatchSource,
+        first: int,
+        to_offset: int,
+        progress: Callable[[int], None] | None,
+        aborted: bool,
+    ) -> Iterator[Effect]:
+        for batch in source.batches(first, to_offset):
+            yield from self.of_rows(rows_within(batch, first, to_offset), aborted=aborted)
+            if progress is not None:
+                progress(batch.end_offset)
+
     def _touched_by_partition(self, old: Partition | None, new: Partition) -> list[Touched]:
         topic_id = new.topic_id
         partition = Touched(_PARTITION, (topic_id, new.partition_id), old, new)
@@ -217,26 +243,6 @@ class Effects:
         self._is_ahead = self._is_stale = False
         self._created = {}
         return self._image
-
-
-def _until(
-    source: BatchSource,
-    effects: Effects,
-    transactions: Transactions,
-    first: int,
-    to_offset: int,
-    progress: Callable[[int], None] | None,
-    aborted: bool,
-) -> Iterator[Effect]:
-    for batch in source.batches(first, to_offset):
-        for found in transactions.resolved(rows_within(batch, first, to_offset)):
-            if found.in_effect:
-                for row in found.rows:
-                    yield effects.of(row, found.closed_by)
-            elif aborted:
-                yield from effects.of_aborted(found)
-        if progress is not None:
-            progress(batch.end_offset)
 
 
 def _values(
