@@ -157,7 +157,7 @@ async def _ready(request: _Request) -> Response[bytes]:
     """
     shared = shared_state(request.scope)
     if shared.service is None:
-        return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
+        return _problem_response(problem(503, "UNAVAILABLE", str(shared.unavailable())))
     if not shared.service.is_ready:
         return _problem_response(problem(503, "NOT_CONTROLLER", shared.service.why_inactive))
     return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)

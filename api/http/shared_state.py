@@ -104,6 +104,10 @@ class SharedState:
         """Return the error of requests while there is no service."""
         return UnavailableError(self._why_not)
 
+    def loading(self, text: str) -> None:
+        """Set the text of the error that requests get until `serve` is called; thread-safe."""
+        self._why_not = text
+
     def close(self) -> None:
         """End the streams of events."""
         if self._feed is not None:

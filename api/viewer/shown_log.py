@@ -32,17 +32,23 @@ class ShownLog:
         self.name, self.place = name, place
         self.service: ViewService | None = None
         self._shared, self._sources, self._settings = shared, sources, settings
+        shared.loading("the log is being read")
 
-    async def open(self, loaded: Callable[[int], None] | None = None) -> ViewService:
-        """Load the log, and answer requests from now on.
+    async def open(self, advance: Callable[[int], None] = lambda offset: None) -> ViewService:
+        """Load the log, and answer requests from then on; until then answers say how far it is.
 
         Args:
-            loaded: Called, in a thread, with the offset up to which the log was loaded.
+            advance: Called, in a thread, with the offset up to which the log was read.
 
         Raises:
             MetadataLogError: as `ViewService.load`.
         """
-        service = await ViewService.load(self.place, self._settings, loaded)
+
+        def told(offset: int, end_offset: int) -> None:
+            self._shared.loading(f"the log is being read: {offset:,} of {end_offset:,} records")
+            advance(offset)
+
+        service = await ViewService.load(self.place, self._settings, told)
         self._shared.serve(service, "", self._sources)
         self.service = service
         return service

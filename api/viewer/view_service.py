@@ -25,14 +25,18 @@ class ViewService(FollowerService):
 
     @classmethod
     async def load(
-        cls, place: Path | str, settings: Settings, progress: Callable[[int], None] | None = None
+        cls,
+        place: Path | str,
+        settings: Settings,
+        progress: Callable[[int, int], None] = lambda offset, end_offset: None,
     ) -> Self:
         """Load the state at the end of a log.
 
         Args:
             place: A directory, or the URL of an archive or a backup.
             settings: The cluster id is taken from the log.
-            progress: Called, in a thread, with the end offset of each batch loaded.
+            progress: Called, in a thread, with the end offset of each batch loaded, and that of
+                the log.
 
         Raises:
             RequestError: there is no log.
@@ -42,7 +46,8 @@ class ViewService(FollowerService):
 
         def read() -> tuple[LogReader, MetadataImage]:
             with LogReader.open(place) as reader:
-                return reader, Timeline.of(reader).image(progress=progress)
+                end = reader.end_offset
+                return reader, Timeline.of(reader).image(progress=lambda at: progress(at, end))
 
         reader, image = await asyncio.to_thread(read)
         log = FollowedLog(reader.directory)

@@ -19,6 +19,7 @@ from api.transport.renewal import renewed_by_signal
 from api.transport.shutdown import first_of, stopped_by_signal
 from api.viewer.shown_log import ShownLog
 from controller.decisions.context.context import Settings
+from metadata_log.reader.log_reader import LogReader
 from records.errors import MetadataLogError
 
 
@@ -60,16 +61,18 @@ class ViewReady(msgspec.Struct, frozen=True, kw_only=True):
 async def view_until_stopped(
     options: ViewOptions,
     ready: Callable[[ViewReady], None],
-    loaded: Callable[[int], None] | None = None,
+    advance: Callable[[int], None] = lambda offset: None,
+    loaded: Callable[[], None] = lambda: None,
 ) -> None:
     """Show logs until SIGTERM or SIGINT.
 
-    A single log that cannot be read ends this; of several, the list says so, and each is tried
-    again.
+    Pages are served at once, and say how far the log is read. A single log that cannot be read ends
+    this; of several, the list says so, and each is tried again.
 
     Args:
-        ready: Called once all logs were loaded.
-        loaded: Called, in a thread, with the offset up to which a single log was loaded.
+        ready: Called once the server listens.
+        advance: Called, in a thread, with the offset up to which a single log was read.
+        loaded: Called once that log was read.
 
     Raises:
         MetadataLogError: as `ViewService.load`, of a single log; later errors are reported in
@@ -80,35 +83,35 @@ async def view_until_stopped(
         async with _listening(options) as (http, shown):
             renewal.add(http.read_again)
             renewal.begin()
-            opened = asyncio.gather(*[_opened(log, shown, loaded) for log in shown])
-            await first_of(stop.wait(), _done(opened))
+            is_only = len(shown) == 1
+            found = await asyncio.gather(
+                *[asyncio.to_thread(_found, log, is_only) for log in shown]
+            )
+            ready(ViewReady(http=http.address, logs=tuple(found)))
+            if not is_only:
+                await first_of(stop.wait(), *[log.keep_up() for log in shown])
+                return
+            opened = asyncio.ensure_future(shown[0].open(advance))
+            await first_of(stop.wait(), asyncio.wait([opened]))
             if stop.is_set():
                 return
-            ready(ViewReady(http=http.address, logs=tuple(opened.result())))
-            await first_of(stop.wait(), *[log.keep_up() for log in shown])
+            opened.result()
+            loaded()
+            await first_of(stop.wait(), shown[0].keep_up())
 
 
-async def _done(opened: "asyncio.Future[list[ViewedLog]]") -> None:
-    await asyncio.wait([opened])
-
-
-async def _opened(
-    log: ShownLog, shown: Sequence[ShownLog], loaded: Callable[[int], None] | None
-) -> ViewedLog:
-    is_only = len(shown) == 1
+def _found(log: ShownLog, is_only: bool) -> ViewedLog:
+    """Return where a log is shown, and its end."""
     found = ViewedLog(log=log.place, path="/" if is_only else path_of(log.name))
     try:
-        service = await log.open(loaded if is_only else None)
+        with LogReader.open(log.place) as reader:
+            return msgspec.structs.replace(
+                found, cluster_id=reader.cluster_id, log_end=reader.end_offset
+            )
     except (MetadataLogError, OSError) as error:
         if is_only:
             raise
-        log.failed(error)
         return msgspec.structs.replace(found, error=str(error))
-    return msgspec.structs.replace(
-        found,
-        cluster_id=service.settings.cluster_id,
-        log_end=service.image.provenance.next_offset,
-    )
 
 
 @contextlib.asynccontextmanager

@@ -73,7 +73,6 @@ def view(
     loading = ExitStack()
 
     def ready(viewing: "ViewReady") -> None:
-        loading.close()
         if json:
             print_json_line(viewing)
         else:
@@ -83,12 +82,12 @@ def view(
             _open_browser(_url(viewing.http))
 
     with loading:
-        loaded = None
+        bounds = 0, 0  # of several logs, which are loaded at once, no progress is shown
         if len(logs) == 1:
             with LogReader.open(logs[0]) as reader:
                 bounds = reader.history_start, reader.end_offset
-            loaded = loading.enter_context(progress("loading", *bounds))
-        event_loop.run(view_until_stopped(options, ready, loaded))
+        advance = loading.enter_context(progress("loading", *bounds))
+        event_loop.run(view_until_stopped(options, ready, advance, loading.close))
 
 
 def _print(viewing: "ViewReady") -> None:

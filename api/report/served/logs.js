@@ -8,6 +8,9 @@ import { askForToken } from "served/sign_in.js";
 
 const AGAIN_MS = 10000;
 
+/** While a log is being read, or cannot be. */
+const SOON_MS = 1000;
+
 const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
 
 /** @typedef {{name: string, path: string, log: string, cluster_id: string|null, log_end: number|null, summary: any, error: {detail: string}|null}} Log */
@@ -21,11 +24,11 @@ class Logs {
     document.title = "metalog: logs";
     document.body.replaceChildren(make("header", {}, make("h1", {}, "Logs"), make("div", { class: "served" }, this.state)), make("main", {}, this.list));
     for (;;) {
-      await this._show();
-      await pause(AGAIN_MS);
+      await pause(await this._show() ? AGAIN_MS : SOON_MS);
     }
   }
 
+  /** Show the list; return whether all logs could be read. */
   async _show() {
     const { service } = this;
     try {
@@ -33,6 +36,7 @@ class Logs {
       this.list.replaceChildren(...logs.map(item));
       this.state.className = "state live";
       this.state.textContent = "live";
+      return logs.every((log) => log.error === null);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (error.status === 401) {
@@ -41,6 +45,7 @@ class Logs {
       }
       this.state.className = "state away";
       this.state.textContent = plain(`${error.message}; asking again`);
+      return false;
     }
   }
 }

@@ -10,7 +10,8 @@ import { showOwn } from "served/own.js";
 import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
 
-const RETRY_MS = 1000;
+/** So soon a service that is away is asked again: a log that is being read is there at any moment. */
+const RETRY_MS = 300;
 
 const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
 
@@ -90,7 +91,7 @@ class Served {
   }
 
   async _wait(/** @type {Error} */ error) {
-    document.body.replaceChildren(make("p", { class: "waiting", role: "status" }, plain(`${error.message}; asking again`)));
+    document.body.replaceChildren(make("p", { class: "waiting", role: "status" }, plain(`${error.message} …`)));
     await pause(RETRY_MS);
   }
 

@@ -1,5 +1,6 @@
 """`metalog view` in a process of its own."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -25,6 +26,12 @@ class View(msgspec.Struct, frozen=True):
 Viewed = Callable[..., Awaitable[View]]
 
 
+async def until_read(http: httpx.AsyncClient) -> None:
+    """Wait until no log is still being read: a view listens before."""
+    while "is being read" in (await http.get("/ready")).text:
+        await asyncio.sleep(0.02)
+
+
 @pytest.fixture
 async def viewed(started: list[Process], tmp_path: Path) -> AsyncIterator[Viewed]:
     """Starts views, which are ended."""
@@ -36,6 +43,8 @@ async def viewed(started: list[Process], tmp_path: Path) -> AsyncIterator[Viewed
         await process.is_ready()
         http = httpx.AsyncClient(base_url=http_url(process.ready["http"]), timeout=60, verify=False)
         clients.append(http)
+        if "required" not in arguments:  # of those who ask, a certificate
+            await until_read(http)
         return View(process, http)
 
     yield view

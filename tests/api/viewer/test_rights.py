@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.api.conftest import Metalog
-from tests.api.viewer.conftest import View, Viewed
+from tests.api.viewer.conftest import View, Viewed, until_read
 from tests.api.viewer.test_view import until
 from tests.certificates import Authority
 from tests.stories.processes import Process
@@ -90,8 +90,9 @@ async def test_a_certificate_is_asked_for(viewed: Viewed, log: Path, tmp_path: P
             await stranger.get(f"{view.url}/v1/info")
     context = ssl.create_default_context(cafile=ours.path)
     context.load_cert_chain(client.certificate, client.key)
-    async with httpx.AsyncClient(verify=context) as known:
-        assert (await known.get(f"{view.url}/v1/info")).status_code == 200
+    async with httpx.AsyncClient(verify=context, base_url=view.url) as known:
+        await until_read(known)
+        assert (await known.get("/v1/info")).status_code == 200
 
 
 async def test_other_machines_cannot_connect_without_authentication(

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from api.http.commands import APPEND, ROUTES
+from api.http.metrics import Sources
 from api.http.questions import path_of
+from api.http.shared_state import Listener, SharedState
+from api.viewer.shown_log import ShownLog
+from controller.decisions.context.context import Settings
+from replay.snapshot.ports import SNAPSHOTS_NAME
 from tests.api.conftest import Metalog
 from tests.api.viewer.conftest import Viewed
 from tests.metadata_log.kraft.node import Node
@@ -229,3 +234,19 @@ async def test_a_log_that_cannot_be_read_is_an_error_of_the_command(
     started.append(process)
     assert await process.ended() == 3
     assert "is not a log" in process.errors
+
+
+async def test_until_a_log_is_read_answers_say_how_far_it_is(own_log: Path) -> None:
+    (own_log / SNAPSHOTS_NAME).unlink(missing_ok=True)
+    shared = SharedState(Listener(host="localhost"), frozenset(), str(own_log))
+    log = ShownLog("own", str(own_log), shared, Sources(connections=dict), Settings())
+    assert str(shared.unavailable()) == "the log is being read"
+    said: list[tuple[int, str]] = []
+    service = await log.open(lambda offset: said.append((offset, str(shared.unavailable()))))
+    end = service.image.provenance.next_offset
+    assert said[-1][0] == end
+    assert [text for _, text in said] == [
+        f"the log is being read: {offset:,} of {end:,} records" for offset, _ in said
+    ]
+    assert shared.service is service
+    await log.close()
