@@ -1,9 +1,8 @@
 """A broker of Kafka as far as its start: it registers, catches up, is unfenced and shuts down."""
 
 import asyncio
-import itertools
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -30,6 +29,12 @@ DIRECTORIES_LEVEL = 17
 _BEAT_S = 0.01
 """Time between heartbeats while the broker starts; 2 s after that."""
 
+_BEATS_MAX = 300
+"""Heartbeats without the wanted answer after which it is taken for one that never comes."""
+
+_IDLE_MAX = 20
+"""Answers to Fetch in a row that bring nothing although the broker waits for something."""
+
 
 class StrictBroker:
     """One process of a broker; use it in `async with`, which runs its raft client.
@@ -46,18 +51,14 @@ class StrictBroker:
         *,
         max_wait_ms: int = 500,
         reply_s: float = REPLY_S,
-        patience_s: float = 10,
+        beat_s: float = _BEAT_S,
     ) -> None:
-        """Make a process of a broker.
-
-        Args:
-            patience_s: How long each step may take; real brokers wait for minutes.
-        """
+        """Make a process of a broker."""
         self.identity = identity
         self.disk = disk or Disk()
         self.raft = RaftClient(identity, self.disk, max_wait_ms=max_wait_ms, reply_s=reply_s)
         self.broker_epoch = -1
-        self._patience_s = patience_s
+        self._beat_s = beat_s
         self._reply_s = reply_s
         self._incarnation = os.urandom(16)
         self._endpoints = [Endpoint("PLAINTEXT", "localhost", 9092 + identity.node_id)]
@@ -93,7 +94,7 @@ class StrictBroker:
 
     async def load(self) -> None:
         """Fetch the log up to its high watermark."""
-        await self._until(Trap.NO_RECORDS, lambda: self.raft.has_loaded)
+        await self._until(lambda: self.raft.has_loaded, Trap.NO_RECORDS)
 
     async def register(self) -> None:
         """Register this process.
@@ -102,7 +103,7 @@ class StrictBroker:
             BrokenError: It was refused, or got an epoch that another registration has.
         """
         highest = self.raft.image.highest_broker_epoch
-        error, epoch = await self._while_fetching(self._register(), Trap.NOT_REGISTERED)
+        error, epoch = await self._while_fetching(self._register())
         if error:
             trap = Trap.OTHER_CLUSTER if error == INCONSISTENT_CLUSTER_ID else Trap.NOT_REGISTERED
             raise BrokenError(trap, f"error {error}")
@@ -112,47 +113,38 @@ class StrictBroker:
 
     async def catch_up(self) -> None:
         """Send heartbeats that want to be fenced until the broker is caught up."""
-        await self._while_fetching(self._catch_up(), Trap.NOT_CAUGHT_UP)
+        await self._while_fetching(self._catch_up())
 
     async def unfence(self) -> Registration:
         """Send heartbeats until the broker is unfenced, by the answer and by the log."""
-        await self._while_fetching(self._unfence(), Trap.NOT_UNFENCED)
-        await self._until(Trap.NOT_UNFENCED, lambda: not self._registration().is_fenced)
+        await self._while_fetching(self._unfence())
+        await self._until(lambda: not self._registration().is_fenced, Trap.NOT_UNFENCED)
         return self._registration()
 
     async def beat(self, *, want_shutdown: bool = False) -> Beaten:
         """Send one heartbeat of a broker that serves, or that wants to stop."""
-        return await self._while_fetching(
-            self._beat(want_shutdown=want_shutdown), Trap.HEARTBEAT_ERROR
-        )
+        return await self._while_fetching(self._beat(want_shutdown=want_shutdown))
 
     async def shut_down(self) -> None:
         """Send heartbeats that want to shut down until the broker may."""
-        await self._while_fetching(self._shut_down(), Trap.NO_SHUTDOWN)
-        await self._until(Trap.NO_SHUTDOWN, lambda: self._registration().is_fenced)
+        await self._while_fetching(self._shut_down())
+        await self._until(lambda: self._registration().is_fenced, Trap.NO_SHUTDOWN)
         self.disk.previous_broker_epoch = self.broker_epoch
 
     async def reach(self, offset: int) -> None:
         """Fetch and apply the log up to an offset, inclusive."""
-        await self._until(Trap.NOT_COMMITTED, lambda: self.raft.image.applied_offset >= offset)
+        await self._until(lambda: self.raft.image.applied_offset >= offset, Trap.NOT_COMMITTED)
 
     # How it does that
 
-    async def _while_fetching(self, step: Coroutine[Any, Any, _T], trap: Trap) -> _T:
+    async def _while_fetching(self, step: Coroutine[Any, Any, _T]) -> _T:
         """Return a step's result; raise what the raft client raises meanwhile."""
         assert self._thread is not None
         task = asyncio.ensure_future(step)
         try:
-            done, _ = await asyncio.wait(
-                {task, self._thread},
-                timeout=self._patience_s,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            done, _ = await asyncio.wait({task, self._thread}, return_when=asyncio.FIRST_COMPLETED)
             if self._thread in done:
                 self._thread.result()
-            if task not in done:
-                found = self.raft.stands_still or trap
-                raise BrokenError(found, f"not within {self._patience_s} s: {self._place()}")
             return task.result()
         finally:
             task.cancel()
@@ -165,12 +157,19 @@ class StrictBroker:
             f"high watermark {raft.high_watermark}, applied {raft.image.applied_offset}"
         )
 
-    async def _until(self, trap: Trap, condition: Callable[[], bool]) -> None:
+    async def _until(self, condition: Callable[[], bool], trap: Trap) -> None:
+        """Wait for the log; `trap` is what it is to be without the record that is waited for."""
+
         async def wait() -> None:
+            place, idle = self._place(), 0
             while not condition():
                 await self.raft.news()
+                idle = idle + 1 if self._place() == place else 0
+                place = self._place()
+                if idle > _IDLE_MAX:
+                    raise BrokenError(self.raft.stands_still or trap, f"{idle} answers at {place}")
 
-        await self._while_fetching(wait(), trap)
+        await self._while_fetching(wait())
 
     async def _ask(self, key: int, message: Callable[[int], bytes]) -> Reader:
         if self._controller is None:
@@ -229,21 +228,28 @@ class StrictBroker:
         return self.raft.image.brokers[self.identity.node_id]
 
     async def _catch_up(self) -> None:
-        for _ in itertools.count():
-            answer = await self._beat(want_fence=True)
+        async for answer in self._beats(Trap.NOT_CAUGHT_UP, want_fence=True):
             if not answer.is_fenced:
                 raise BrokenError(Trap.UNFENCED_EARLY, f"{answer}")
             if answer.is_caught_up:
                 return
-            await asyncio.sleep(_BEAT_S)
 
     async def _unfence(self) -> None:
-        while (await self._beat()).is_fenced:
-            await asyncio.sleep(_BEAT_S)
+        async for answer in self._beats(Trap.NOT_UNFENCED):
+            if not answer.is_fenced:
+                return
 
     async def _shut_down(self) -> None:
-        while not (await self._beat(want_shutdown=True)).should_shut_down:
-            await asyncio.sleep(_BEAT_S)
+        async for answer in self._beats(Trap.NO_SHUTDOWN, want_shutdown=True):
+            if answer.should_shut_down:
+                return
+
+    async def _beats(self, trap: Trap, **wants: bool) -> AsyncIterator[Beaten]:
+        """Yield the answers to heartbeats; too many of them are the trap."""
+        for _ in range(_BEATS_MAX):
+            yield await self._beat(**wants)
+            await asyncio.sleep(self._beat_s)
+        raise BrokenError(self.raft.stands_still or trap, f"{_BEATS_MAX} heartbeats")
 
     def _check_first_image(self) -> None:
         """Check what a broker needs from the log before it opens its listeners."""

@@ -48,17 +48,17 @@ def broker_of(fake: FakeController) -> Brokers:
         node_id: int = BROKER,
         disk: Disk | None = None,
         *,
-        cluster_id: str = fake.cluster_id,
         has_voters: bool = True,
+        reply_s: float = 10,
     ) -> StrictBroker:
         identity = Identity(
             node_id,
-            cluster_id,
+            fake.cluster_id,
             replace(RELEASES[release], chunk_size_bytes=100),
             voters=fake.voters if has_voters else {},
             bootstrap=tuple(fake.voters.values()),
             directory=bytes([node_id]) * 16,
         )
-        return StrictBroker(identity, disk, max_wait_ms=20, reply_s=0.2, patience_s=0.3)
+        return StrictBroker(identity, disk, max_wait_ms=20, reply_s=reply_s, beat_s=0.001)
 
     return make

@@ -177,11 +177,10 @@ class RaftClient:
             self._forget_leader()
             await asyncio.sleep(_BACKOFF_S)
             return
-        before = self.disk.end_offset, self.high_watermark, self.disk.epoch, self.leader_id
+        before = self.disk.end_offset, self.high_watermark, self.disk.epoch
         if not await self._handle(answer, connection) or self.leader_id < 0:
             await asyncio.sleep(_BACKOFF_S)
-        after = self.disk.end_offset, self.high_watermark, self.disk.epoch, self.leader_id
-        if after != before:
+        if (self.disk.end_offset, self.high_watermark, self.disk.epoch) != before:
             self._in_vain = 0
 
     async def _connection(self, address: Address) -> Connection:
@@ -227,11 +226,9 @@ class RaftClient:
         return True
 
     def _check_top(self, error: int, name: str) -> None:
-        if error in (UNAUTHORIZED, INCONSISTENT_CLUSTER_ID, INVALID_REQUEST):
-            traps = {UNAUTHORIZED: Trap.UNAUTHORIZED, INVALID_REQUEST: Trap.INVALID_REQUEST}
-            raise BrokenError(traps.get(error, Trap.OTHER_CLUSTER), f"{name}: {error}")
         if error:
-            raise BrokenError(Trap.UNEXPECTED_ERROR, f"{name}: {error}")
+            traps = {UNAUTHORIZED: Trap.UNAUTHORIZED, INCONSISTENT_CLUSTER_ID: Trap.OTHER_CLUSTER}
+            raise BrokenError(traps.get(error, Trap.UNEXPECTED_ERROR), f"{name}: {error}")
 
     def _fail(self, error: int, name: str) -> bool:
         if error == INVALID_REQUEST:

@@ -7,7 +7,7 @@ from api.cli.main import run
 from tests.api.services import Served
 from tests.strict_broker.messages import Address
 
-NODE_ID = 0
+NODE_ID = 3000
 """The service's id in `controller.quorum.voters`."""
 
 

@@ -174,15 +174,14 @@ ROWS = [
     Row(Trap.VERSION_REFUSAL, "layout", refusal(_V5_REFUSAL), release="trunk"),
     Row(Trap.VERSION_REFUSAL, "no range", refusal(_NO_RANGE), release="trunk"),
     Row(Trap.MALFORMED, "correlation", fetch(WrongCorrelation())),
-    Row(Trap.LATE, "Fetch", fetch(Slow(0.3))),
-    Row(Trap.INVALID_REQUEST, "partition", fetch(error=_INVALID_REQUEST)),
-    Row(Trap.INVALID_REQUEST, "Fetch", fetch(top_error=_INVALID_REQUEST)),
+    Row(Trap.INVALID_REQUEST, "Fetch", fetch(error=_INVALID_REQUEST)),
     Row(Trap.INVALID_REQUEST, "FetchSnapshot", chunk(error=_INVALID_REQUEST)),
     Row(Trap.UNAUTHORIZED, "Fetch", fetch(top_error=_UNAUTHORIZED)),
     Row(Trap.UNAUTHORIZED, "FetchSnapshot", chunk(top_error=_UNAUTHORIZED)),
     Row(Trap.OTHER_CLUSTER, "Fetch", fetch(top_error=OTHER_CLUSTER)),
     Row(Trap.OTHER_CLUSTER, "registration", made("answered", error=OTHER_CLUSTER, epoch=-1)),
     Row(Trap.UNEXPECTED_ERROR, "Fetch", fetch(error=_UNKNOWN)),
+    Row(Trap.UNEXPECTED_ERROR, "no partition", fetch(top_error=_INVALID_REQUEST)),
     Row(Trap.NO_LEADER, "never", fetch(leader_id=-1, leader_epoch=-1)),
     Row(Trap.NO_LEADER, "later", fetch(leader_id=-1, leader_epoch=-1), once_running=True),
     Row(Trap.EPOCH_BEHIND, "running", fetch(leader_epoch=0), once_running=True),
@@ -274,7 +273,14 @@ async def test_running_broker_falls_into_the_trap(
 
 
 def test_each_trap_has_a_row() -> None:
-    assert {row.trap for row in ROWS} == set(Trap)
+    assert {row.trap for row in ROWS} == set(Trap) - {Trap.LATE}
+
+
+async def test_late_answer_is_a_trap(fake: FakeController, broker_of: Brokers) -> None:
+    fetch(Slow(0.2))(fake)
+    with pytest.raises(BrokenError) as met:
+        await _live(broker_of(reply_s=0.1))
+    assert met.value.trap is Trap.LATE
 
 
 async def test_controller_that_lost_its_epoch_is_a_trap(

@@ -29,7 +29,7 @@ class Trap(enum.Enum):
     LATE = Fate.HANGS, "an answer comes within 2 s"
 
     # The raft client
-    INVALID_REQUEST = Fate.EXITS, "Fetch and FetchSnapshot are not answered with INVALID_REQUEST"
+    INVALID_REQUEST = Fate.EXITS, "the partition's error in an answer is not INVALID_REQUEST"
     UNAUTHORIZED = Fate.EXITS, "Fetch is not answered with CLUSTER_AUTHORIZATION_FAILED"
     OTHER_CLUSTER = Fate.HANGS, "the cluster id is that of the broker"
     UNEXPECTED_ERROR = Fate.HANGS, "an error is one that the raft client expects"

@@ -32,7 +32,9 @@ def create_release_log(directory: Path, cluster_id: str, release_version: str) -
 
 
 async def _write_levels(directory: Path, settings: Settings, target: Target) -> None:
-    log = await MetadataLog.open(directory, asked=asked_settings(settings))
+    log = await MetadataLog.open(
+        directory, node_id=settings.node_id, asked=asked_settings(settings)
+    )
     try:
         controller = Controller(
             log,
