@@ -43,6 +43,7 @@ SECTIONS: dict[str, dict[str, str | Noun]] = {
         "why": "past.why",
         "report": "past.report",
         "view": "service.view",
+        "mcp": "service.mcp",
         "shell": "shell.command",
     },
     "Real clusters": {

@@ -7,7 +7,7 @@ the service has started.
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -43,6 +43,9 @@ _NO_SECURITY = SecurityOptions()
 SERVICE = "service"
 """Where the states of a server have that of a service."""
 
+Around = Callable[["ASGIApp", Listener, dict[str, SharedState]], "ASGIApp"]
+"""Returns an application in front of another, and adds its own state to those of the server."""
+
 
 class HttpServer:
     """The HTTP server. Created by `listen`.
@@ -74,19 +77,23 @@ class HttpServer:
         connections: Connections,
         security: SecurityOptions = _NO_SECURITY,
         logs: Mapping[str, str] | None = None,
+        around: "Around | None" = None,
     ) -> Self:
         """Start to listen; only health checks are answered until `serve` is called.
 
         Args:
             logs: Logs that are only shown, each as the command line names it, by a name; None for
                 the service of a log.
+            around: Adds what answers further paths.
 
         Raises:
             UnavailableError: the server cannot listen on the address.
             RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
         listener = Listener(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
-        app, states = _app(listener, logs)
+        app, states = app_of(listener, logs)
+        if around is not None:
+            app = around(app, listener, states)
         mapping = PrincipalMapping.parse(security.principal_rules)
         state = ServerState()
         state.default_headers = GUARDS
@@ -168,7 +175,7 @@ class HttpServer:
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
 
 
-def _app(
+def app_of(
     listener: Listener, logs: Mapping[str, str] | None
 ) -> "tuple[ASGIApp, dict[str, SharedState]]":
     """Return the application, and what its handlers share."""

@@ -3,14 +3,16 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 import msgspec
 
 from api.http.metrics import Sources
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
+from api.http.shared_state import SharedState
 from api.http.site import path_of
 from api.security.options import SecurityOptions
 from api.transport.connections import Connections
@@ -28,10 +30,12 @@ class ViewOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         logs: Directories, and URLs of archives and backups, as the command line names them.
+        around: As of `HttpServer.listen`.
     """
 
     logs: tuple[str, ...]
     http: HttpOptions
+    around: Any = None
     security: SecurityOptions = SecurityOptions()
     settings: Settings = Settings()
 
@@ -118,18 +122,31 @@ def _found(log: ShownLog, is_only: bool) -> ViewedLog:
 async def _listening(options: ViewOptions) -> AsyncIterator[tuple[HttpServer, list[ShownLog]]]:
     connections = Connections.within(raise_descriptor_limit(), options.http.connections_max)
     named = names_of(options.logs)
-    http = await HttpServer.listen(options.http, connections, options.security, named)
+    http = await HttpServer.listen(
+        options.http, connections, options.security, named, options.around
+    )
     sources = Sources(connections=connections.counts)
-    shown = [
-        ShownLog(name, place, http.states[name], sources, options.settings)
-        for name, place in named.items()
-    ]
     try:
-        yield http, shown
+        async with shown_logs(named, http.states, sources, options.settings) as shown:
+            yield http, shown
     finally:
-        for log in shown:
-            await log.close()
         await http.close()
+
+
+@contextlib.asynccontextmanager
+async def shown_logs(
+    named: Mapping[str, str],
+    states: Mapping[str, SharedState],
+    sources: Sources,
+    settings: Settings,
+) -> AsyncIterator[list[ShownLog]]:
+    """Yield logs, not loaded yet, by name in the order given; they are closed in the end."""
+    shown = [ShownLog(name, log, states[name], sources, settings) for name, log in named.items()]
+    try:
+        yield shown
+    finally:
+        for each in shown:
+            await each.close()
 
 
 def names_of(logs: Sequence[str]) -> dict[str, str]:

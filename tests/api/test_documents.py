@@ -126,6 +126,7 @@ OTHERS = {
     "serve": "runs until it is stopped",
     "broker": "runs until it is stopped",
     "view": "runs until it is stopped",
+    "mcp": "runs until it is stopped: tests/api/assistants",
     "nodes create": "is about no log afterwards: tests/api/nodes/test_processes.py",
     "nodes lead": "is about a store: tests/api/nodes/test_processes.py",
     "nodes list": "is about a store: tests/api/nodes/test_processes.py",

@@ -31,7 +31,7 @@ _Http = Annotated[
         rich_help_panel=LISTENERS,
     ),
 ]
-_Logs = Annotated[
+Logs = Annotated[
     list[str],
     Argument(
         metavar="LOG...",
@@ -45,7 +45,7 @@ _Browser = Annotated[bool, Option("--browser", help="Open the page in a browser.
 
 @command()
 def view(
-    logs: _Logs,
+    logs: Logs,
     http: _Http = "127.0.0.1:0",
     browser: _Browser = False,
     *,
@@ -79,7 +79,7 @@ def view(
             _print(viewing)
         sys.stdout.flush()
         if browser:
-            _open_browser(_url(viewing.http))
+            _open_browser(url_of(viewing.http))
 
     with loading:
         bounds = 0, 0  # of several logs, which are loaded at once, no progress is shown
@@ -92,13 +92,14 @@ def view(
 
 def _print(viewing: "ViewReady") -> None:
     if len(viewing.logs) > 1:
-        print_line(f"viewing {len(viewing.logs)} logs: {_url(viewing.http)}")
+        print_line(f"viewing {len(viewing.logs)} logs: {url_of(viewing.http)}")
     for each in viewing.logs:
         state = f"log end {each.log_end}" if each.error is None else each.error
-        print_line(f"viewing {each.log}: {_url(viewing.http)}{each.path}, {state}")
+        print_line(f"viewing {each.log}: {url_of(viewing.http)}{each.path}, {state}")
 
 
-def _url(address: str) -> str:
+def url_of(address: str) -> str:
+    """Return the URL of a listener's address."""
     return address if "://" in address or address.startswith("unix:") else f"http://{address}"
 
 

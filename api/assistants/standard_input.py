@@ -1,0 +1,37 @@
+"""Lines of standard input, read so that a process can end while its client is silent.
+
+The library reads in a thread that it waits for. Here it is a daemon thread, which blocks in the
+operating system's call and holds no lock of Python.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator
+
+_READ_BYTES = 64 * 1024
+
+
+async def lines() -> AsyncIterator[bytes]:
+    """Yield the lines of standard input; other readers of it, such as children, find its end."""
+    own = os.dup(0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    found: asyncio.Queue[bytes | None] = asyncio.Queue(1)
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        rest = b""
+        while part := os.read(own, _READ_BYTES):
+            *whole, rest = (rest + part).split(b"\n")
+            for line in whole:
+                put(line)
+        put(rest or None)
+        put(None)
+
+    def put(line: bytes | None) -> None:
+        asyncio.run_coroutine_threadsafe(found.put(line), loop).result()
+
+    threading.Thread(target=read, daemon=True).start()
+    while (line := await found.get()) is not None:
+        yield line
