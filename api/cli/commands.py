@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, str | Noun]] = {
         "advise": "kafka.advice",
         "upgrade-check": "kafka.upgrade",
         "doctor": "kafka.doctor",
+        "record": "service.record",
         "export": Noun(
             "Export a log to Kafka: as segments, a checkpoint, or a script.", ("log.exports",)
         ),

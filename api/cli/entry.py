@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-_RELOADING = ("serve", "broker", "view", "mcp")
+_RELOADING = ("serve", "broker", "view", "mcp", "record")
 
 _NEW_OBJECTS_MAX = 50_000
 """New objects that start a run of the garbage collector. Images and answers hold no cycles, so runs

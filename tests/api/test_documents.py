@@ -123,6 +123,7 @@ OTHERS = {
     "shrink": "stands at the flip: tests/api/test_shrink.py",
     "brokers wait": "asks a service",
     "shell": "several answers, each with its place: tests/api/test_shell.py",
+    "record": "runs until it is stopped: tests/api/recorder",
     "serve": "runs until it is stopped",
     "broker": "runs until it is stopped",
     "view": "runs until it is stopped",

@@ -248,6 +248,12 @@ class Quorum:
         with self._changed:
             return [seen for seen in self.seen if seen.header.key == key]
 
+    @property
+    def is_idle(self) -> bool:
+        """True if no request waits for its answer, such as one of a reader that was killed."""
+        with self._changed:
+            return not self._in_flight
+
     def wait_for(self, condition: Callable[[], object], seconds: float = 20) -> None:
         """Wait until `condition` is true; it is asked after every request and change.
 

@@ -1,0 +1,1 @@
+"""The recorder: mirrors of several clusters, followed by one process."""
