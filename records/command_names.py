@@ -1,7 +1,7 @@
 """The names of commands.
 
-A command has the name of its verb on the command line. Logs hold three of them under another name,
-which earlier releases also used over HTTP and in clients; it still works everywhere.
+A command has the name of its verb on the command line. Three commands have an older name in logs;
+earlier releases also used that name over HTTP and in clients, and it is still accepted everywhere.
 """
 
 LOGGED_NAMES = {
@@ -9,12 +9,13 @@ LOGGED_NAMES = {
     "elect-leaders": "leaders elect",
     "namespaces move": "topics move",
 }
-"""The name in logs of each command that has another one there."""
+"""Commands with another name in logs: from the name on the command line to the name in logs."""
 
 
 def logged_name(name: str) -> str:
-    """Return the name under which a log holds the command of this name.
+    """Return the name that logs use for a command, given either of its names.
 
-    Rights, origins and the hashes of request ids use it, so that both names mean one command.
+    Rights, origins and the hashes of request ids use the name in logs, so that both names mean one
+    command.
     """
     return LOGGED_NAMES.get(name, name)

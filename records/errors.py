@@ -93,7 +93,7 @@ class RequestError(MetadataLogError):
 
 
 class CommittedHistoryChangedError(RequestError):
-    """A Kafka quorum denies what it had committed: an alarm, after which the mirror is frozen."""
+    """A Kafka quorum no longer has records that it had committed; the mirror is then frozen."""
 
     def __init__(self, message: str) -> None:
         super().__init__("COMMITTED_HISTORY_CHANGED", message)

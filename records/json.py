@@ -39,7 +39,7 @@ def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def field_json(struct: msgspec.Struct, name: str) -> Any:
-    """Return one field of any structure as a JSON value, converted as in `fields_json`."""
+    """Return one field of any structure as a JSON value, converted by the field's Python type."""
     value, convert = getattr(struct, name), _converters_by_name(type(struct))[name]
     return value if convert is None else convert(value)
 

@@ -25,11 +25,13 @@ LEVEL_NAMES = _names()
 """Names of the levels, from level 1 on."""
 
 NEWEST_PRODUCTION_LEVEL = 33
-"""4.4-IV2; the levels above are for tests of Kafka's next release."""
+"""Level 4.4-IV2; the levels above it are for tests of Kafka's next release."""
 
 CHANGED_METADATA = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 """Levels that changed the form of metadata; a downgrade must not cross one."""
 
 CORDONED_LOG_DIRS_LEVEL = 30
+"""First level of metadata.version whose records have `cordoned_log_dirs` (KIP-1066)."""
+
 UNREGISTER_CONTROLLER_LEVEL = 33
-"""First level that has the field (KIP-1066) or the record (KIP-1312)."""
+"""First level of metadata.version that has the UnregisterControllerRecord (KIP-1312)."""

@@ -155,7 +155,7 @@ _PUBLIC_CONFIG_NAMES = """
     unclean.leader.election.interval.ms
 """
 PUBLIC_CONFIGS = frozenset(_PUBLIC_CONFIG_NAMES.split())
-"""All others are secrets."""
+"""Configs whose values may be shown; those of all other configs are secret."""
 
 SECRET_FIELDS = {
     "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
@@ -164,7 +164,7 @@ SECRET_FIELDS = {
     # A newer version of any of these, perhaps.
     "UnknownRecord": ("value",),
 }
-"""By record type."""
+"""The secret fields of each record type that has any, besides ConfigRecord."""
 
 
 def is_secret_config(name: str) -> bool:

@@ -40,7 +40,7 @@ def parse_bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except ValueError as error:
-        raise ValueError("it is not base64") from error  # it may be a secret
+        raise ValueError("the value is not base64") from error  # it may be a secret
 
 
 def duration_text(duration_ms: int) -> str:

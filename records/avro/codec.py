@@ -56,7 +56,7 @@ def decoder_of(field: str) -> generated.Decoder:
 
 @functools.cache
 def encoders_of(field_count: int) -> generated.PayloadEncoders:
-    """Return the encoders for records that have only some of the added fields.
+    """Return the encoders for records with only some of the fields that later releases added.
 
     Args:
         field_count: The records have the first `field_count` of `layout.ADDED_FIELDS`.
@@ -66,7 +66,7 @@ def encoders_of(field_count: int) -> generated.PayloadEncoders:
 
 @functools.cache
 def decoders_of(field_count: int, *, strict: bool = False) -> generated.PayloadDecoders:
-    """Return the decoders for records that have only some of the added fields.
+    """Return the decoders for records with only some of the fields that later releases added.
 
     Args:
         field_count: The records have the first `field_count` of `layout.ADDED_FIELDS`.
@@ -329,7 +329,7 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
             branch >>= 1
             position += 1
         if not 0 <= branch < type_count:
-            raise ValueError(f"no record type {branch}")
+            raise ValueError(f"record type number {branch} is unknown")
         payload, position = decoders[branch](data, position)
         rows.append(
             Envelope(
@@ -356,5 +356,5 @@ def optional(data: bytes, position: int, decode: generated.Decoder) -> tuple[Any
     if branch == 0:
         return None, position + 1
     if branch != 2:
-        raise ValueError(f"byte {position} is 0x{branch:02x}, which is not a branch")
+        raise ValueError(f"byte {position} is 0x{branch:02x}, which is not a union branch")
     return decode(data, position + 1)

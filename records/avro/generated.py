@@ -212,7 +212,7 @@ _Source = _EncoderSource | _DecoderSource
 
 
 def _nullable(schema: list[Any], hint: Any) -> tuple[bytes, bytes, Any, Any]:
-    """Return four facts about a nullable type, which is a union of null and another type.
+    """Return the parts of a nullable type, which is a union of null and another type.
 
     Returns:
         The encoded branch of null; the encoded branch, the schema and the Python type of the other
@@ -236,7 +236,7 @@ def _union_branch_error(found: int, position: int) -> None:
 class PayloadEncoders(dict[type[Record], Encoder]):
     """Encoders by record type; each also writes the record's branch of the payload union.
 
-    Each encoder is generated on first use, because a short run meets few types.
+    Each encoder is generated on first use, because a short-lived process uses few types.
     """
 
     def __init__(self, layout: Layout) -> None:

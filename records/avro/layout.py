@@ -2,8 +2,7 @@
 
 Schemas only grow: fields of the envelope, record types at the end of the payload union, fields with
 defaults at the end of a record. So an older schema is identified by the number of today's types and
-fields that it has. Each addition made here must stay readable and writable in the old layouts
-forever.
+fields that it has. Every layout ever released must stay readable and writable.
 """
 
 import functools
@@ -27,8 +26,8 @@ ADDED_FIELDS: tuple[tuple[int, str, str], ...] = (
     (42, "RegisterBrokerRecord", "cordoned_log_dirs"),
     (42, "BrokerRegistrationChangeRecord", "cordoned_log_dirs"),
 )
-"""Fields added to records, oldest first: how many record types there were by then, record, field.
-A field added to any record that an earlier release had needs a line at the end."""
+"""Fields added to released record types, oldest first: the number of record types at that time, the
+record type, the field. Append a line for each new field of a released record type."""
 
 
 class Layout(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 START = Place()
-"""The place of rows that a log has not placed yet."""
+"""The place of rows that are not in a log yet: offset, epoch and time are 0."""
 
 
 class PlainRows(msgspec.Struct, frozen=True):
@@ -56,11 +56,11 @@ def encode_records(
     layout: Layout = NEWEST,
     payloads: Sequence[bytes] = (),
 ) -> bytes:
-    """Encode records as the rows of one batch; the bytes are those of `codec.encode_rows`.
+    """Encode records as the rows of one batch, into the same bytes as `codec.encode_rows`.
 
     Args:
         versions: The layout version of each record.
-        place: The place of the first record; the others follow it.
+        place: Offset, epoch and time of the first record; the other records have the next offsets.
         payloads: The encoded records as `decode_records` returned them; written unchanged.
     """
     encoders = codec.encoders_of(layout.field_count)
@@ -170,7 +170,7 @@ def _head_at(data: bytes, start: int, layout: Layout) -> _Head:
     position += len(nulls)
     branch, end = strict_long(data, position)
     if not 0 <= branch < layout.type_count:
-        raise ValueError(f"no record type {branch}")
+        raise ValueError(f"record type number {branch} is unknown")
     if layout.missing_fields(registry.RECORD_TYPES[branch].__name__):
         raise UnusualEncodingError("the record has another form in the newest layout")
     return _Head(

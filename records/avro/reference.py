@@ -39,8 +39,8 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
 
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows of that schema.
-        RequestError: UNSUPPORTED_VERSION, the rows have record types of a newer release, or values
-            of its fields.
+        RequestError: UNSUPPORTED_VERSION, the rows have record types or field values of a newer
+            release.
     """
     source = io.BytesIO(LONGS[count] + data + b"\0")
     try:
@@ -69,12 +69,12 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
 def _of_newer_release(names: list[str]) -> RequestError:
     return RequestError(
         "UNSUPPORTED_VERSION",
-        f"a newer release wrote this, and knows {', '.join(names)}; use a newer release",
+        f"the rows have {', '.join(names)}, known only to newer releases; use a newer release",
     )
 
 
 def _unknown_in_use(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[str]:
-    """Return the fields of a newer release that have values, which reading drops."""
+    """Return the fields of a newer release whose values in the rows would be dropped."""
     unknown = unknown_fields(writer_schema, envelope_schema())
     if not unknown:
         return []
@@ -104,7 +104,9 @@ def check_record(record: Record) -> None:
         # The last error: for a nullable field the first only says that the value is not null.
         last = error.errors[-1]
         where = last.field.removeprefix("Envelope.payload.")
-        raise ValueError(f"{where} is {last.datum!r}, its type is {last.schema}") from error
+        raise ValueError(
+            f"{where} is {last.datum!r}, which is not of type {last.schema}"
+        ) from error
 
 
 @functools.cache

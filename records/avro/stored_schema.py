@@ -59,7 +59,7 @@ def _check_envelope(schema: Any) -> None:
         "record",
         "Envelope",
     ):
-        raise ValueError("the schema is not that of an envelope")
+        raise ValueError("the schema's outermost type is not the record Envelope")
     types = {field["name"]: field["type"] for field in schema["fields"]}
     needed = [f["name"] for f in registry.schema("Envelope")["fields"] if "default" not in f]
     missing = [name for name in needed if name not in types]
@@ -149,7 +149,7 @@ class _Check:
             raise ValueError("the schema has a record without fields")
         names = [field.get("name") for field in fields]
         if not _are_names(names) or len(set(names)) != len(names):
-            raise ValueError("the schema has fields without a name of their own")
+            raise ValueError("the schema has a record with unnamed or equally named fields")
         inner = _namespace(node, namespace)
         shapes = [self._taking_bytes(f.get("type"), inner, depth, "a field") for f in fields]
         shape = _Shape(

@@ -1,8 +1,8 @@
-"""Decoders that accept only the encoding our own encoders write, so that the bytes can be stored.
+"""Decoders that accept only the encoding our own encoders write; such bytes can be stored.
 
 Avro also allows integers in more bytes than needed, arrays split into several blocks or with a byte
-size, and more than 32 bits in an int. Readers accept all of these; searches in blocks rely on the
-usual form.
+size, and more than 32 bits in an int. Readers accept all of these, but searches for bytes in
+stored blocks would miss them.
 """
 
 from collections.abc import Callable, Mapping
@@ -71,4 +71,4 @@ DECODERS: Mapping[str, Callable[[bytes, int], tuple[Any, int]]] = {
     "decode_next_count": _no_count,
     "decode_bytes": _strict_bytes,
 }
-"""By the names that generated decoders use."""
+"""Strict functions, by the names that generated decoders use for the usual ones."""

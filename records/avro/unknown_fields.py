@@ -1,4 +1,4 @@
-"""Fields of a newer release: Avro's schema resolution would drop the values that they have."""
+"""Detection of fields of a newer release, whose values Avro's schema resolution would drop."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,8 +7,9 @@ import msgspec
 
 
 class UnknownField(msgspec.Struct, frozen=True):
-    """A field that a writer's schema has and this release's lacks; `type_name` is its record's full
-    name.
+    """A field that only the writer's schema has, not this release's.
+
+    `type_name` is the full name of the record type with this field.
     """
 
     type_name: str
@@ -16,7 +17,7 @@ class UnknownField(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The field as messages name it."""
+        """The field as text for messages: `name of type_name`."""
         return f"{self.name} of {self.type_name}"
 
 
@@ -41,9 +42,9 @@ def fields_in_use(
     """Yield the unknown fields that have another value than their default.
 
     Args:
-        value: As fastavro reads it with the writer's schema: a dict, and (name, dict) in a union of
-            several records.
-        schema: The writer's.
+        value: A value that fastavro read with the writer's schema: a dict, or (name, dict) in a
+            union of several records.
+        schema: The writer's schema.
     """
     if isinstance(schema, list):
         name, value = value if isinstance(value, tuple) else (None, value)
@@ -62,7 +63,7 @@ def fields_in_use(
 
 
 def _may_hold(branch: Any, value: object, name: str | None) -> bool:
-    """Return whether a value may be of a branch of a union, which `name` may say."""
+    """True if a union branch can hold `value`; `name` is the value's record type, if known."""
     match branch:
         case {"type": "record"}:
             return isinstance(value, dict) and name in (None, _name(branch))
@@ -92,7 +93,7 @@ def _name(record: Mapping[str, Any]) -> str:
 
 
 def _default(field: Mapping[str, Any]) -> object:
-    """Return a field's default as fastavro reads it; one that no value equals if it has none."""
+    """Return a field's default as fastavro reads it; without one, an object equal to no value."""
     if "default" not in field:
         return object()
     default = field["default"]

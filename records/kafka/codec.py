@@ -76,10 +76,10 @@ class _PlainDecoders(dict[bytes, tuple[compiled_decoder.Decoder, int]]):
 
 
 PLAIN_DECODERS = _PlainDecoders()
-"""For loops over many values: by frame, the decoder of the message and the version."""
+"""Decoder of the message, and record version, by frame; for loops over many values."""
 
 NOT_PLAIN = compiled_decoder.NOT_PLAIN
-"""Errors of looking up or calling such a decoder; `decode_value` then handles the value."""
+"""Errors of `PLAIN_DECODERS` and its decoders: call `decode_value` for the same value instead."""
 
 
 def _decode_unusual(value: bytes) -> Decoded:
@@ -101,7 +101,7 @@ def _frame_part(value: bytes, position: int, part: str) -> tuple[int, int]:
     try:
         number, end = decode_unsigned(value, position)
     except IndexError:
-        raise CorruptLogError(f"byte {position} of the value: it ends in the {part}") from None
+        raise CorruptLogError(f"byte {position}: the value ends in its {part}") from None
     except CorruptLogError as error:
         raise CorruptLogError(f"byte {position} of the value, {part}: {error}") from error
     if number > _KEY_MAX:
@@ -149,7 +149,9 @@ def _frame(cls: type[Record], version: int) -> bytes:
 def _kafka_number(cls: type[Record], key: str, version: int) -> int:
     number: int | None = schema(cls.__name__).get("kafka", {}).get(key)
     if number is None or not has_version(cls, version):
-        raise RequestError("UNSUPPORTED_VERSION", f"Kafka has no {cls.__name__} {version}")
+        raise RequestError(
+            "UNSUPPORTED_VERSION", f"Kafka has no {cls.__name__} of version {version}"
+        )
     return number
 
 
@@ -163,7 +165,7 @@ def decode_control(key: bytes, value: bytes) -> Decoded:
             the field.
     """
     if len(key) < _CONTROL_KEY.size:
-        raise CorruptLogError(f"a control record's key of {len(key)} bytes; it has 4 at least")
+        raise CorruptLogError(f"a control record's key has {len(key)} bytes, fewer than 4")
     _, control_type = _CONTROL_KEY.unpack_from(key)
     cls = control_types().get(control_type)
     if cls is None:
@@ -182,7 +184,7 @@ def encode_control(record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> t
     """Encode a control record's key and value; the record's field `version` selects the layout.
 
     Raises:
-        RequestError: as `encode_value`.
+        RequestError: Kafka has no such control record or version, or a value cannot be encoded.
     """
     if type(record) is UnknownRecord:
         if record.control_key is None:

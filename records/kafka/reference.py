@@ -29,10 +29,11 @@ SCALARS: dict[str, struct.Struct] = {
 """Types of fixed size."""
 
 MARKER, NULL_STRUCTURE, STRUCTURE = "int8", -1, 1
-"""Stands before a structure that may be null: its type, and its values. Source: KIP-893."""
+"""Marker before a nullable structure: its type, its value for null, its value for not null.
+Source: KIP-893."""
 
 LENGTHS = {"string": "int16", "bytes": "int32", "array": "int32"}
-"""The type of a length in the older form; -1 means null."""
+"""Type of each length field in the older, not flexible encoding; length -1 means null."""
 
 
 def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[UnknownTag, ...]]:
@@ -159,7 +160,7 @@ class _Decoder:
             start = self.position
             tag = self._unsigned()
             if tag in seen:
-                self.fail(f"tag {tag} stands there twice", start)
+                self.fail(f"tag {tag} occurs twice", start)
             seen.add(tag)
             size = self._unsigned()
             if tag not in known:
@@ -170,7 +171,9 @@ class _Decoder:
             field = known[tag]
             values[field.name] = self._field(field, flexible=True)
             if self.position != end:
-                self.fail(f"tag {tag} ({field.name}) says that it is of {size} bytes", start)
+                self.fail(
+                    f"the value of tag {tag} ({field.name}) does not fill its {size} bytes", start
+                )
 
     def _unsigned(self) -> int:
         try:
@@ -201,7 +204,9 @@ def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = 
     encoder.structure(layout, record)
     if encoder.unknown_tags:
         lost = next(iter(encoder.unknown_tags))
-        raise RequestError("INVALID_RECORD", f"an unknown tag belongs to {lost!r}, which is absent")
+        raise RequestError(
+            "INVALID_RECORD", f"the record has no structure {lost!r}, where an unknown tag is"
+        )
     return b"".join(encoder.parts)
 
 
@@ -284,7 +289,7 @@ class _Encoder:
         for field in layout.tagged:
             assert field.tag is not None
             if field.tag in payloads:
-                self.fail(f"tag {field.tag} is {field.name}, and not unknown")
+                self.fail(f"the unknown tag {field.tag} is the known field {field.name}")
             value = getattr(record, field.name)
             if value != field.default:
                 payloads[field.tag] = self._payload(field, value)

@@ -211,7 +211,7 @@ def parse_table(text: str) -> Table | None:
     except (msgspec.DecodeError, RecursionError) as error:
         raise TableError(_with_line(str(error), plain)) from error
     if not 0 <= table.api_key <= _KEY_MAX:
-        raise TableError(f"apiKey {table.api_key} is not one from 0 to {_KEY_MAX}")
+        raise TableError(f"apiKey {table.api_key} is not from 0 to {_KEY_MAX}")
     _check_name(table.name, "name")
     if _RANGE.fullmatch(table.valid_versions) is None or table.valid_versions == _NEVER:
         raise TableError(f"validVersions {table.valid_versions!r} is no range of versions")
@@ -296,7 +296,7 @@ class _Builder:
         _check_name(spec.name, where)
         is_tagged = _contains(spec.tagged_versions, self._version)
         if is_tagged and spec.tag is None:
-            raise TableError(f"{where}: it is tagged, but has no tag")
+            raise TableError(f"{where}: the field is tagged, but has no tag")
         return Field(
             name=_WORD.sub("_", spec.name).lower(),
             type=self._type(spec.type, spec.fields, where, depth),

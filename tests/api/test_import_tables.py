@@ -222,7 +222,10 @@ def test_a_damaged_file_of_tables_is_told_and_costs_nothing_else(
         ),
         (TABLE.replace("501", "-1"), "apiKey -1"),
         (TABLE.replace('"0-1"', '"none"'), "validVersions 'none'"),
-        (TABLE.replace('"tag": 3', '"about": ""'), "VirtualClusterRecord.Weight: it is tagged"),
+        (
+            TABLE.replace('"tag": 3', '"about": ""'),
+            "VirtualClusterRecord.Weight: the field is tagged",
+        ),
         (OTHER, "no *.json file with a record type"),
     ],
 )

@@ -64,10 +64,13 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "a number": ("17", "has 17 in place of a type"),
     "null": ("null", "None in place of a type"),
     "no envelope": (json.dumps(record("Envelope", "long")), "has no field offset, "),
-    "another record": (json.dumps(record("Other", "long")), "not that of an envelope"),
+    "another record": (
+        json.dumps(record("Other", "long")),
+        "outermost type is not the record Envelope",
+    ),
     "an array of envelopes": (
         json.dumps({"type": "array", "items": envelope()}),
-        "not that of an envelope",
+        "outermost type is not the record Envelope",
     ),
     "payload is a string": (json.dumps(envelope(payload="string")), "payload is not a union"),
     "payload is a union of longs": (
@@ -99,7 +102,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "a long chain": (json.dumps(envelope(more=chain(2_000))), "more than 32 levels"),
     "fields of one name": (
         json.dumps({**envelope(), "fields": envelope()["fields"] * 2}),
-        "fields without a name of their own",
+        "a record with unnamed or equally named fields",
     ),
     "an enum without symbols": (
         json.dumps(envelope(more={"type": "enum", "name": "E"})),

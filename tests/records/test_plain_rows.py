@@ -209,5 +209,5 @@ def test_branch_that_is_no_record_type_is_refused(branch: int) -> None:
     row = encode_records([note], [0], layout=AS_APPENDED)
     before, after = row[: -3 - len(right)], row[-3:]
     assert decode_records(before + right + after, 1, AS_APPENDED).records == (note,)
-    with pytest.raises(CorruptLogError, match=f"no record type {branch}$"):
+    with pytest.raises(CorruptLogError, match=f"record type number {branch} is unknown$"):
         decode_records(before + encode_long(branch) + after, 1, AS_APPENDED)

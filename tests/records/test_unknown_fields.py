@@ -75,7 +75,7 @@ def test_a_value_in_a_later_field_is_refused_and_its_default_is_read(name: str) 
     known = _later(name, "string", "")
     assert reference.decode_rows(_encoded(known), len(ROWS), known) == ROWS
     used = _encoded(_later(name, "string", "a value"))
-    with pytest.raises(RequestError, match=f"knows later of {name}; use a newer release"):
+    with pytest.raises(RequestError, match=f"have later of {name}, known only to newer releases"):
         reference.decode_rows(used, len(ROWS), known)
 
 

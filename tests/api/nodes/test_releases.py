@@ -55,7 +55,7 @@ def test_an_older_release_stands_by_for_ever_after_a_newer_ones_records(
         metalog("nodes", "lead", url, "2")
         _append(next_release, tmp_path / "lines", record, new.leads_at or "")
         (reason,) = until(lambda: _unfit(url))
-        assert f"knows {unknown}; use a newer release" in reason
+        assert f"have {unknown}, known only to newer releases" in reason
         assert "node 1 never leads: its release does not understand" in old.said()
         new.end(signal.SIGKILL)
         time.sleep(3 * LEASE_MS / 1_000)

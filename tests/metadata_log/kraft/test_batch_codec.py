@@ -202,7 +202,7 @@ class TestCorrupt:
             (_wrap(_record(_NOOP, length=b"\x7e"), 1), "a record that holds 63 bytes in 5"),
             (_wrap(_record(_NOOP), 1, attributes=1), r"compressed \(gzip\)"),
             (_wrap(_record(_NOOP), 1, attributes=7), r"compressed \(unknown \(7\)\)"),
-            (_wrap(_record(_NOOP), 1, attributes=0x20), "a control record's key of 0 bytes"),
+            (_wrap(_record(_NOOP), 1, attributes=0x20), "a control record's key has 0 bytes"),
             (_wrap(_record(b"\1\2\0\x63foo"), 1), "byte 61 of the batch, offset 7: byte 4 of the"),
         ],
     )
@@ -243,7 +243,7 @@ class TestNotEncoded:
             ),
             (
                 rows(4, 1, msgspec.structs.replace(leader_change(), version=9)),
-                "offset 4: Kafka has no LeaderChangeMessage 9",
+                "offset 4: Kafka has no LeaderChangeMessage of version 9",
             ),
         ],
     )

@@ -249,9 +249,9 @@ class TestCorrupt:
     @pytest.mark.parametrize(
         ("value", "message"),
         [
-            (b"", "byte 0 of the value: it ends in the frame version"),
-            (b"\1", "byte 1 of the value: it ends in the API key"),
-            (b"\1\x14", "byte 2 of the value: it ends in the record version"),
+            (b"", "byte 0: the value ends in its frame version"),
+            (b"\1", "byte 1: the value ends in its API key"),
+            (b"\1\x14", "byte 2: the value ends in its record version"),
             (b"\1\x80\x80\2\0", "byte 1 of the value: API key 32768 is above 32767"),
             (b"\1\xff\xff\xff\xff\xff\xff\0", "byte 1 of the value, API key: the integer at"),
             (b"\1\x14\0\0\0", "byte 4 of the value: 1 bytes follow the last field"),
@@ -261,11 +261,11 @@ class TestCorrupt:
             (b"\1\2\0\4foo" + _ID[:9], "byte 7 of the value, field topic_id: 16 bytes wanted"),
             (
                 b"\1\5\0\0\0\0\1" + _ID + b"\2\1\4\0\0\0\7\1\4\0\0\0\7",
-                "byte 30 of the value: tag 1 stands there twice",
+                "byte 30 of the value: tag 1 occurs twice",
             ),
             (
                 b"\1\5\0\0\0\0\1" + _ID + b"\1\1\5\0\0\0\7\0",
-                r"byte 24 of the value: tag 1 \(leader\) says that it is of 5 bytes",
+                r"byte 24 of the value: the value of tag 1 \(leader\) does not fill its 5 bytes",
             ),
         ],
     )
@@ -282,7 +282,7 @@ class TestCorrupt:
     @pytest.mark.parametrize(
         ("key", "value", "message"),
         [
-            (b"\0\0\0", b"\0\0\0", "a control record's key of 3 bytes"),
+            (b"\0\0\0", b"\0\0\0", "a control record's key has 3 bytes, fewer than 4"),
             (b"\0\0\0\2", b"\0", "field version: the value ends inside it"),
             (b"\0\0\0\4", b"\0\0", "byte 2 of the value: the value ends inside an integer"),
         ],
@@ -303,8 +303,12 @@ class TestNotEncoded:
             ),
             (PartitionChangeRecord(topic_id=_ID, mode=1), 2, "version 2 has no mode"),
             (TopicRecord(name="t", topic_id=_ID, namespace_id=_ID), 0, "has no namespace_id"),
-            (TopicRecord(name="t", topic_id=_ID), 1, "Kafka has no TopicRecord 1"),
-            (NamespaceRecord(namespace_id=_ID, name="n"), 0, "Kafka has no NamespaceRecord 0"),
+            (TopicRecord(name="t", topic_id=_ID), 1, "Kafka has no TopicRecord of version 1"),
+            (
+                NamespaceRecord(namespace_id=_ID, name="n"),
+                0,
+                "Kafka has no NamespaceRecord of version 0",
+            ),
         ],
     )
     def test_what_the_version_lacks_is_refused(
@@ -349,8 +353,11 @@ class TestNotEncoded:
     @pytest.mark.parametrize(
         ("tag", "message"),
         [
-            (UnknownTag(path="", tag=0, value=b""), "tag 0 is name, and not unknown"),
-            (UnknownTag(path="end_points/0", tag=9, value=b""), "belongs to 'end_points/0'"),
+            (UnknownTag(path="", tag=0, value=b""), "the unknown tag 0 is the known field name"),
+            (
+                UnknownTag(path="end_points/0", tag=9, value=b""),
+                "no structure 'end_points/0', where an unknown tag is",
+            ),
         ],
     )
     def test_unknown_tag_that_has_no_place_is_refused(self, tag: UnknownTag, message: str) -> None:
@@ -365,7 +372,7 @@ class TestNotEncoded:
 
     def test_control_record_of_an_unknown_version_is_refused(self) -> None:
         record = LeaderChangeMessage(version=7, leader_id=1, voters=(), granting_voters=())
-        with pytest.raises(RequestError, match="Kafka has no LeaderChangeMessage 7"):
+        with pytest.raises(RequestError, match="Kafka has no LeaderChangeMessage of version 7"):
             encode_control(record)
 
 
