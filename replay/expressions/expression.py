@@ -71,7 +71,10 @@ class Expression:
         if isinstance(value, Thing):
             return f"{value.kind}:{KINDS[value.kind].label(env.image, value.key)}"
         if isinstance(value, Objects | PartitionsOf):
-            raise fail(self._tree, "this is a whole collection: ask for its size, or a condition")
+            raise fail(
+                self._tree,
+                "the expression gives a whole collection; use its size, or a condition on it",
+            )
         if isinstance(value, list):
             return [self._plain(each, env) for each in value]
         return value

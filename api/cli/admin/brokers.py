@@ -78,7 +78,7 @@ def wait(
     look: Look,
     offset: Annotated[int, Argument(metavar="OFFSET", min=0, show_default=False)],
     within: Annotated[
-        float, Option(metavar="SECONDS", min=0, help="Time limit; exit 4 after it.")
+        float, Option(metavar="SECONDS", min=0, help="How long to wait; then exit 4.")
     ] = 30.0,
 ) -> None:
     """Wait until every active broker of a service has applied an offset.
@@ -129,7 +129,10 @@ def register(
     from controller.decisions.levels import SUPPORTED_LEVELS
 
     if ask.log is None:
-        raise bad_parameter("a service's brokers register themselves; use --log LOG")
+        raise bad_parameter(
+            "brokers register themselves with a running service; to register one in a log, use "
+            "--log LOG"
+        )
     # A retry must be the same request.
     known = None if ask.request_id is None else f"{ask.request_id}/{broker_id}"
     rng = secrets.SystemRandom() if known is None else random.Random(known)

@@ -169,7 +169,8 @@ def _write(
         if target.resolve().is_relative_to(Path(each.name).resolve()):
             raise RequestError(
                 "INVALID_REQUEST",
-                f"{target} is in {each.name}, which is only read; name a new directory elsewhere",
+                f"{target} is in {each.name}, which this command must not write to; "
+                "choose a new directory elsewhere",
             )
     runner = runner_of(verdict, nodes, node, tuple(map(_endpoint, endpoint)))
     write_seed(verdict, runner, target, record_version=record_version)

@@ -107,7 +107,8 @@ def consistent_option() -> Any:
         False,
         typer.Option(
             "--consistent",
-            help="With --server: answer with all that any node has acknowledged before.",
+            help="With --server: answer from a state that includes all that any node has "
+            "acknowledged.",
             callback=remember,
             expose_value=False,
         ),

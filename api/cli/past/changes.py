@@ -149,7 +149,7 @@ def diff(
         bool, Option("--exit-code", help="Exit 1 when there are differences.")
     ] = False,
     stat: Annotated[
-        bool, Option("--stat", help="Only the number of objects and fields, by kind.")
+        bool, Option("--stat", help="Print only how many objects and fields differ, by kind.")
     ] = False,
     other: Annotated[
         str | None,

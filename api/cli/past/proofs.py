@@ -45,7 +45,10 @@ def bisect(
     to: To = "end",
     monotone: Annotated[
         bool,
-        Option("--monotone", help="Assume that it flips at most once, and halve over snapshots."),
+        Option(
+            "--monotone",
+            help="Assume that the value changes at most once, and halve the range over snapshots.",
+        ),
     ] = False,
     json: Json = False,
     server: Server = None,

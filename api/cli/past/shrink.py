@@ -38,10 +38,15 @@ def shrink(
     ],
     dest: Annotated[
         Path,
-        Argument(metavar="DEST", help="A new folder for log and test.", show_default=False),
+        Argument(
+            metavar="DEST",
+            help="A new folder for the reduced log and its test.",
+            show_default=False,
+        ),
     ],
     breaks: Annotated[
-        bool, Option("--breaks", help="Shrink to where it becomes false, instead of true.")
+        bool,
+        Option("--breaks", help="Shrink to where the expression becomes false, instead of true."),
     ] = False,
     from_: From = "start",
     to: To = "end",

@@ -57,11 +57,14 @@ def timeline(
         Option(
             "--object",
             metavar="OBJECT",
-            help="Only events that touch it: its name, or a pattern such as partition:orders*/0; "
+            help="Only events that touch this object: its name, or a pattern such as "
+            "partition:orders*/0; "
             "repeatable.",
         ),
     ] = None,
-    stat: Annotated[bool, Option("--stat", help="Only the number of events of each kind.")] = False,
+    stat: Annotated[
+        bool, Option("--stat", help="Print only the number of events of each kind.")
+    ] = False,
     verbose: Annotated[
         bool, Option("--verbose", help="Also print each client and object.")
     ] = False,

@@ -33,14 +33,15 @@ _Url = Annotated[
     ),
 ]
 
-_Node = Annotated[int, Argument(metavar="ID", help="The node, as of `serve --node`.", min=0)]
+_Node = Annotated[int, Argument(metavar="ID", help="Id of the node, as for `serve --node`.", min=0)]
 
 
 @app.command()
 def create(
     store: _Url,
     source: Annotated[
-        Path, Option("--from", metavar="LOG", help="The log whose records it begins with.")
+        Path,
+        Option("--from", metavar="LOG", help="The log whose records the shared log begins with."),
     ],
     json: Json = False,
 ) -> None:
@@ -103,7 +104,10 @@ def repair(
     ],
     put_back: Annotated[
         bool,
-        Option("--put-back", help="Append what the shared log has lost, unchanged, from LOG."),
+        Option(
+            "--put-back",
+            help="Give the records that the shared log has lost back to it, unchanged, from LOG.",
+        ),
     ] = False,
     give_up: Annotated[
         str | None,

@@ -80,7 +80,7 @@ ShowSecrets = Annotated[bool, Option("--show-secrets", help="Print secrets inste
 
 ShowAsked = Annotated[
     bool,
-    Option("--asked", help="Also print the request, with the first record of each decision."),
+    Option("--asked", help="Also print the request of each decision, beside its first record."),
 ]
 
 ObjectText = Annotated[
