@@ -5,6 +5,7 @@ from pathlib import Path
 
 import google_crc32c
 import msgspec
+from msgspec.structs import replace
 
 from metadata_log.files.names import segment_name
 from metadata_log.format.batch import Batch
@@ -225,10 +226,16 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
     if group.end_offset == tail.end_offset:
         if group.crc32c != tail.last_crc32c:
             raise _lost(directory, group, tail)
-        return group.end
+        # Without a block it is not the group that the folder ends with, which is trimmed: a
+        # segment may begin in it that the folder lacks.
+        return group.end if _has_block(group) else replace(group.end, number=low)
     if not any(_ends_with(group, tail)):
         raise _lost(directory, group, tail)
     return EMPTY if low == 0 else (await _group_at(log, low - 1)).end
+
+
+def _has_block(group: Group) -> bool:
+    return any(entry.kind is EntryKind.BLOCK for entry in group.entries)
 
 
 def _ends_with(group: Group, tail: Tail) -> Iterator[bool]:

@@ -1,6 +1,7 @@
 """Nodes over a shared log: each folder is a copy, byte for byte; one leads at a time."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -248,6 +249,36 @@ async def test_a_folder_that_is_too_old_says_what_to_do(tmp_path: Path, store: M
         with pytest.raises(UnknownHistoryError, match="by `metalog restore` from the archive"):
             await each.start()
     await node.stop()
+
+
+async def test_wherever_the_shared_log_begins_a_folder_goes_on_or_is_too_old(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    """Also if it ends where the next leader's segment begins, and only that is left of this end."""
+    first, second = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await first.start()
+    await first.lead()
+    border = (await first.append()).end_offset
+    await first.stop()
+    await second.start()
+    await second.lead()
+    await second.append()
+    ends = [group.end_offset for group in store.groups]
+    assert ends.count(border) == 3  # the last block, the claim, and the segment's header
+    for start in range(1, len(ends)):
+        await second.log.trim(start)
+        if ends[start] > border:
+            with pytest.raises(UnknownHistoryError):
+                await first.start()
+            continue
+        returning = first.directory.with_name(f"returning-{start}")
+        shutil.copytree(first.directory, returning)
+        node = Node(returning, first.log, 1)
+        await node.start()
+        await node.follow()
+        assert node.files() == second.files()
+        await node.stop()
+    await second.stop()
 
 
 async def test_a_damaged_block_is_not_copied(tmp_path: Path, store: MemoryStore) -> None:
