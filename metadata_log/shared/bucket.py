@@ -26,13 +26,12 @@ import contextlib
 import secrets
 import struct
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 import google_crc32c
 import msgspec
-import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from metadata_log.shared.bucket_objects import Objects, first_line
@@ -88,10 +87,15 @@ class BucketSharedLog:
         """Use `s3://bucket/prefix`; errors as for `bucket_of`."""
         return cls(bucket_of(url, retries=False)[0])
 
-    def __init__(self, store: "S3Store") -> None:
-        """Use a store whose keys begin with the prefix, and which retries nothing by itself."""
+    def __init__(self, store: "S3Store", *, wall_ns: Callable[[], int] = time.time_ns) -> None:
+        """Use a store whose keys begin with the prefix, and which retries nothing by itself.
+
+        Args:
+            wall_ns: This machine's time, in nanoseconds since 1970.
+        """
         self._store = store
         self._objects = Objects(store)
+        self._wall_ns = wall_ns
         # An end that was right once: there is nothing to look up before it.
         self._known = EMPTY
         self._start = 0
@@ -106,20 +110,20 @@ class BucketSharedLog:
         """
         name = f"probe-{secrets.token_hex(8)}"
         with self._objects.named_errors(name):
-            made = await obstore.put_async(self._store, name, b"1", mode="create")
+            made = await self._store.put_async(name, b"1", mode="create")
             try:
                 again: PutMode = "create"
                 stale: PutMode = {"e_tag": f'"{"0" * 32}"'}
                 for what, mode in (("If-None-Match", again), ("If-Match", stale)):
                     with contextlib.suppress(AlreadyExistsError, PreconditionError):
-                        await obstore.put_async(self._store, name, b"2", mode=mode)
+                        await self._store.put_async(name, b"2", mode=mode)
                         raise RequestError(
                             "INVALID_REQUEST",
                             f"{self._objects.where} cannot hold a shared log: the store ignores "
                             f"{what} of a PUT, so two nodes would overwrite each other",
                         )
             finally:
-                await obstore.delete_async(self._store, name)
+                await self._store.delete_async(name)
         assert made["e_tag"], "a store with conditions has versions"
 
     async def create(self, identity: Identity) -> None:
@@ -164,7 +168,7 @@ class BucketSharedLog:
         content = _encoded(group)
         name = _name(group.number)
         try:
-            await obstore.put_async(self._store, name, content, mode="create", use_multipart=False)
+            await self._store.put_async(name, content, mode="create", use_multipart=False)
         except (BaseError, OSError) as error:
             await self._check_own(name, group, error)
         if group.is_claim and group.number < await self.start():
@@ -224,7 +228,7 @@ class BucketSharedLog:
             old = [name for name in names if name < _name(number)]
             if old:
                 with self._objects.named_errors(old[0]):
-                    await obstore.delete_async(self._store, old)
+                    await self._store.delete_async(old)
             if len(old) < len(names):
                 return
 
@@ -245,8 +249,8 @@ class BucketSharedLog:
         """Store a node's sign of life, as `SharedLog.register`, in whole seconds."""
         name = f"{_NODES}{node_id}"
         with self._objects.named_errors(name):
-            await obstore.put_async(self._store, name, content, use_multipart=False)
-            found = await obstore.head_async(self._store, name)
+            await self._store.put_async(name, content, use_multipart=False)
+            found = await self._store.head_async(name)
         return _ms(found["last_modified"])
 
     async def members(self) -> Sequence[Member]:
@@ -255,8 +259,8 @@ class BucketSharedLog:
         Ages are by this machine's clock: a bucket does not tell its time.
         """
         with self._objects.named_errors(_NODES):
-            found = [item async for page in obstore.list(self._store, _NODES) for item in page]
-        now_ms = time.time_ns() // 1_000_000
+            found = [item async for page in self._store.list(_NODES) for item in page]
+        now_ms = self._wall_ns() // 1_000_000
         members = []
         for item in found:
             content = await self._objects.get(item["path"])
@@ -269,7 +273,7 @@ class BucketSharedLog:
     async def unregister(self, node_id: int) -> None:
         """Remove a node from the members, as `SharedLog.unregister`."""
         with contextlib.suppress(FileNotFoundError), self._objects.named_errors(_NODES):
-            await obstore.delete_async(self._store, f"{_NODES}{node_id}")
+            await self._store.delete_async(f"{_NODES}{node_id}")
 
     async def close(self) -> None:
         """Do nothing: no connection belongs to this object."""
@@ -284,7 +288,7 @@ class BucketSharedLog:
     async def _listed(self, number: int) -> "AsyncIterator[Sequence[ObjectMeta]]":
         """Yield the objects of the groups behind a number, some at a time."""
         with self._objects.named_errors(_GROUPS):
-            async for page in obstore.list(self._store, prefix=_GROUPS, offset=_name(number)):
+            async for page in self._store.list(prefix=_GROUPS, offset=_name(number)):
                 yield page
 
     async def _check_ends_at(self, after: Position) -> None:

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from records.errors import Outcome, UnavailableError
@@ -43,7 +42,7 @@ class Objects:
         """Replace an object in the version that was found; return False if there is another."""
         mode: Any = "create" if found is None else {"e_tag": found[1]}
         try:
-            await obstore.put_async(self._store, name, content, mode=mode, use_multipart=False)
+            await self._store.put_async(name, content, mode=mode, use_multipart=False)
         except (BaseError, OSError) as error:
             now = await self.versioned(name)
             if now is not None and now[0] == content:
@@ -58,7 +57,7 @@ class Objects:
     async def versioned(self, name: str) -> tuple[bytes, str | None] | None:
         """Return an object's content and ETag; None if there is no such object."""
         with contextlib.suppress(FileNotFoundError), self.named_errors(name):
-            found = await obstore.get_async(self._store, name)
+            found = await self._store.get_async(name)
             return bytes(await found.bytes_async()), found.meta["e_tag"]
         return None
 
@@ -66,8 +65,8 @@ class Objects:
         """Return an object's content, or its first bytes; None if there is no such object."""
         with contextlib.suppress(FileNotFoundError), self.named_errors(name):
             if size is not None:
-                return bytes(await obstore.get_range_async(self._store, name, start=0, end=size))
-            return bytes(await (await obstore.get_async(self._store, name)).bytes_async())
+                return bytes(await self._store.get_range_async(name, start=0, end=size))
+            return bytes(await (await self._store.get_async(name)).bytes_async())
         return None
 
     @contextlib.contextmanager
