@@ -30,6 +30,7 @@ class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
     `role`: `leader`, `standby`, `stopped`, or `gone` if it says nothing any more. `behind`: records
     that it did not have then. `clock_off_ms`: how far its clock is ahead of the store's. With
     something `not_understood` it never leads; with `other_settings` than the leader's only if told.
+    `requests_from`: the same, for it knows the recent requests only from this offset on.
     `lost_from`: it has records from there on that the store has lost.
     """
 
@@ -43,6 +44,7 @@ class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
     addresses: dict[str, str]
     not_understood: tuple[str, ...] = ()
     other_settings: tuple[str, ...] = ()
+    requests_from: int | None = None
     lost_from: int | None = None
 
 

@@ -13,11 +13,11 @@ class Confirmations:
     def __init__(self, confirmed_end: Callable[[], Awaitable[Position]]) -> None:
         """Prepare to ask; `confirmed_end` is that of the shared log."""
         self._confirmed_end = confirmed_end
-        self._running: asyncio.Task[int] | None = None
-        self._next: asyncio.Task[int] | None = None
+        self._running: asyncio.Task[Position] | None = None
+        self._next: asyncio.Task[Position] | None = None
 
-    async def end_offset(self) -> int:
-        """Return an end offset that a store operation has confirmed which began after this call.
+    async def end(self) -> Position:
+        """Return an end that a store operation has confirmed which began after this call.
 
         Raises:
             UnavailableError: the store did not confirm in time.
@@ -31,9 +31,9 @@ class Confirmations:
                 Outcome.NOTHING, f"the answer cannot be confirmed: {error}"
             ) from error
 
-    async def _after(self, running: "asyncio.Task[int] | None") -> int:
+    async def _after(self, running: "asyncio.Task[Position] | None") -> Position:
         if running is not None:
             await asyncio.wait([running])
         # Who asks from now on cannot join: the operation begins now.
         self._running, self._next = self._next, None
-        return (await self._confirmed_end()).end_offset
+        return await self._confirmed_end()

@@ -5,18 +5,19 @@ Compared is with the last leader, as its lease tells. Nothing is asked of the fi
 
 import hashlib
 from collections.abc import Mapping
-from importlib.metadata import version
 
 import msgspec
 
 from api.nodes.options import LeaderContent
+from api.nodes.release import Release
 from controller.asked.asked import logged_settings
 from controller.decisions.config_definitions.brokers import broker_config
 from controller.decisions.context.context import Settings
-from controller.decisions.levels import SUPPORTED_LEVELS
 from replay.image.metadata import MetadataImage
 
 _DIGEST_DIGITS = 16
+
+_IF_TOLD = "leads only if told to, by `nodes lead` or `serve --own-settings`"
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +28,13 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
             does not: records, or levels of features. Such a node never leads.
         other_settings: Names of the settings that differ from the last leader's. Such a node leads
             only if an operator says so.
+        requests_from: Offset from which it knows the ids of requests, if the last leader knew more
+            of the request window: it would carry a repeated request out again. As with settings.
     """
 
     not_understood: tuple[str, ...] = ()
     other_settings: tuple[str, ...] = ()
+    requests_from: int | None = None
 
     @property
     def text(self) -> str:
@@ -41,14 +45,20 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
             found.append(f"never leads: its release does not understand {what}")
         if self.other_settings:
             found.append(
-                "leads only if told to, by `nodes lead` or `serve --own-settings`: its settings "
-                f"differ from the leader's in {', '.join(self.other_settings)}"
+                f"{_IF_TOLD}: its settings differ from the leader's in "
+                f"{', '.join(self.other_settings)}"
+            )
+        if self.requests_from is not None:
+            found.append(
+                f"{_IF_TOLD}: its folder begins at offset {self.requests_from}, so it does not "
+                "know all recent requests, and would carry out again those that are repeated"
             )
         return "; ".join(found)
 
     def may_lead(self, *, is_told: bool) -> bool:
         """Return whether the node may lead, given whether an operator says so."""
-        return not self.not_understood and (is_told or not self.other_settings)
+        is_like_leader = not self.other_settings and self.requests_from is None
+        return not self.not_understood and (is_told or is_like_leader)
 
 
 def unfit(own: LeaderContent, leader: LeaderContent | None) -> Unfit:
@@ -62,35 +72,30 @@ def unfit(own: LeaderContent, leader: LeaderContent | None) -> Unfit:
         other_settings=tuple(
             [name for name in names if own.settings.get(name) != leader.settings.get(name)]
         ),
+        requests_from=own.requests_from if own.requests_from > leader.requests_from else None,
     )
 
 
 def leader_content(
-    image: MetadataImage, settings: Mapping[str, str], addresses: dict[str, str]
+    image: MetadataImage,
+    release: Release,
+    settings: Mapping[str, str],
+    addresses: dict[str, str],
+    requests_from: int,
 ) -> LeaderContent:
     """Return what a node tells the others when it leads from this image on.
 
     Args:
         settings: As `settings_digests`.
+        requests_from: As in `LeaderContent`.
     """
     return LeaderContent(
         addresses=addresses,
-        version=version("metadata-log"),
-        not_understood=not_understood(image),
+        version=release.version,
+        not_understood=release.not_understood(image),
         settings=dict(settings),
+        requests_from=requests_from,
     )
-
-
-def not_understood(image: MetadataImage) -> tuple[str, ...]:
-    """Return what an image has that this release does not understand."""
-    found = [
-        f"{name} {level}"
-        for name, level in sorted(image.features().items())
-        if level > SUPPORTED_LEVELS.get(name, (0, 0))[1]
-    ]
-    if image.provenance.not_understood is not None:
-        found.append("some records (see `metalog info`)")
-    return tuple(found)
 
 
 def settings_digests(settings: Settings) -> dict[str, str]:

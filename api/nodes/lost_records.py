@@ -8,7 +8,6 @@ away. Otherwise a node that never had those records would lead, and write others
 import contextlib
 import secrets
 from collections.abc import Iterator
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import msgspec
 from api.nodes.membership import MemberContent, content_of
 from api.nodes.options import LeaderContent, LostMark
 from api.nodes.options import content_of as lease_content
+from api.nodes.release import this_release
 from metadata_log.care.lost_records import Divergence, divergence, lost_batches
 from metadata_log.files.fs import ByteStore
 from metadata_log.format.batch import Batch
@@ -99,7 +99,7 @@ async def stop_all(log: SharedLog, node_id: int, error: LostRecordsError) -> Non
     """
     about = MemberContent(
         role="stopped",
-        version=version("metadata-log"),
+        version=this_release().version,
         log_end=error.end_offset,
         durable_end=error.end_offset,
         clock_off_ms=0,

@@ -15,14 +15,15 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from api.nodes.candidacy import Candidacy
 from api.nodes.fitness import Unfit, leader_content, settings_digests, unfit
-from api.nodes.lease import HeldLease, LeaseWatch
+from api.nodes.lease import HeldLease
 from api.nodes.lost_records import ToldToStopError, check_not_stopped, stop_all
 from api.nodes.membership import MemberContent, Membership
 from api.nodes.node_service import NodeService
@@ -32,6 +33,7 @@ from api.nodes.options import (
     handing_over,
     leader_of,
 )
+from api.nodes.release import Release, this_release
 from api.nodes.standby import Standby
 from api.nodes.trimming import Trimming
 from api.service.followed_log import FollowedLog
@@ -60,9 +62,6 @@ _LOOKS = 8
 
 _OFTEN_S = 0.02
 """Between two looks at a lease whose holder hands over."""
-
-_PATIENCE = 2
-"""Leases that a node waits longer than others that should rather lead."""
 
 _RETRY_S = 0.5
 """After the store or the disk has failed."""
@@ -94,6 +93,7 @@ class Node:
         clocks: MachineClocks | None = None,
         fs: Fs | None = None,
         trimming: Trimming | None = None,
+        release: Release | None = None,
     ) -> None:
         """Prepare to run.
 
@@ -102,6 +102,7 @@ class Node:
             stands_by: Called whenever this node begins to stand by.
             leads: Called whenever it begins to lead.
             trimming: Trims the shared log while this node leads; None: nothing is trimmed.
+            release: None: the one that runs.
         """
         self._fs = fs or OsFs()
         self._directory = directory
@@ -112,11 +113,17 @@ class Node:
         self._stands_by = stands_by
         self._leads = leads
         self._trimming = trimming
+        self._release = release or this_release()
         self._clocks = clocks or SystemClocks()
         self._process = secrets.token_bytes(NONCE_SIZE)
-        self._watch = LeaseWatch(self._clocks)
+        self._candidacy = Candidacy(options, self._process, self._clocks)
         self._service: NodeService | None = None
-        self._digests = settings_digests(settings)
+        self._leader_content = partial(
+            leader_content,
+            release=self._release,
+            settings=settings_digests(settings),
+            addresses=options.addresses,
+        )
         self._unfit = Unfit()
         self._copy: FolderCopy | None = None
         self._membership = Membership(log, options.node_id, self._clocks, self._content)
@@ -252,19 +259,14 @@ class Node:
             await standby.check_not_stopped(found)
             service.leader = leader_of(found)
             service.caught_up()
-            look_s = _OFTEN_S if self._is_next(found) else self._look_s
-            patience_ms = self._patience_ms(found)
-            has_run_out = self._watch.has_run_out(found, patience_ms=patience_ms)
-            content = leader_content(service.image, self._digests, self._options.addresses)
-            before = None if found is None else content_of(found)
-            self._judge(unfit(content, before))
-            is_told = self._options.own_settings or (
-                before is not None and before.next_leader == self._options.node_id
-            )
+            look_s = _OFTEN_S if self._candidacy.is_next(found) else self._look_s
+            is_free = self._candidacy.is_free(found, is_patient=self._membership.clock_is_off)
+            content = self._leader_content(service.image, requests_from=standby.requests_from)
+            self._judge(unfit(content, None if found is None else content_of(found)))
+            is_told = self._candidacy.is_told(found)
             if not self._unfit.may_lead(is_told=is_told):
                 continue
-            own = found is not None and found.process == self._process and not patience_ms
-            if not own and not has_run_out:
+            if not is_free:
                 continue
             wanted = Lease(
                 node_id=self._options.node_id,
@@ -300,25 +302,11 @@ class Node:
         """Seconds between two looks at the lease."""
         return self._options.lease_ms / 1_000 / _LOOKS
 
-    def _is_next(self, found: Lease | None) -> bool:
-        """Return whether this node may lead in a moment."""
-        if found is None or found.process == self._process:
-            return False
-        content = content_of(found)
-        return content.hands_over and content.is_for(self._options.node_id)
-
-    def _patience_ms(self, found: Lease | None) -> int:
-        """Return for how long this node leaves the lease to others that should rather lead."""
-        is_for_another = found is not None and not content_of(found).is_for(self._options.node_id)
-        if is_for_another or self._membership.clock_is_off:
-            return _PATIENCE * self._options.lease_ms
-        return 0
-
     def _content(self, clock_off_ms: int) -> MemberContent:
         assert self._service is not None
         return MemberContent(
             role="leader" if self._service.is_active else "standby",
-            version=version("metadata-log"),
+            version=self._release.version,
             log_end=self._service.image.provenance.next_offset,
             clock_off_ms=clock_off_ms,
             durable_end=0 if self._copy is None else self._copy.durable_end,

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from api.nodes.confirmations import Confirmations
 from api.nodes.options import Leader
@@ -11,10 +13,14 @@ from api.service.follower_status import FollowerStatus
 from controller.controller import Controller
 from controller.decisions.context.context import Settings
 from controller.follower import Follower
+from controller.results.answer import Answer
 from controller.results.decided import Decided
 from metadata_log.shared.shared_log import Position
 from metadata_log.writer.log import MetadataLog
+from records.errors import RequestError
 from replay.image.metadata import MetadataImage
+
+T = TypeVar("T")
 
 
 class NodeService(FollowerService):
@@ -79,7 +85,7 @@ class NodeService(FollowerService):
         Raises:
             UnavailableError: the store did not confirm.
         """
-        return await self._confirmations.end_offset()
+        return (await self._confirmations.end()).end_offset
 
     def caught_up(self) -> None:
         """Note that all records are here that the store showed just now."""
@@ -109,6 +115,63 @@ class NodeService(FollowerService):
             self._controller = self._new_follower(controller.state)
             self._log = self._followed
 
+    def _decided(self, future: asyncio.Future[Answer[T]]) -> asyncio.Future[Answer[T]]:
+        """Confirm an answer that no commit has confirmed, because nothing was written.
+
+        A leader that was suspended does not know that another node has taken over, until it
+        commits: it would refuse for a reason that is gone.
+        """
+        answer: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
+        epoch = self.controller_epoch
+
+        def pass_on(done: asyncio.Future[Answer[T]]) -> None:
+            if answer.done():
+                return
+            if not done.cancelled() and _wrote_nothing(done):
+                confirming = asyncio.create_task(self._check_leads(epoch), name="confirm refusal")
+                confirming.add_done_callback(partial(_set_confirmed, answer, done))
+            else:
+                _copy(done, answer)
+
+        future.add_done_callback(pass_on)
+        return answer
+
+    async def _check_leads(self, epoch: int) -> None:
+        """Check that no other node had taken over when this was called.
+
+        Raises:
+            RequestError: NOT_CONTROLLER, one had.
+            UnavailableError: the store did not confirm.
+        """
+        if (await self._confirmations.end()).epoch > epoch:
+            raise RequestError("NOT_CONTROLLER", "another node has taken over; try again")
+
     def _committed(self, decided: Decided) -> None:
         super()._committed(decided)
         self._told_to = decided.end_offset
+
+
+def _wrote_nothing(done: asyncio.Future[Answer[T]]) -> bool:
+    error = done.exception()
+    if error is None:
+        return not done.result().wrote
+    return isinstance(error, RequestError) and error.code != "NOT_CONTROLLER"
+
+
+def _set_confirmed(
+    answer: asyncio.Future[T], done: asyncio.Future[T], confirmed: "asyncio.Task[None]"
+) -> None:
+    """Answer, or say that the answer could not be confirmed."""
+    if answer.done():
+        return
+    failed = confirmed.cancelled() or confirmed.exception() is not None
+    _copy(confirmed if failed else done, answer)
+
+
+def _copy(done: "asyncio.Future[Any]", answer: "asyncio.Future[Any]") -> None:
+    if done.cancelled():
+        answer.cancel()
+    elif (error := done.exception()) is not None:
+        answer.set_exception(error)
+    else:
+        answer.set_result(done.result())

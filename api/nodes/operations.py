@@ -86,6 +86,7 @@ def node_of(member: Member, end: Position, leader_id: int | None) -> SharedLogNo
         addresses=content.addresses,
         not_understood=content.unfit.not_understood,
         other_settings=content.unfit.other_settings,
+        requests_from=content.unfit.requests_from,
         lost_from=content.lost_from,
     )
 

@@ -57,6 +57,8 @@ class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
         not_understood: What the log held, when it began, that its release does not understand.
         settings: A digest of each of its settings, by name.
         lost: Why no node leads until `metalog nodes repair`.
+        requests_from: Offset from which it knew the ids of requests when it began; 0: all of the
+            request window.
     """
 
     addresses: dict[str, str] = {}
@@ -66,6 +68,7 @@ class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
     not_understood: tuple[str, ...] = ()
     settings: dict[str, str] = {}
     lost: LostMark | None = None
+    requests_from: int = 0
 
     def is_for(self, node_id: int) -> bool:
         """Return whether a node may lead as soon as the lease is given away."""

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 from api.nodes.lost_records import ToldToStopError, check_not_stopped, check_nothing_lost
 from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.names import segment_offsets
 from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.shared.identity import Identity, join, node_of
@@ -20,6 +21,7 @@ from metadata_log.writer.folder_copy import (
     too_old,
 )
 from metadata_log.writer.owned_log import take_over
+from metadata_log.writer.request_window import window_start
 from records.errors import (
     CorruptLogError,
     RequestError,
@@ -94,6 +96,13 @@ class Standby:
             owned.writer.abandon()
             owned.lock.release()
             raise
+
+    @property
+    def requests_from(self) -> int:
+        """Offset from which the folder has the request window; 0: it has the whole window."""
+        bases = segment_offsets(self._fs.list(self._directory))
+        start = bases[0] if bases else 0
+        return start if start > window_start(self.copy.tail.end_offset) else 0
 
     async def follow(self, timeout_s: float, applied: Applied) -> None:
         """Wait for more, at most for a time, and copy what is committed.

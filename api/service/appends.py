@@ -29,6 +29,9 @@ class Appends:
         controller: Callable[[], Controller | Follower],
         access: Callable[[Caller], Access],
         committed_before: Callable[[Origin], Awaitable[Committed | None]],
+        decided: Callable[
+            [asyncio.Future[Answer[Appended]]], asyncio.Future[Answer[Appended]]
+        ] = lambda future: future,
     ) -> None:
         """Append through a controller.
 
@@ -37,10 +40,12 @@ class Appends:
             access: Returns a caller's current rights.
             committed_before: Returns the position at which a repeated request was committed, None
                 for a new request.
+            decided: Returns the answer to a decision, once it may be told.
         """
         self._controller = controller
         self._access = access
         self._committed_before = committed_before
+        self._told = decided
 
     async def append(
         self,
@@ -130,7 +135,7 @@ class Appends:
             expected_end_offset=expected_end_offset,
             expected_versions=expected_versions,
         )
-        return self._controller().append(request, origin=origin)
+        return self._told(self._controller().append(request, origin=origin))
 
     async def append_rows(
         self, request: AppendRows, caller: Caller, origin: Origin

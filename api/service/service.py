@@ -75,7 +75,9 @@ class Service(Alone):
         self.history = History(image)
         self._settings = settings
         self._controller: Controller | Follower = self._new_controller(metadata_log, image)
-        self.appends = Appends(lambda: self._controller, self.access, self._committed_before)
+        self.appends = Appends(
+            lambda: self._controller, self.access, self._committed_before, self._decided
+        )
         self.append = self.appends.append
         self._running: asyncio.Task[None] | None = None
         # As whom brokers have sent heartbeats, by id; also those that are not registered any more.
@@ -245,7 +247,11 @@ class Service(Alone):
         committed = await self._committed_before(origin)
         if committed is not None:
             return await self._logged_answer(committed, decide)
-        return await shielded(self._controller.submit(decide, origin=origin))
+        return await shielded(self._decided(self._controller.submit(decide, origin=origin)))
+
+    def _decided(self, future: asyncio.Future[Answer[T]]) -> asyncio.Future[Answer[T]]:
+        """Return the answer to a decision; nobody else writes this log, so it needs no more."""
+        return future
 
     async def run(
         self,
@@ -305,7 +311,7 @@ class Service(Alone):
         decide = found.bound(request, caller, expected_versions)
         if found.is_question:
             return await self._asked(decide)
-        answer = await shielded(self._controller.submit(decide, origin=origin))
+        answer = await shielded(self._decided(self._controller.submit(decide, origin=origin)))
         return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
 
     async def know_requests(self) -> None:

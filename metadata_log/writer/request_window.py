@@ -29,6 +29,11 @@ RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs a blocking call without blocking the event loop."""
 
 
+def window_start(end_offset: int) -> int:
+    """Return the first offset of the request window of a log that ends at an offset."""
+    return max(end_offset - REQUEST_WINDOW_OFFSETS, 0)
+
+
 class Committed(msgspec.Struct, frozen=True, gc=False):
     """Result and place of a request's last batch, which is the batch with the request's id."""
 
@@ -47,7 +52,7 @@ class RequestWindow:
     def of_tail(cls, reader: LogReader) -> Self:
         """Read the window from the tail of a log."""
         window = cls()
-        start = max(reader.start_offset, reader.end_offset - REQUEST_WINDOW_OFFSETS)
+        start = max(reader.start_offset, window_start(reader.end_offset))
         for place, block in reader.placed_blocks(start):
             batch = block.batches[0]  # an own log's blocks hold one
             result = AppendResult(
@@ -91,7 +96,7 @@ class RequestWindow:
             return
         assert origin.request_hash is not None
         self._committed.setdefault(key, Committed(origin.request_hash, result, place))
-        start = result.end_offset - REQUEST_WINDOW_OFFSETS
+        start = window_start(result.end_offset)
         while self._committed:
             oldest = next(iter(self._committed))
             if self._committed[oldest].result.base_offset >= start:

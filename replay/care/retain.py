@@ -14,6 +14,8 @@ from metadata_log.format.segment import SegmentHeader
 from metadata_log.reader.committed import CommittedSegment, committed_segments
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.reader.position import Position
+from metadata_log.shared.identity import node_of
+from metadata_log.writer.request_window import window_start
 from records.errors import CorruptLogError
 from replay.care.base_records import base_records
 from replay.image.digest import image_digest
@@ -46,7 +48,8 @@ def retain(
     """Move a log's start up to the segment that contains `keep_from`, or to an earlier segment.
 
     An earlier segment becomes the start if a transaction is open at the start of the later one, or
-    if Kafka may still replace records before that start (mirrors). A writer and readers may use the
+    if Kafka may still replace records before that start (mirrors). A node of a shared log keeps the
+    request window, for it may lead next. A writer and readers may use the
     log meanwhile; a reader that reaches a removed segment gets UnavailableError.
 
     Args:
@@ -59,6 +62,8 @@ def retain(
     """
     fs = fs or OsFs()
     with retaining(fs, directory), LogReader.open(directory, fs=fs) as reader:
+        if node_of(fs, directory) is not None:
+            keep_from = min(keep_from, window_start(reader.end_offset))
         segments = committed_segments(fs, reader)
         found = _start(reader, segments, keep_from, progress)
         if found is None:

@@ -152,7 +152,11 @@ def _print(found: "SharedLogState", json: bool) -> None:
     )
     print_line(_kept_text(found))
     for each in found.nodes:
-        unfit = Unfit(not_understood=each.not_understood, other_settings=each.other_settings)
+        unfit = Unfit(
+            not_understood=each.not_understood,
+            other_settings=each.other_settings,
+            requests_from=each.requests_from,
+        )
         if unfit.text:
             print_line(f"node {each.node} {unfit.text}")
         if each.lost_from is not None:

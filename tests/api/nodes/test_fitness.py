@@ -143,6 +143,17 @@ def test_what_counts_as_a_difference() -> None:
     assert differing(Settings(static_configs=Map(secret))) == ("delegation.token.secret.key",)
 
 
+def test_a_node_need_know_only_the_requests_that_the_last_leader_did() -> None:
+    leader = LeaderContent(version="1")
+    own = replace(leader, requests_from=7)
+    found = unfit(own, leader)
+    assert found == Unfit(requests_from=7)
+    assert not found.may_lead(is_told=False)
+    assert found.may_lead(is_told=True)
+    assert "its folder begins at offset 7, so it does not know all recent requests" in found.text
+    assert unfit(own, own) == unfit(leader, own) == unfit(own, None) == Unfit()
+
+
 def test_a_release_need_understand_only_what_the_last_leader_did() -> None:
     leader = LeaderContent(version="2", not_understood=("group.version 1",))
     own = replace(leader, version="1", not_understood=("group.version 1", "share.version 1"))

@@ -15,9 +15,12 @@ from api.nodes.node_service import NodeService
 from api.requests.wire_requests import AnswerPage
 from api.server import ServeOptions, serving
 from api.service import answers
+from controller.authorization.caller import CONTROLLER
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.descriptions.namespaces import ListNamespaces
+from metadata_log.format.batch import NewBatch
 from metadata_log.shared.shared_log import Position
+from records.control import NoOpRecord
 from records.errors import Outcome, RequestError, UnavailableError
 from tests.api.nodes.group import Group, Member
 from tests.api.nodes.processes import LEASE_MS, metalog, refused, two_nodes
@@ -128,6 +131,36 @@ async def test_a_leader_that_was_overtaken_gives_no_old_answer(
     monkeypatch.undo()
 
 
+async def test_a_leader_that_was_overtaken_does_not_refuse_by_what_it_knows(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = await _standby(group)
+    await first.create("a")
+    with pytest.raises(RequestError) as caught:
+        await first.create("a")
+    assert caught.value.code == "DUPLICATE_RESOURCE"
+
+    async def renew(*_: object, **__: object) -> bool:
+        return True
+
+    monkeypatch.setattr(first.log, "renew", renew)
+    await group.leader(first)
+    assert first.leads
+    service = await first.serves()
+    notes = NewBatch(records=(NoOpRecord(),))
+    for asking in (
+        first.create("a"),
+        service.run(
+            "namespaces create", CreateNamespace("b", validate_only=True), caller=CONTROLLER
+        ),
+        service.append(notes, caller=CONTROLLER, expected_end_offset=0),
+    ):
+        with pytest.raises(RequestError) as caught:
+            await asking
+        assert (caught.value.code, caught.value.outcome) == ("NOT_CONTROLLER", Outcome.NOTHING)
+    monkeypatch.undo()
+
+
 async def test_the_next_node_gives_no_older_answer(
     group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,24 +201,24 @@ async def test_questions_that_wait_share_a_confirmation() -> None:
         return await future
 
     confirmations = Confirmations(confirmed_end)
-    first = [asyncio.create_task(confirmations.end_offset()) for _ in range(3)]
+    first = [asyncio.create_task(confirmations.end()) for _ in range(3)]
     await asyncio.sleep(0.01)
     assert len(asked) == 1
     # It began before these: they need the next one, and share it.
-    later = [asyncio.create_task(confirmations.end_offset()) for _ in range(3)]
+    later = [asyncio.create_task(confirmations.end()) for _ in range(3)]
     await asyncio.sleep(0.01)
     assert len(asked) == 1
     asked[0].set_result(Position(end_offset=5))
-    assert await asyncio.gather(*first) == [5] * 3
+    assert await asyncio.gather(*first) == [Position(end_offset=5)] * 3
     await asyncio.sleep(0.01)
     assert len(asked) == 2
     asked[1].set_exception(UnavailableError("no answer", outcome=Outcome.UNKNOWN))
     found = await asyncio.gather(*later, return_exceptions=True)
     assert all(isinstance(each, UnavailableError) for each in found)
-    third = asyncio.create_task(confirmations.end_offset())
+    third = asyncio.create_task(confirmations.end())
     await asyncio.sleep(0.01)
     asked[2].set_result(Position(end_offset=7))
-    assert await third == 7
+    assert await third == Position(end_offset=7)
 
 
 async def test_a_question_that_gives_up_does_not_end_the_others() -> None:
@@ -197,11 +230,11 @@ async def test_a_question_that_gives_up_does_not_end_the_others() -> None:
         return Position(end_offset=5)
 
     confirmations = Confirmations(confirmed_end)
-    one, other = [asyncio.create_task(confirmations.end_offset()) for _ in range(2)]
+    one, other = [asyncio.create_task(confirmations.end()) for _ in range(2)]
     await begun.wait()
     one.cancel()
     end.set()
-    assert await other == 5
+    assert await other == Position(end_offset=5)
 
 
 def test_the_command_line_and_http_ask_consistently(tmp_path: Path, url: str) -> None:

@@ -10,12 +10,16 @@ import pytest
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.retention import RETAIN_LOCK
 from metadata_log.files.fs import OsFs
+from metadata_log.files.names import NODE_FILE
 from metadata_log.format.batch import NewBatch
 from metadata_log.reader.log_reader import LogReader
+from metadata_log.shared.identity import Identity, join
+from metadata_log.writer import request_window
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.log_writer import LogWriter
 from metadata_log.writer.mirror import MirrorBuilder
+from metadata_log.writer.request_window import window_start
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -102,6 +106,19 @@ def test_nothing_is_changed_when_there_is_nothing_to_drop(log: Path) -> None:
     assert run(log, 1).dropped_segments == 0
     assert run(log, bases(log)[1] - 1).dropped_segments == 0
     assert {k: v for k, v in content(log).items() if k != RETAIN_LOCK} == before
+
+
+def test_a_node_keeps_the_requests_that_it_has_to_know_when_it_leads(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LogReader.open(log) as reader:
+        end_offset = reader.end_offset
+    monkeypatch.setattr(request_window, "REQUEST_WINDOW_OFFSETS", end_offset - bases(log)[2])
+    last = bases(log)[-1]
+    join(OsFs(), log, Identity(cluster_id="c", log_id="1"), node_id=1)
+    assert run(log, last).history_start == bases(log)[0] == window_start(end_offset)
+    (log / NODE_FILE).unlink()
+    assert run(log, last).history_start == last
 
 
 def test_nothing_goes_that_must_not(log: Path) -> None:

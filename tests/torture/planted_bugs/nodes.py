@@ -7,6 +7,7 @@ _SETTLE = "metadata_log/shared/settlement.py"
 _STANDBY = "api/nodes/standby.py"
 _LEASE = "api/nodes/lease.py"
 _NODE = "api/nodes/node.py"
+_BUCKET = "metadata_log/shared/bucket.py"
 
 BUGS = (
     Bug(
@@ -178,10 +179,10 @@ BUGS = (
         what="A question joins a store operation that is under way.",
         file="api/nodes/confirmations.py",
         old="""        self._running, self._next = self._next, None
-        return (await self._confirmed_end()).end_offset
+        return await self._confirmed_end()
 """,
         new="""        self._running = self._next
-        found = (await self._confirmed_end()).end_offset
+        found = await self._confirmed_end()
         self._next = None
         return found
 """,
@@ -200,6 +201,16 @@ BUGS = (
         expects="overtaken",
     ),
     Bug(
+        name="a refusal that nobody confirmed",
+        what="A leader that was suspended refuses for a reason that is gone.",
+        file="api/nodes/node_service.py",
+        old="            if not done.cancelled() and _wrote_nothing(done):\n",
+        new="            if done.cancelled() and _wrote_nothing(done):\n",
+        campaign="tests/api/nodes/test_reads.py",
+        seeds=(0,),
+        expects="does_not_refuse",
+    ),
+    Bug(
         name="an older answer from the next node",
         what="A client forgets what it saw when it changes the node.",
         file="api/clients/reconnecting_client.py",
@@ -212,7 +223,7 @@ BUGS = (
     Bug(
         name="an unfit node leads",
         what="A node leads although it does not understand the log, or has other settings.",
-        file="api/nodes/node.py",
+        file=_NODE,
         old="            if not self._unfit.may_lead(is_told=is_told):\n",
         new="            if self._unfit.may_lead(is_told=is_told) is None:\n",
         campaign="tests/api/nodes/test_fitness.py",
@@ -282,11 +293,91 @@ BUGS = (
     Bug(
         name="a hand-over waits for a look",
         what="A standby does not look often while the leader hands over.",
-        file="api/nodes/node.py",
+        file="api/nodes/candidacy.py",
         old="        return content.hands_over and content.is_for(self._options.node_id)\n",
         new="        return False\n",
         campaign="tests/simulated_nodes/test_hand_over.py",
         seeds=(0,),
         expects="does_not_wait",
+    ),
+    Bug(
+        name="a node that knows few requests leads",
+        what="A restored folder begins within the request window, and its node leads.",
+        file="api/nodes/fitness.py",
+        old="not self.other_settings and self.requests_from is None\n",
+        new="not self.other_settings\n",
+        campaign="nodes",
+        seeds=(0, 1, 2, 3),
+        expects="is there 2 times|though it was done before",
+    ),
+    Bug(
+        name="retention beside a take-over",
+        what="A node drops the requests that it has to know when it leads.",
+        file="replay/care/retain.py",
+        old="            keep_from = min(keep_from, window_start(reader.end_offset))\n",
+        new="            pass\n",
+        campaign="nodes",
+        seeds=(0, 1),
+        expects="nodes lead|was not acknowledged",
+    ),
+    Bug(
+        name="a trim that ignores the window",
+        what="The shared log lacks requests that a new node has to know.",
+        file="api/nodes/trimming.py",
+        old="            end.end_offset - self._kept_offsets,\n",
+        new="            end.end_offset,\n",
+        campaign="nodes",
+        seeds=(0, 1),
+        expects="within the request window",
+    ),
+    Bug(
+        name="a claim at a trimmed number",
+        what="A claim counts although others went on behind its number, and trimmed.",
+        file=_BUCKET,
+        old="        if group.is_claim and group.number < await self.start():\n",
+        new="        if group.number < 0:\n",
+        campaign="nodes",
+        seeds=(0, 1, 2, 3),
+        expects="had outcome nothing|acknowledged up to|is no copy|nodes lead",
+    ),
+    Bug(
+        name="a late PUT taken for a success",
+        what="An object that is not there yet is acknowledged.",
+        file=_BUCKET,
+        old="        if content is None:\n            raise UnavailableError(",
+        new="        if content is None:\n            return\n            raise UnavailableError(",
+        campaign="nodes",
+        seeds=(0, 1),
+        expects="acknowledged up to|is no copy|nodes lead|ended",
+    ),
+    Bug(
+        name="a trimmed object taken for the end",
+        what="A reader that is too old believes that it has everything.",
+        file=_BUCKET,
+        old="        if needs_check and number < await self.start():\n",
+        new="        if needs_check and number < 0:\n",
+        campaign="nodes",
+        seeds=(0, 1, 2, 3),
+        expects="is no copy|ended|nodes lead|answer from another state",
+    ),
+    Bug(
+        name="a segment at the border is passed over",
+        what="A folder that ends where the kept groups begin lacks the header of a segment.",
+        file="metadata_log/writer/folder_copy.py",
+        old="        return group.end if _has_block(group) else replace(group.end, number=low)\n",
+        new="        return group.end\n",
+        campaign="nodes",
+        seeds=(0, 1, 2, 3),
+        expects="CorruptLogError",
+    ),
+    Bug(
+        name="an older release leads",
+        what="A node leads whose release does not understand a level of a feature.",
+        file="api/nodes/fitness.py",
+        old="    missed = () if own.version == leader.version else own.not_understood\n",
+        new="    missed: tuple[str, ...] = ()\n",
+        campaign="nodes",
+        seeds=(0, 1),
+        expects="does not understand",
     ),
 )

@@ -1,0 +1,45 @@
+"""When a node may take the lease, as far as others are concerned."""
+
+from api.nodes.lease import LeaseWatch
+from api.nodes.options import NodeOptions, content_of
+from metadata_log.shared.shared_log import Lease
+from metadata_log.writer.clock import MachineClocks
+
+_PATIENCE = 2
+"""Leases that a node waits longer than others that should rather lead."""
+
+
+class Candidacy:
+    """Looks at the leases that others hold."""
+
+    def __init__(self, options: NodeOptions, process: bytes, clocks: MachineClocks) -> None:
+        """Look for a process of a node."""
+        self._options = options
+        self._process = process
+        self._watch = LeaseWatch(clocks)
+
+    def is_next(self, found: Lease | None) -> bool:
+        """Return whether this node may lead in a moment."""
+        if found is None or found.process == self._process:
+            return False
+        content = content_of(found)
+        return content.hands_over and content.is_for(self._options.node_id)
+
+    def is_told(self, found: Lease | None) -> bool:
+        """Return whether an operator says that this node is to lead."""
+        if self._options.own_settings:
+            return True
+        return found is not None and content_of(found).next_leader == self._options.node_id
+
+    def is_free(self, found: Lease | None, *, is_patient: bool) -> bool:
+        """Return whether this node may take a lease that was read just now.
+
+        Args:
+            is_patient: Whether others should rather lead.
+        """
+        is_for_another = found is not None and not content_of(found).is_for(self._options.node_id)
+        patience = _PATIENCE if is_patient or is_for_another else 0
+        patience_ms = patience * self._options.lease_ms
+        has_run_out = self._watch.has_run_out(found, patience_ms=patience_ms)
+        is_own = found is not None and found.process == self._process and not patience
+        return is_own or has_run_out
