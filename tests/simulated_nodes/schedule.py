@@ -1,251 +1,300 @@
 """One schedule of faults, and what must hold whatever happens.
 
-At every step: no two nodes lead in the same epoch. At the end, when all faults are over: all
-folders have the bytes that the store has committed; every acknowledged change is there once, in the
-order of the offsets that were told; what had outcome `nothing` is not there.
+At every step: one leader an epoch; each folder is a prefix of what the store has committed, but for
+what retention dropped; no node answers beyond that; no node leads whose release does not understand
+the log. In the end, when all faults are over: all folders have all that is committed; no
+acknowledged change is lost, doubled or moved; one order explains all answers; no broker was fenced
+that sent its heartbeats.
+
+The store of schedules with an even number is like PostgreSQL, that of the others a bucket.
 """
 
 import asyncio
-import contextlib
 import gc
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import NamedTuple
+from unittest.mock import patch
 
-from api.nodes.node import Node
-from api.nodes.options import NodeOptions
-from api.nodes.trimming import Trimming
-from api.service.service import Service
+from api.nodes.release import Release, this_release
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.context.context import Settings
-from controller.decisions.namespaces.namespaces import CreateNamespace
-from metadata_log.format.segment import decode_header
-from metadata_log.reader.log_reader import LogReader
-from metadata_log.shared.shared_log import EntryKind
-from records.errors import MetadataLogError, Outcome
-from records.topics import NamespaceRecord
-from tests.simulated_disk.crash import PowerLosses
-from tests.simulated_disk.disk import SimulatedDisk
+from metadata_log.format.batch import Batch, NewBatch
+from metadata_log.shared.shared_log import Group
+from records.configs import FeatureLevelRecord
+from records.errors import Outcome, UnavailableError, UnknownHistoryError
+from replay.image.digest import image_digest
 from tests.simulated_disk.loop import SimulatedLoop
-from tests.simulated_nodes.store import SimulatedSharedLog, SimulatedStore
+from tests.simulated_nodes import history
+from tests.simulated_nodes.bucket import LATE_S, SimulatedBucket
+from tests.simulated_nodes.checks import Checks
+from tests.simulated_nodes.clients import Broker, Clients
+from tests.simulated_nodes.committed import segments
+from tests.simulated_nodes.machine import LEASE_MS, WINDOW_OFFSETS, SimulatedNode, Store
+from tests.simulated_nodes.store import SimulatedStore
 
-DIRECTORY = Path("/disk/log")
+__all__ = ["LEASE_MS", "OPERATIONS", "Schedule", "SimulatedNode"]
+
 NODES = 3
+CLIENTS = 2
 OPERATIONS = 40
-LEASE_MS = 1_000
-TRIM_EVERY_S = 3.0
+
 _HEAL_S = 60.0
+_BUSY_S = 5.0
+"""Clients ask on for so long when all faults are over."""
 
+_FEATURE = "of.the.next.release"
+_FINGERPRINT = "api.questions.workers.fingerprint"
+"""Of this program's files, which do not change here: 20 ms for each process that is asked."""
 
-class Change(NamedTuple):
-    """What a client asked, and what it was told: the end offset, or the error's outcome."""
-
-    name: str
-    told: int | Outcome
-
-
-class SimulatedClocks:
-    """A machine's clocks, over virtual time; the wall clock can be set."""
-
-    def __init__(self, loop: SimulatedLoop) -> None:
-        self._loop = loop
-        self.ahead_ns = 1_700_000_000_000_000_000
-
-    def wall_ns(self) -> int:
-        return self.boot_ns() + self.ahead_ns
-
-    def boot_ns(self) -> int:
-        return int(self._loop.time() * 1_000_000_000)
-
-
-class SimulatedNode:
-    """A node's machine: its disk, its clocks, and its process while that runs."""
-
-    def __init__(self, schedule: "Schedule", number: int) -> None:
-        self._schedule = schedule
-        self.number = number
-        self.disk = SimulatedDisk()
-        self.clocks = SimulatedClocks(schedule.loop)
-        self.service: Service | None = None
-        self.log = SimulatedSharedLog(schedule.store, schedule.random)
-        self._task: asyncio.Task[None] | None = None
-        self._stop = asyncio.Event()
-
-    @property
-    def runs(self) -> bool:
-        return self._task is not None and not self._task.done()
-
-    def start(self) -> None:
-        self._stop = asyncio.Event()
-        self.log = SimulatedSharedLog(self._schedule.store, self._schedule.random)
-        node = Node(
-            DIRECTORY,
-            self.log,
-            NodeOptions(node_id=self.number, lease_ms=LEASE_MS),
-            settings=Settings(),
-            serve=self._serve,
-            leads=self._leads,
-            clocks=self.clocks,
-            fs=self.disk,
-            # Everything is archived, so that only the other nodes hold a leader back.
-            trimming=Trimming(self.log, lambda: 2**62, every_s=TRIM_EVERY_S, kept_offsets=0),
-        )
-        self._task = self._schedule.loop.create_task(node.run(self._stop))
-
-    def stop(self) -> None:
-        self._stop.set()
-
-    def end(self, *, loses_power: bool) -> None:
-        """End the process at once, perhaps because the machine has lost its power."""
-        if loses_power:
-            losses = PowerLosses(self.disk, str(self._schedule.number))
-            state = losses.state(self._schedule.random.randrange(losses.count + 20))
-        else:
-            state = self.disk.visible()
-        # What the task still does as it is cancelled reaches neither store nor disk.
-        self.log.is_dead = True
-        self.disk = SimulatedDisk(state)
-        self.service = None
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    def problem(self) -> BaseException | None:
-        """Return the error that ended the process, if there is one."""
-        if self._task is None or not self._task.done() or self._task.cancelled():
-            return None
-        return self._task.exception()
-
-    @property
-    def leads(self) -> bool:
-        return self.service is not None and self.service.is_active
-
-    def _leads(self, service: Service) -> None:
-        self._schedule.led.append((service.controller_epoch, self.number))
-
-    @contextlib.asynccontextmanager
-    async def _serve(self, service: Service) -> AsyncIterator[None]:
-        self.service = service
-        try:
-            yield
-        finally:
-            if self.service is service:
-                self.service = None
+_WINDOW = "metadata_log.writer.request_window.REQUEST_WINDOW_OFFSETS"
 
 
 class Schedule:
     """Runs the operations of a number, and returns what was wrong."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, store: Store | None = None) -> None:
         self.number = number
         self.random = Random(number)
         self.loop = SimulatedLoop()
-        self.store = SimulatedStore()
-        self.led: list[tuple[int, int]] = []
-        self._changes: list[Change] = []
-        self._asked = 0
-        self._too_early: list[str] = []
-        self._asking: list[asyncio.Task[None]] = []
+        self.store: Store = store or (SimulatedBucket() if number % 2 else SimulatedStore())
+        self._newer = frozenset(self.random.choice(((0, 1, 2), (1, 2), (2,))))
         self.nodes = [SimulatedNode(self, number) for number in range(NODES)]
+        self.checks = Checks(self.store, self.nodes, self.loop)
+        self.clients = Clients(self.nodes, self.checks.committed_end)
+        self.brokers = [Broker(n, self.nodes, self.loop.time) for n in (1, 2)]
+        self._operations = self._weighted()
+        self.events: Counter[str] = Counter()
+
+    def leads(self, node: SimulatedNode) -> None:
+        """Look at a node that begins to lead."""
+        self.checks.leads(node)
+        assert node.service is not None
+        self.events["take-over"] += 1
+        self.events["take-over by a cut folder"] += segments(node.disk)[0][0] > 0
+        self.events["next release"] += _FEATURE in node.service.image.features()
+
+    def release(self, number: int) -> Release:
+        """Return the release of a node: the newest, or the one before."""
+        this = this_release()
+        if number not in self._newer:
+            return this
+        return Release("next", {**this.levels, _FEATURE: (0, 1)})
 
     def run(self, operations: Sequence[int] = range(OPERATIONS)) -> list[str]:
         """Run the operations that are named; return the problems that were found."""
         thresholds = gc.get_threshold()
-        try:
-            for node in self.nodes:
-                node.start()
-            self.loop.advance(2.0)
-            for operation in range(OPERATIONS):
-                seed = self.random.randrange(2**32)
-                if operation in operations:
-                    self._operate(Random(seed))
-                self.loop.advance(Random(seed).choice((0.01, 0.2, 0.5, 1.5)))
-                self._look_at_answers(operation)
-            self._heal()
-            return self._problems()
-        finally:
-            for node in self.nodes:
-                node.end(loses_power=False)
-            self.loop.advance(_HEAL_S)
-            gc.set_threshold(*thresholds)
+        self.loop.at_rest = self.checks.look
+        with patch(_WINDOW, WINDOW_OFFSETS), patch(_FINGERPRINT, return_value=b""):
+            try:
+                self._begin()
+                for operation in range(OPERATIONS):
+                    seed = self.random.randrange(2**32)
+                    if operation in operations:
+                        self._operate(Random(seed))
+                    self.loop.advance(Random(seed).choice((0.01, 0.2, 0.5, 1.5)))
+                self._heal()
+                self._count()
+                return self._problems()
+            finally:
+                for node in self.nodes:
+                    node.end(loses_power=False)
+                self.loop.at_rest = lambda: None
+                self.loop.advance(1.0)
+                gc.set_threshold(*thresholds)
 
-    def _look_at_answers(self, operation: int) -> None:
-        """Note the nodes that would answer from records which a fail-over can take back."""
-        confirmed = self.store.groups[: self.store.confirmed]
-        end_offset = confirmed[-1].end_offset if confirmed else 0
+    def _begin(self) -> None:
         for node in self.nodes:
-            if node.service is not None:
-                seen = node.service.image.provenance.next_offset
-                if seen > end_offset:
-                    self._too_early.append(
-                        f"after operation {operation} node {node.number} answers up to {seen}, "
-                        f"confirmed is {end_offset}"
-                    )
+            node.start()
+        for broker in self.brokers:
+            self.loop.create_task(broker.run())
+        self._asking = [
+            self.loop.create_task(self.clients.keep_asking(Random(f"{self.number}/{client}")))
+            for client in range(CLIENTS)
+        ]
+        self.loop.advance(2.0)
+
+    def _weighted(self) -> list[Callable[[SimulatedNode, Random], None]]:
+        weights: dict[Callable[[SimulatedNode, Random], None], int] = {
+            self._cut: 1,
+            self._slow: 1,
+            self._lose: 4,
+            self._isolate: 1,
+            self._kill: 1,
+            self._lose_power: 1,
+            self._stop: 1,
+            self._start: 4,
+            self._stand_alone: 1,
+            self._come_back: 1,
+            self._fail_over: 1,
+            self._set_clock: 1,
+            self._pause: 2,
+            self._resume: 2,
+            self._retain: 2,
+            self._take_turns: 1,
+            self._remove: 1,
+            self._use_next_release: 1,
+            self._ask: 5,
+        }
+        return [operation for operation, weight in weights.items() for _ in range(weight)]
 
     def _operate(self, random: Random) -> None:
-        node = random.choice(self.nodes)
-        match random.randrange(16):
-            case 0:
-                node.log.is_cut = not node.log.is_cut
-            case 1:
-                node.log.delay_s = random.choice((0.0, 0.05, 1.2))
-            case 2 | 3:
-                node.log.fates.append(random.choice(("request", "answer", "late", "refused")))
-            case 4:
-                node.end(loses_power=False)
-            case 5:
-                node.end(loses_power=True)
-            case 6:
-                node.stop()
-            case 7 | 8:
-                if not node.runs:
-                    node.start()
-            case 9:
-                self.store.is_alone = True
-            case 10:
-                self.store.come_back()
-            case 11:
-                self.store.fail_over()
-            case 12:
-                # By some seconds, or by more than a leader's clock may be wrong.
-                node.clocks.ahead_ns += random.randrange(-10, 10) * random.choice((1, 20)) * 10**9
-            case _:
-                for _ in range(random.randrange(1, 5)):
-                    self._ask()
+        random.choice(self._operations)(random.choice(self.nodes), random)
 
-    def _ask(self) -> None:
-        """Let a client ask every node that believes it leads."""
-        for node in self.nodes:
-            if node.service is not None and node.leads:
-                self._asked += 1
-                name = f"n{self._asked}"
-                self._asking.append(self.loop.create_task(self._change(node.service, name)))
+    def _cut(self, node: SimulatedNode, random: Random) -> None:
+        node.log.is_cut = not node.log.is_cut
 
-    async def _change(self, service: Service, name: str) -> None:
-        try:
-            answer = await service.run(
-                "namespaces create", CreateNamespace(name), caller=CONTROLLER
+    def _slow(self, node: SimulatedNode, random: Random) -> None:
+        node.log.delay_s = random.choice((0.0, 0.05, 1.2))
+
+    def _lose(self, node: SimulatedNode, random: Random) -> None:
+        leading = [each for each in self.nodes if each.leads]
+        random.choice(leading or self.nodes).log.fates.append(random.choice(self.store.FATES))
+
+    def _isolate(self, node: SimulatedNode, random: Random) -> None:
+        """Cut a leader off in the middle of an append, until others have gone on and trimmed.
+
+        An operator takes it off the list meanwhile.
+        """
+        for each in self.nodes:
+            if each.leads:
+                link, number = each.log, each.number
+                link.fates.insert(0, random.choice(("no answer", "answer", "late")))
+                self.loop.call_later(random.uniform(0.1, 1.9), setattr, link, "is_cut", True)
+                self.loop.call_later(2.5, self.store.forget_member, number)
+                self.loop.call_later(random.uniform(4, 12), link.heal)
+
+    def _kill(self, node: SimulatedNode, random: Random) -> None:
+        node.end(loses_power=False)
+
+    def _lose_power(self, node: SimulatedNode, random: Random) -> None:
+        node.end(loses_power=True)
+
+    def _stop(self, node: SimulatedNode, random: Random) -> None:
+        node.stop()
+
+    def _start(self, node: SimulatedNode, random: Random) -> None:
+        if not node.runs:
+            node.start()
+
+    def _stand_alone(self, node: SimulatedNode, random: Random) -> None:
+        self.store.is_alone = True
+
+    def _come_back(self, node: SimulatedNode, random: Random) -> None:
+        self.store.come_back()
+
+    def _fail_over(self, node: SimulatedNode, random: Random) -> None:
+        self.store.fail_over()
+
+    def _set_clock(self, node: SimulatedNode, random: Random) -> None:
+        # By some seconds, or by more than a leader's clock may be wrong.
+        node.clocks.ahead_ns += random.randrange(-10, 10) * random.choice((1, 20)) * 10**9
+
+    def _pause(self, node: SimulatedNode, random: Random) -> None:
+        self.events["leader paused"] += node.leads
+        node.pause()
+
+    def _resume(self, node: SimulatedNode, random: Random) -> None:
+        node.resume()
+
+    def _retain(self, node: SimulatedNode, random: Random) -> None:
+        """Drop old segments of a node that may be about to lead."""
+        if node.runs and not node.is_paused:
+            self.events["retained"] += node.retain() > 0
+
+    def _take_turns(self, node: SimulatedNode, random: Random) -> None:
+        """Let every node drop what it may right after a take-over, and the next one follow."""
+        self.loop.create_task(self._turns())
+
+    async def _turns(self) -> None:
+        for _ in range(2):
+            ended = next((each for each in self.nodes if each.leads), None)
+            if ended is None:
+                return
+            ended.end(loses_power=False)
+            for _ in range(60):
+                await asyncio.sleep(0.05)
+                if any(each.leads for each in self.nodes):
+                    break
+            for each in self.nodes:
+                self._retain(each, self.random)
+            if not ended.runs:
+                ended.start()
+
+    def _remove(self, node: SimulatedNode, random: Random) -> None:
+        """Take the nodes that do nothing off the list, as an operator does for good."""
+        for each in self.nodes:
+            if each.is_paused or each.log.is_cut or not each.runs:
+                self.store.forget_member(each.number)
+
+    def _use_next_release(self, node: SimulatedNode, random: Random) -> None:
+        """Write what only the next release understands, if a node of it leads."""
+        if node.service is not None and node.leads and node.number in self._newer:
+            service = node.service
+            level = FeatureLevelRecord(name=_FEATURE, feature_level=1)
+            batch = NewBatch(records=(level,))
+            task = self.loop.create_task(
+                node.call(lambda _: service.append(batch, caller=CONTROLLER))
             )
-            self._changes.append(Change(name, answer.end_offset))
-        except MetadataLogError as error:
-            self._changes.append(Change(name, error.outcome))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _ask(self, node: SimulatedNode, random: Random) -> None:
+        for _ in range(random.randrange(1, 5)):
+            self.loop.create_task(self.clients.ask(Random(random.randrange(2**32))))
 
     def _heal(self) -> None:
         """End all faults, let the nodes find together, and make a last change."""
-        self.store.come_back()
-        for node in self.nodes:
-            node.log.is_cut, node.log.delay_s = False, 0.0
-            node.log.fates.clear()
-        self.loop.advance(_HEAL_S)  # those that are to stop have stopped
-        for node in self.nodes:
-            if not node.runs:
-                node.start()
-        self.loop.advance(_HEAL_S)
+        self._end_faults()
+        self.loop.advance(_BUSY_S)
+        self._end_clients()
+        self.loop.advance(LATE_S - _BUSY_S)
+        self._until(lambda: all(self._is_settled(node) for node in self.nodes))
+        self._until(self._is_whole)
         # The leader may have been fenced by a claim that came late; the first change finds out.
         for _ in range(2):
-            self._ask()
-            self.loop.advance(_HEAL_S)
+            self.loop.create_task(self.clients.create_new(Random(0)))
+            self.loop.advance(3.0)
+            self._until(self._is_whole)
+
+    def _end_faults(self) -> None:
+        self.store.come_back()
+        for node in self.nodes:
+            node.log.heal()
+            node.resume()
+
+    def _end_clients(self) -> None:
+        for client in self._asking:
+            client.cancel()
+
+    def _until(self, holds: Callable[[], bool]) -> None:
+        """Let time pass until something holds, at most a minute."""
+        until = self.loop.time() + _HEAL_S
+        while not holds() and self.loop.time() < until:
+            self.loop.advance(1.0)
+
+    def _is_settled(self, node: SimulatedNode) -> bool:
+        """Return whether a node that is to stop has stopped, and the others have begun."""
+        return not node.runs or node.service is not None
+
+    def _restart(self, node: SimulatedNode) -> None:
+        """Start a node, as an operator does who reads what it said when it ended."""
+        if isinstance(node.problem(), UnknownHistoryError):
+            for source in self.nodes:
+                if source.leads:
+                    self.events["restored"] += 1
+                    node.restore(source)
+                    node.start()
+        elif not node.runs and isinstance(node.problem(), UnavailableError | None):
+            node.start()
+
+    def _is_whole(self) -> bool:
+        for node in self.nodes:
+            self._restart(node)
+        end_offset = self.checks.committed_end()
+        return [node.leads for node in self.nodes].count(True) == 1 and all(
+            node.service is not None and node.service.image.provenance.next_offset == end_offset
+            for node in self.nodes
+        )
 
     def _problems(self) -> list[str]:
         problems = [
@@ -256,95 +305,53 @@ class Schedule:
         leaders = [node for node in self.nodes if node.leads]
         if len(leaders) != 1:
             problems.append(f"{len(leaders)} nodes lead in the end")
-        epochs = dict(self.led)
-        problems += [
-            f"nodes {epochs[epoch]} and {number} led in epoch {epoch}"
-            for epoch, number in self.led
-            if epochs[epoch] != number
-        ]
-        if not self.store.start:
-            problems.append("nothing was trimmed")
-        committed = _content_of(self.store)
-        problems += [
-            f"the folder of node {node.number} is no copy of the store"
-            for node in self.nodes
-            if _files(node.disk) != committed
-        ]
-        problems += [
-            f"node {node.number} answers from another state than its folder's"
-            for node in self.nodes
-            if node.service is None or _of_image(node.service) != set(_names(node.disk))
-        ]
-        problems += self._too_early[:1]
-        problems += _wrong_epochs(self.store, self.nodes[0].disk)
-        return problems + self._wrong_answers(_names(self.nodes[0].disk))
+        problems += self.checks.problems + getattr(self.store, "problems", [])
+        problems += self._unlike_nodes()
+        batches = list(self.checks.committed.batches())
+        groups = self.store.groups
+        problems += _wrong_epochs(groups, batches)
+        problems += history.problems(self.clients.calls, batches)
+        problems += self.checks.fenced_too_early(self.brokers, batches)
+        problems += [problem for broker in self.brokers for problem in broker.problems[:1]]
+        last = self.clients.calls[-1]
+        if not isinstance(last.told, int):
+            problems.append(f"the last change was not acknowledged: {last}")
+        return problems
 
-    def _wrong_answers(self, names: dict[str, list[int]]) -> list[str]:
+    def _count(self) -> None:
+        """Count what happened, apart from the operations themselves."""
+        self.events["trimmed"] += self.store.start > 0
+        self.events["late"] += self.store.late
+        self.events["late after a trim"] += self.store.raised
+        told: dict[int, list[object]] = {}
+        for call in self.clients.calls:
+            told.setdefault(call.number, []).append(call.told)
+        self.events["repeated"] += sum(
+            isinstance(answers[-1], int) and Outcome.UNKNOWN in answers for answers in told.values()
+        )
+
+    def _unlike_nodes(self) -> list[str]:
+        """Return the nodes whose folder or image is not that of the store."""
+        committed = [(base, bytes(each)) for base, each in self.checks.committed.files.items()]
         problems = []
-        for change in self._changes:
-            found = names.get(change.name, [])
-            if isinstance(change.told, int) and found != [change.told]:
-                problems.append(f"{change.name}: acknowledged up to {change.told}, is at {found}")
-            if change.told is Outcome.NOTHING and found:
-                problems.append(f"{change.name} had outcome nothing, is at {found}")
-            if len(found) > 1:
-                problems.append(f"{change.name} is there {len(found)} times")
-        if not any(isinstance(change.told, int) for change in self._changes[-3:]):
-            problems.append(f"the last change was not acknowledged: {self._changes[-3:]}")
+        digests = set()
+        for node in self.nodes:
+            found = segments(node.disk)
+            if not found or found != committed[-len(found) :]:
+                problems.append(f"the folder of node {node.number} is no copy of the store")
+            if node.service is not None:
+                digests.add(image_digest(node.service.image))
+        if len(digests) != 1:
+            problems.append("nodes answer from another state than others")
         return problems
 
 
-def _of_image(service: Service) -> set[str]:
-    return {namespace.name for namespace in service.image.namespaces()}
-
-
-def _wrong_epochs(store: SimulatedStore, disk: SimulatedDisk) -> list[str]:
+def _wrong_epochs(groups: Sequence[Group], batches: Sequence[Batch]) -> list[str]:
     """Return the batches whose epoch is not that of the group they were committed with."""
-    problems = []
-    ends = [(group.end_offset, group.epoch) for group in store.groups if not group.is_claim]
-    with LogReader.open(DIRECTORY, fs=disk) as reader:
-        for batch in reader.batches():
-            epochs = [epoch for end, epoch in ends if end >= batch.end_offset]
-            if not epochs or batch.leader_epoch != epochs[0]:
-                problems.append(f"batch of epoch {batch.leader_epoch} in a group of {epochs[:1]}")
-    return problems
-
-
-def _content_of(store: SimulatedStore) -> list[bytes]:
-    """Return the segments that the groups of a store amount to, one after the other."""
-    segments: list[bytes] = []
-    for group in store.groups:
-        for entry in group.entries:
-            if entry.kind is EntryKind.SEGMENT:
-                if segments and segments[-1] == _header_only(segments[-1]):
-                    segments.pop()  # an empty segment is replaced
-                segments.append(entry.content)
-            else:
-                segments[-1] += entry.content
-    return segments
-
-
-def _header_only(segment: bytes) -> bytes:
-    return segment[: decode_header(segment)[1]]
-
-
-def _files(disk: SimulatedDisk) -> list[bytes]:
-    """Return the segments of a folder, in their order."""
-    found = []
-    for name in disk.list(DIRECTORY):
-        if name.endswith(".avro"):
-            file = disk.open(DIRECTORY / name)
-            found.append(file.pread(file.size(), 0))
-            file.close()
-    return found
-
-
-def _names(disk: SimulatedDisk) -> dict[str, list[int]]:
-    """Return the namespaces in a folder, each with the end offsets of its records' batches."""
-    found: dict[str, list[int]] = {}
-    with LogReader.open(DIRECTORY, fs=disk) as reader:
-        for batch in reader.batches():
-            for row in batch.rows:
-                if isinstance(row.payload, NamespaceRecord):
-                    found.setdefault(row.payload.name, []).append(batch.end_offset)
-    return found
+    ends = [group.end_offset for group in groups]
+    found = [groups[bisect_left(ends, batch.end_offset)].epoch for batch in batches]
+    return [
+        f"batch of epoch {batch.leader_epoch} in a group of {epoch}"
+        for batch, epoch in zip(batches, found, strict=True)
+        if batch.leader_epoch != epoch
+    ]

@@ -6,7 +6,9 @@ everything since.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
+from contextvars import Context
 from random import Random
 
 from metadata_log.shared.identity import Identity
@@ -19,6 +21,7 @@ from metadata_log.shared.shared_log import (
     check_follows,
 )
 from records.errors import FencedError, Outcome, UnavailableError, UnknownHistoryError
+from tests.simulated_nodes.link import Link, lost_answer
 
 STATEMENT_TIMEOUT_S = 2.0
 
@@ -34,7 +37,11 @@ class SimulatedStore:
         confirmed: Number of groups that the standbys have, too: they can never vanish.
         is_alone: True while the standbys are away.
         fail_overs: How often a standby took over; connections from before are lost.
+        late: Number of groups that arrived late.
+        raised: 0; as of a bucket.
     """
+
+    FATES = ("request", "answer", "late", "refused")
 
     def __init__(self) -> None:
         self.identity = Identity(cluster_id="simulated", log_id="1")
@@ -46,6 +53,15 @@ class SimulatedStore:
         self.lease: Lease | None = None
         self._lease_before: Lease | None = None
         self.members: dict[int, tuple[float, bytes]] = {}
+        self.late = self.raised = 0
+        self._grown = asyncio.Event()
+
+    def connect(self, random: Random) -> "SimulatedSharedLog":
+        """Return the connections of a process."""
+        return SimulatedSharedLog(self, random)
+
+    def forget_member(self, node_id: int) -> None:
+        self.members.pop(node_id, None)
 
     @property
     def end(self) -> Position:
@@ -57,7 +73,16 @@ class SimulatedStore:
             at = group.number
             return at < len(self.groups) and self.groups[at].nonce == group.nonce
         self.groups.append(group)
+        self._grown.set()
+        self._grown = asyncio.Event()
         return True
+
+    def put_late(self, group: Group, after: Position) -> None:
+        self.late += self.put(group, after)
+
+    async def grown(self) -> None:
+        """Wait for a group."""
+        await self._grown.wait()
 
     def renew(self, lease: Lease, before: Lease | None) -> bool:
         if self.lease != before:
@@ -97,122 +122,115 @@ class SimulatedStore:
         waited = 0.0
         while self.is_alone:
             if waited >= STATEMENT_TIMEOUT_S or self.fail_overs != before:
-                raise _unknown()
+                raise lost_answer()
             await asyncio.sleep(0.05)
             waited += 0.05
         if self.fail_overs != before:
-            raise _unknown()
+            raise lost_answer()
         self.confirmed = max(self.confirmed, written)
 
 
-class SimulatedSharedLog:
+class SimulatedSharedLog(Link):
     """One node's connections to a store.
 
-    Attributes:
-        is_cut: No request arrives, and no answer.
-        is_dead: The process of the node has ended.
-        fates: What happens to the next appends: `request` and `answer` are lost, `late` arrives
-            later, `refused` was never sent.
-        delay_s: Time that each request takes on its way.
+    Fates of an append: `request` and `answer` are lost, `late` arrives later, `refused` was never
+    sent.
     """
 
     def __init__(self, store: SimulatedStore, random: Random) -> None:
+        super().__init__(random)
         self._store = store
-        self._random = random
-        self.is_cut = False
-        self.is_dead = False
-        self.fates: list[str] = []
-        self.delay_s = 0.0
 
     async def create(self, identity: Identity) -> None:
         raise AssertionError("it is made")
 
     async def identity(self) -> Identity:
-        await self._reach()
+        await self.reach()
         return self._store.identity
 
     async def end(self) -> Position:
-        await self._reach()
+        await self.reach()
         return self._store.end
 
     async def confirmed_end(self) -> Position:
-        await self._reach()
+        await self.reach()
         end = self._store.end
         await self._store.confirm()
-        await self._come_back()
+        await self.come_back()
         return end
 
     async def append(self, group: Group, *, after: Position) -> None:
         check_follows(group, after)
-        await self._reach()
-        fate = self.fates.pop(0) if self.fates else None
+        await self.reach()
+        fate = self.next_fate()
         if fate == "refused":
             raise UnavailableError("the store cannot be reached")
         if fate == "late":
-            delay_s = self._random.uniform(0.01, 8)
+            delay_s = self.random.uniform(0.01, 8)
             loop = asyncio.get_running_loop()
-            loop.call_later(delay_s, self._store.put, group, after)
+            # In no process's context: it is on its way, whatever becomes of the node.
+            loop.call_later(delay_s, self._store.put_late, group, after, context=Context())
         if fate in ("late", "request"):
             await asyncio.sleep(STATEMENT_TIMEOUT_S)
-            raise _unknown()
+            raise lost_answer()
         is_there = self._store.put(group, after)
         if not is_there:
-            await self._come_back()
+            await self.come_back()
             raise FencedError(f"group {group.number} is another", outcome=Outcome.NOTHING)
         if fate == "answer":
-            raise _unknown()
+            raise lost_answer()
         await self._store.confirm()
-        await self._come_back()
+        await self.come_back()
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
-        await self._reach()
+        await self.reach()
         if number < self._store.start:
             raise UnknownHistoryError(f"the shared log begins with group {self._store.start}")
-        count = 1 if size_bytes_max == 0 else self._random.randrange(1, 6)
+        count = 1 if size_bytes_max == 0 else self.random.randrange(1, 6)
         found = self._store.groups[number : number + count]
-        await self._come_back()
+        await self.come_back()
         return found
 
     async def wait(self, number: int, timeout_s: float) -> Position:
-        await self._reach()
-        until = asyncio.get_running_loop().time() + timeout_s
-        while self._store.end.number <= number:
-            if asyncio.get_running_loop().time() >= until:
-                break
-            await asyncio.sleep(0.02)
+        await self.reach()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self._store.end.number <= number:
+                    await self._store.grown()
+                await asyncio.sleep(self.random.uniform(0.000_1, 0.02))
         return self._store.end
 
     async def start(self) -> int:
-        await self._reach()
+        await self.reach()
         return self._store.start
 
     async def size_bytes(self) -> int:
         raise AssertionError("operators ask")
 
     async def trim(self, number: int) -> None:
-        await self._reach()
+        await self.reach()
         self._store.start = max(self._store.start, min(number, len(self._store.groups) - 1))
-        await self._come_back()
+        await self.come_back()
 
     async def lease(self) -> Lease | None:
-        await self._reach()
+        await self.reach()
         return self._store.lease
 
     async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
-        await self._reach()
+        await self.reach()
         is_renewed = self._store.renew(lease, instead_of)
-        await self._come_back()
+        await self.come_back()
         return is_renewed
 
     async def register(self, node_id: int, content: bytes) -> int:
-        await self._reach()
+        await self.reach()
         now_s = asyncio.get_running_loop().time()
         self._store.members[node_id] = (now_s, content)
-        await self._come_back()
+        await self.come_back()
         return WALL_MS + int(now_s * 1_000)
 
     async def members(self) -> Sequence[Member]:
-        await self._reach()
+        await self.reach()
         now_s = asyncio.get_running_loop().time()
         return [
             Member(node_id=node_id, content=content, age_ms=int((now_s - then_s) * 1_000))
@@ -220,25 +238,8 @@ class SimulatedSharedLog:
         ]
 
     async def unregister(self, node_id: int) -> None:
-        await self._reach()
+        await self.reach()
         self._store.members.pop(node_id, None)
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""
-
-    async def _reach(self) -> None:
-        if self.is_dead or self.is_cut:
-            await asyncio.sleep(0.01)
-            raise UnavailableError("the store cannot be reached")
-        await asyncio.sleep(self.delay_s + self._random.uniform(0.000_1, 0.004))
-        if self.is_dead or self.is_cut:
-            raise UnavailableError("the store cannot be reached")
-
-    async def _come_back(self) -> None:
-        await asyncio.sleep(self._random.uniform(0.000_1, 0.004))
-        if self.is_dead or self.is_cut:
-            raise _unknown()
-
-
-def _unknown() -> UnavailableError:
-    return UnavailableError("the answer was lost", outcome=Outcome.UNKNOWN)

@@ -7,30 +7,44 @@ import pytest
 from api.nodes.repair import put_back
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.folder_copy import LostRecordsError
-from tests.simulated_nodes.schedule import DIRECTORY, OPERATIONS, Schedule, SimulatedNode
-from tests.simulated_nodes.store import SimulatedSharedLog
+from records.errors import UnknownHistoryError
+from tests.simulated_nodes.committed import CommittedFiles
+from tests.simulated_nodes.machine import DIRECTORY, SimulatedNode
+from tests.simulated_nodes.schedule import OPERATIONS, Schedule
+from tests.simulated_nodes.store import SimulatedSharedLog, SimulatedStore
 
 _STOP_S = 60.0
+
+_EXPECTED = (
+    "is at []",
+    "which was right at no time",
+    "though it was done before",
+    "batch of epoch",
+)
+"""What no folder had received is lost with the store, and who saw it was told what is gone. What is
+put back is in groups of the claim that fenced before.
+"""
 
 
 class _Losing(Schedule):
     """A schedule whose store goes back when all operations are done; then it is repaired."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(number)
+        self.store: SimulatedStore = SimulatedStore()
+        super().__init__(number, self.store)
         self.put_back = 0
         self.written_over = False
 
     def _heal(self) -> None:
-        self.store.come_back()
-        for node in self.nodes:
-            node.log.is_cut, node.log.delay_s = False, 0.0
-            node.log.fates.clear()
+        self._end_faults()
+        self._end_clients()
         self.loop.advance(1.0)
+        self.checks.is_on = False
         random = Random(self.number)
         late = self._leave_behind(random) if random.random() < 0.5 else None
         self.store.lose(random.randrange(1, 6))
         end = self.store.end
+        self.checks.leaders.clear()  # their claims may be lost, and their epochs used again
         if late is not None:
             late.start()
             self._change_something()
@@ -48,6 +62,7 @@ class _Losing(Schedule):
             if not self.written_over:
                 self._repair(ends.index(max(ends)))
         if not self.written_over:
+            self.checks.committed = CommittedFiles(self.store)
             super()._heal()
 
     def _leave_behind(self, random: Random) -> SimulatedNode:
@@ -65,7 +80,7 @@ class _Losing(Schedule):
     def _change_something(self) -> None:
         self.loop.advance(10.0)
         for _ in range(2):
-            self._ask()
+            self.loop.create_task(self.clients.create_new(Random(0)))
             self.loop.advance(1.0)
 
     def _end_of(self, disk: object) -> int:
@@ -74,8 +89,8 @@ class _Losing(Schedule):
 
     def _check_all_stopped(self) -> None:
         for node in self.nodes:
-            if not isinstance(node.problem(), LostRecordsError):
-                self._too_early.append(f"node {node.number} goes on: {node.problem()!r}")
+            if not isinstance(node.problem(), LostRecordsError | UnknownHistoryError):
+                self.checks.problems.append(f"node {node.number} goes on: {node.problem()!r}")
 
     def _repair(self, furthest: int) -> None:
         """Put back what the furthest folder has."""
@@ -95,14 +110,8 @@ class _Losing(Schedule):
 
     def _problems(self) -> list[str]:
         if self.written_over:
-            return self._too_early[:1]
-        # What no folder had received is lost with the store. What is put back is in groups of the
-        # claim that fenced before.
-        return [
-            each
-            for each in super()._problems()
-            if not each.endswith("is at []") and not each.startswith("batch of epoch")
-        ]
+            return self.checks.problems[:1]
+        return [each for each in super()._problems() if not any(text in each for text in _EXPECTED)]
 
 
 @pytest.mark.parametrize("number", range(20))

@@ -1,0 +1,103 @@
+"""What holds at every step: whenever no callback is left to run before the time moves on."""
+
+from controller.decisions.brokers.heartbeats import FENCE
+from metadata_log.format.batch import Batch
+from records.brokers import BrokerRegistrationChangeRecord, FenceBrokerRecord
+from tests.simulated_disk.loop import SimulatedLoop
+from tests.simulated_nodes.clients import Broker
+from tests.simulated_nodes.committed import CommittedFiles
+from tests.simulated_nodes.machine import SESSION_MS, WINDOW_OFFSETS, SimulatedNode, Store
+
+_CLOCK_SLACK = 0.8
+"""A log's clock that takes a correction over runs at most a tenth faster, and a time is rounded."""
+
+
+class Checks:
+    """Looks at all nodes, and keeps what is wrong.
+
+    Attributes:
+        committed: What the store has committed.
+        problems: What was found.
+        is_on: False for a store that loses what it has acknowledged.
+        leaders: Who led in each epoch, and since when.
+    """
+
+    def __init__(self, store: Store, nodes: list[SimulatedNode], loop: SimulatedLoop) -> None:
+        self._store = store
+        self._nodes = nodes
+        self._loop = loop
+        self.committed = CommittedFiles(store)
+        self.problems: list[str] = []
+        self.is_on = True
+        self.leaders: dict[int, tuple[int, float]] = {}
+        # The part of a disk's history that was looked at, by node.
+        self._seen: dict[int, tuple[int, int, int]] = {}
+
+    def committed_end(self) -> int:
+        """Return the end offset of what can never vanish."""
+        self.committed.grow(self._loop.time())
+        return self.committed.end_offset
+
+    def leads(self, node: SimulatedNode) -> None:
+        """Look at a node that begins to lead."""
+        assert node.service is not None
+        epoch = node.service.controller_epoch
+        number, _ = self.leaders.setdefault(epoch, (node.number, self._loop.time()))
+        if number != node.number:
+            self.problems.append(f"nodes {number} and {node.number} led in epoch {epoch}")
+        unknown = node.release.not_understood(node.service.image)
+        if unknown:
+            self.problems.append(f"node {node.number} leads and does not understand {unknown}")
+
+    def look(self) -> None:
+        """Look at all nodes."""
+        if not self.is_on:
+            return
+        end_offset = self.committed_end()
+        start = self._store.start
+        if start and self._store.groups[start].end_offset > max(end_offset - WINDOW_OFFSETS, 0):
+            self._found(f"the store begins with group {start}, within the request window")
+        for node in self._nodes:
+            if node.service is None:
+                continue  # after a power loss its folder is not whole until it has been opened
+            seen = node.service.image.provenance.next_offset
+            if seen > end_offset:
+                self._found(f"node {node.number} answers up to {seen}, confirmed is {end_offset}")
+            state = (node.lives, node.disk.boundary_count, end_offset)
+            if self._seen.get(node.number) != state:
+                self._seen[node.number] = state
+                if (problem := self.committed.problem(node.disk)) is not None:
+                    self._found(f"the folder of node {node.number} is no copy: {problem}")
+
+    def fenced_too_early(self, brokers: list[Broker], batches: list[Batch]) -> list[str]:
+        """Return the brokers that a leader fenced although it had heard of them in time.
+
+        A new leader waits for a whole session.
+        """
+        written = iter(self.committed.written_s)
+        found, (end_offset, at_s) = [], next(written, (0, 0.0))
+        for batch in batches:
+            while end_offset < batch.end_offset:
+                end_offset, at_s = next(written)
+            for broker in brokers:
+                if not any(_fences(row.payload, broker.number) for row in batch.rows):
+                    continue
+                epoch = batch.leader_epoch
+                _, since_s = self.leaders.get(epoch, (0, at_s))
+                silent_s = at_s - max(since_s, broker.heard_before(epoch, at_s))
+                if epoch in self.leaders and silent_s < SESSION_MS / 1_000 * _CLOCK_SLACK:
+                    found.append(f"broker {broker.number} is fenced after {silent_s:.2f} s")
+        return found
+
+    def _found(self, problem: str) -> None:
+        if len(self.problems) < 3:
+            self.problems.append(f"at {self._loop.time():.3f} s {problem}")
+
+
+def _fences(record: object, broker_id: int) -> bool:
+    match record:
+        case BrokerRegistrationChangeRecord():
+            return record.broker_id == broker_id and record.fenced == FENCE
+        case FenceBrokerRecord():
+            return record.id == broker_id
+    return False
