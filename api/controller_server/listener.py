@@ -15,6 +15,8 @@ from api.broker.stale_folders import now_ms
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds
 from api.controller_server.broker_requests import BrokerRequests
 from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
+from api.controller_server.form_reader import FormReader
+from api.controller_server.observer_requests import ObserverRequests
 from api.kafka import (
     apis,
     configs,
@@ -110,6 +112,7 @@ class ControllerListener:
         self._settings = settings
         # Answers about all topics: in a large cluster each takes seconds, during which decisions
         # must not wait, and hundreds of MB, so there is one at a time.
+        self._form = FormReader(lambda: service.directory)
         self._all_topics = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
 
     def dispatch_table(self, address: ListenerAddress = LOCAL) -> DispatchTable:
@@ -117,9 +120,12 @@ class ControllerListener:
         access = self._service.access
         no_replicas = NoReplicas(partial(topic_name, self._service))
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
+        records = RecordsRequests(no_replicas, access).handlers()
+        observers = ObserverRequests(self._service, self._form, address, records[apis.FETCH])
         return DispatchTable(
             handlers={
-                **RecordsRequests(no_replicas, access).handlers(),
+                **records,
+                **observers.handlers(),
                 **ProducerIds(_no_producer_ids, access).handlers(),
                 **groups.handlers(access, lambda: ImageCluster(self._service.image).nodes(address)),
                 apis.METADATA: partial(self._metadata, address),
@@ -129,7 +135,7 @@ class ControllerListener:
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
-            is_question=is_question,
+            is_question=_may_be_left,
             turn=_turn,
             features=partial(feature_levels, self._service),
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
@@ -318,6 +324,11 @@ class ControllerListener:
             cursor=answer.cursor,
             versions=answer.versions,
         )
+
+
+def _may_be_left(frame: RequestFrame) -> bool:
+    """True if a request only reads, so that nobody needs its answer once the client has gone."""
+    return frame.api in (apis.FETCH, apis.FETCH_SNAPSHOT) or is_question(frame)
 
 
 def _turn(frame: RequestFrame) -> Turn:

@@ -232,6 +232,7 @@ ALL = (
     ALTER_PARTITION,
     UPDATE_FEATURES,
     ENVELOPE,
+    FETCH_SNAPSHOT,
     DESCRIBE_CLUSTER,
     BROKER_REGISTRATION,
     BROKER_HEARTBEAT,
@@ -247,10 +248,7 @@ ALL = (
     RUN_COMMAND,
 )
 
-SENT_ONLY = (FETCH_SNAPSHOT,)
-"""Requests that are sent to Kafka's controllers, and taken nowhere here."""
-
-BY_REQUEST = {api.request: api for api in (*ALL, *SENT_ONLY)}
+BY_REQUEST = {api.request: api for api in ALL}
 
 
 def by_key(apis: Iterable[Api]) -> dict[int, Api]:

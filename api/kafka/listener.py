@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+from msgspec.structs import replace
+
 from api.kafka.conversation import address_of, answer
 from api.kafka.dispatch import DispatchTable
 from api.kafka.streams import BufferedStream
@@ -129,7 +131,7 @@ async def start_listeners(
     """Return a listener for each address; `renewal` gets the functions that reload their files.
 
     Args:
-        dispatch: Returns the request handlers of a listener.
+        dispatch: Returns the request handlers of a listener; gets the address with its actual port.
         bound: The addresses if they are bound already; None: they are bound first.
 
     Raises:
@@ -142,7 +144,8 @@ async def start_listeners(
     try:
         for address, at in zip(addresses, bound, strict=True):
             security = securities.of(address)
-            listener = Listener.start_at(dispatch(address), at, connections, security)
+            found = dispatch(replace(address, port=at.port))
+            listener = Listener.start_at(found, at, connections, security)
             listeners.append(listener)
             renewal.add(partial(securities.read_again, address, listener.renew))
     except BaseException:

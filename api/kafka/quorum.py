@@ -13,10 +13,11 @@ from api.kafka.messages.quorum import (
     QuorumTopic,
 )
 from controller.descriptions.brokers import BrokerDescription, ListBrokers
-from records.base import ZERO_UUID
+from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 
 METADATA_TOPIC = "__cluster_metadata"
+METADATA_TOPIC_ID = Uuid((1).to_bytes(16, "big"))
 _PARTITION = 0
 _UNKNOWN = -1
 

@@ -24,7 +24,7 @@ from api.kafka.messages.records_io import (
     SnapshotId,
 )
 from api.kafka.messages.snapshots import FetchSnapshotResponse, SnapshotChunk
-from api.quorum.requests import METADATA_TOPIC, METADATA_TOPIC_ID
+from api.kafka.quorum import METADATA_TOPIC, METADATA_TOPIC_ID
 from records.errors import RequestError
 
 _LEADER_ERRORS = frozenset(

@@ -16,10 +16,7 @@ from api.kafka.messages.records_io import (
     SnapshotId,
 )
 from api.kafka.messages.snapshots import FetchSnapshotRequest, SnapshotPartition, SnapshotTopic
-from records.base import Uuid
-
-METADATA_TOPIC = "__cluster_metadata"
-METADATA_TOPIC_ID = Uuid((1).to_bytes(16, "big"))
+from api.kafka.quorum import METADATA_TOPIC, METADATA_TOPIC_ID
 
 FETCH_VERSION_MIN = 13
 """Earlier versions name the topic, and every controller since Kafka 3.1 goes by its id."""

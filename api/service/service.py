@@ -206,6 +206,11 @@ class Service(Alone):
         return self._settings
 
     @property
+    def directory(self) -> Path:
+        """The log's directory."""
+        return self._log.directory
+
+    @property
     def controller_epoch(self) -> int:
         """The leader epoch under which the log is written."""
         return self._controller.leader_epoch

@@ -34,6 +34,11 @@ class Bound:
     def __init__(self, name: str, sockets: list[socket.socket]) -> None:
         self._name, self._sockets = name, sockets
 
+    @property
+    def port(self) -> int:
+        """The port; 0 for a unix socket."""
+        return _port_of(self._sockets[0])
+
     def listen(self) -> list[socket.socket]:
         """Return the sockets, which now listen.
 
@@ -76,8 +81,7 @@ class Acceptor:
         self._retry: asyncio.TimerHandle | None = None
         # The oldest first.
         self._beginning: dict[asyncio.Task[None], None] = {}
-        address = listening[0].getsockname()
-        self.port: int = address[1] if isinstance(address, tuple) else 0
+        self.port: int = _port_of(listening[0])
         self._resume()
 
     @classmethod
@@ -228,3 +232,8 @@ def _cannot_listen(name: str, error: OSError) -> UnavailableError:
     if error.errno and not isinstance(error, socket.gaierror):
         why = os.strerror(error.errno)
     return UnavailableError(f"cannot listen on {name}: {why}")
+
+
+def _port_of(bound: socket.socket) -> int:
+    address = bound.getsockname()
+    return address[1] if isinstance(address, tuple) else 0

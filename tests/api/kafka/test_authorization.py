@@ -80,7 +80,9 @@ from api.kafka.messages.records_io import (
     ProducedPartition,
     ProducedTopic,
     ProduceRequest,
+    SnapshotId,
 )
+from api.kafka.messages.snapshots import FetchSnapshotRequest, SnapshotPartition, SnapshotTopic
 from api.kafka.messages.topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -141,6 +143,22 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
                 )
                 for n in "ab"
             ]
+        ),
+    ),
+    apis.FETCH_SNAPSHOT: lambda _: FetchSnapshotRequest(
+        max_bytes=1,
+        topics=(
+            SnapshotTopic(
+                name=METADATA_TOPIC,
+                partitions=(
+                    SnapshotPartition(
+                        partition=0,
+                        current_leader_epoch=0,
+                        snapshot_id=SnapshotId(end_offset=1, epoch=1),
+                        position=0,
+                    ),
+                ),
+            ),
         ),
     ),
     apis.LIST_OFFSETS: lambda _: ListOffsetsRequest(

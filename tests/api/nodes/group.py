@@ -44,6 +44,7 @@ class Member:
         self.clocks = WrongClocks()
         self.settings = Settings()
         self.own_settings = False
+        self.addresses: dict[str, str] = {}
         self.archived_end: int | None = None
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -53,7 +54,12 @@ class Member:
         node = Node(
             self.directory,
             self.log,
-            NodeOptions(node_id=self.number, lease_ms=LEASE_MS, own_settings=self.own_settings),
+            NodeOptions(
+                node_id=self.number,
+                lease_ms=LEASE_MS,
+                addresses=self.addresses,
+                own_settings=self.own_settings,
+            ),
             settings=self.settings,
             serve=self._serve,
             leads=lambda service: self.roles.append("leader"),
