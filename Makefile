@@ -54,7 +54,7 @@ conformance: .venv/installed ## Decide the batches of real Kafka logs anew and c
 	$(BIN)/python -m tests.conformance $(ARGS)
 
 lock: .venv/installed ## Pin the newest allowed versions anew
-	$(BIN)/uv pip compile pyproject.toml --extra archive --extra http --extra mcp --extra postgres --extra spark --extra connect \
+	$(BIN)/uv pip compile pyproject.toml --extra archive --extra duckdb --extra http --extra mcp --extra postgres --extra spark --extra connect \
 	  --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt

@@ -17,12 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.generated import generated_mirror
 from metadata_log.reader.log_reader import LogReader
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.committed_files import committed_files
 from replay.audit.digest import audit_digest
 from replay.audit.history import History
-from replay.audit.log_frame import LogFiles, open_log
+from replay.audit.log_files import LogFiles
+from replay.audit.log_frame import open_log
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
 from replay.audit.session import session
 
 _RECORDS = 5_000_000

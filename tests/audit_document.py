@@ -25,8 +25,9 @@ from records.security import (
     RemoveAccessControlEntryRecord,
     UserScramCredentialRecord,
 )
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
 from replay.audit.queries.query import Column, Query
 from replay.audit.session import session
 from tests.replay.audit.log_on_disk import write_log

@@ -1,4 +1,4 @@
-"""JSON form of the results of Spark audits."""
+"""JSON form of the results of audits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +10,12 @@ class Since(msgspec.Struct, frozen=True, kw_only=True):
     """The first offset of the audited range."""
 
     since: int
+
+
+class AnsweredBy(msgspec.Struct, frozen=True, kw_only=True):
+    """The engine that answered: `duckdb` or `spark`."""
+
+    engine: str
 
 
 class AuditRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +46,13 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditListed(msgspec.Struct, frozen=True, kw_only=True):
-    """An available query: its name, the defaults of its parameters, and its SQL over the views."""
+    """An available query: its name, the engines that answer it, the defaults of its parameters, and
+    its SQL over the views.
+    """
 
     name: str
     description: str
+    engines: Sequence[str]
     parameters: Mapping[str, int | str]
     sql: str
 

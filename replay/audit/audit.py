@@ -1,7 +1,7 @@
 """An audit of a log in one Spark session: frames, named queries, and the caller's SQL."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Self
 
@@ -9,24 +9,17 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from records.avro.schema import projected_schema
-from records.errors import RequestError
-from replay.audit.changes import (
-    COLUMNS,
-    changed_objects,
-    changes,
-    changes_by_object,
-    changes_by_principal,
-    net_changes,
-    partition_churn_by_hour,
-)
+from replay.audit.changes import COLUMNS, relation
 from replay.audit.contradictions import first_contradiction
-from replay.audit.digest import digest_lines
+from replay.audit.digest_lines import part_digests_sql
 from replay.audit.history import History
-from replay.audit.log_frame import LogFiles, read_around
+from replay.audit.log_files import LogFiles
+from replay.audit.log_frame import read_around
 from replay.audit.pruning import bounds_of
-from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range, chosen_parameters
 from replay.audit.queries.query import Parameter, Query
 from replay.audit.records import effect_of
+from replay.audit.relations import RELATIONS
 from replay.audit.selection import EVERYTHING, Selection
 from replay.audit.session import activated, is_remote, separate_session
 from replay.audit.sql_check import (
@@ -37,31 +30,11 @@ from replay.audit.sql_check import (
     is_show_tables,
     parse_query,
 )
-from replay.audit.states import (
-    broker_states_sql,
-    partition_outages_view,
-    partition_states_view,
-)
-from replay.audit.views import (
-    BROKER_MOVES,
-    BROKER_MOVES_SQL,
-    LOG_VIEW,
-    VIEWS,
-    VIEWS_ABOUT,
-    log_view,
-    part_view,
-)
-
-_Relation = Callable[..., DataFrame]
-"""`changes` or `changed_objects`."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The range of offsets of a query; both ends are inclusive."""
-
-    first: int
-    last: int
+from replay.audit.state import sums
+from replay.audit.state_frames import partition_outages_view, partition_states_view
+from replay.audit.states import broker_states_sql
+from replay.audit.view_names import LOG_VIEW, VIEWS, VIEWS_ABOUT
+from replay.audit.views import BROKER_MOVES, BROKER_MOVES_SQL, log_view, part_view
 
 
 class Audit:
@@ -83,7 +56,7 @@ class Audit:
         self._cached = ExitStack()
         self.spark = self._cached.enter_context(separate_session(spark))
         self._histories: dict[tuple[int, bool], History] = {}
-        self._relations: dict[tuple[_Relation, int, bool], DataFrame] = {}
+        self._relations: dict[tuple[str, int, bool], DataFrame] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -125,28 +98,20 @@ class Audit:
                 return log_view(
                     self.spark, self.files, offsets.first, end, show_secrets=show_secrets
                 )
-            case "changes":
-                return self._relation(changes, offsets, selection, show_secrets=show_secrets)
+            case "changes" | "changed_objects":
+                return self._relation(name, offsets, selection, show_secrets=show_secrets)
             case "all_changes":
                 every = dataclasses.replace(offsets, first=0)
-                found = self._relation(changes, every, selection, show_secrets=show_secrets)
+                found = self._relation("changes", every, selection, show_secrets=show_secrets)
                 return found.selectExpr("*", f"offset >= {offsets.first} AS in_range")
-            case "changed_objects":
-                return self._relation(
-                    changed_objects, offsets, selection, show_secrets=show_secrets
+            case name if name in RELATIONS:
+                history = self._history(offsets.last, with_origin=True)
+                found = relation(
+                    history, name, offsets.first, selection=selection, show_secrets=show_secrets
                 )
-            case "net_changes" | "changes_by_object":
-                history = self._history(offsets.last, with_origin=True)
-                make = net_changes if name == "net_changes" else changes_by_object
-                found = make(history, offsets.first, selection=selection, show_secrets=show_secrets)
-                return _sortable(found, history, selection)
-            case "changes_by_principal":
-                history = self._history(offsets.last, with_origin=True)
-                return changes_by_principal(history, offsets.first, selection=selection)
-            case "partition_churn":
-                history = self._history(offsets.last, with_origin=True)
-                churn = partition_churn_by_hour(history, offsets.first, selection=selection)
-                return _sortable(churn, history, selection)
+                # Its few rows are added up by the query.
+                is_summed = name == "changes_by_principal"
+                return found if is_summed else _sortable(found, history, selection)
             case "partition_outages":
                 history = self._history(offsets.last, with_origin=True)
                 outages = partition_outages_view(history, self._period(offsets))
@@ -253,17 +218,20 @@ class Audit:
             view.createOrReplaceTempView(name)
 
     def _relation(
-        self, make: _Relation, offsets: Range, selection: Selection, *, show_secrets: bool
+        self, name: str, offsets: Range, selection: Selection, *, show_secrets: bool
     ) -> DataFrame:
         """Return the changes or changed objects in a range."""
         history = self._history(offsets.last, with_origin=True)
         if not self._keep:
-            rows = make(history, offsets.first, selection=selection, show_secrets=show_secrets)
+            rows = relation(
+                history, name, offsets.first, selection=selection, show_secrets=show_secrets
+            )
             return _sortable(rows, history, selection)
         # All of them, for the other queries.
-        key = (make, offsets.last, show_secrets)
+        key = (name, offsets.last, show_secrets)
         if key not in self._relations:
-            self._relations[key] = self._kept(make(history, show_secrets=show_secrets))
+            every = relation(history, name, show_secrets=show_secrets)
+            self._relations[key] = self._kept(every)
         return self._relations[key].where(f"offset >= {offsets.first}")
 
     def _kept(self, frame: DataFrame) -> DataFrame:
@@ -288,14 +256,8 @@ class Audit:
         return self._histories[key]
 
     def _part_digests(self, at: int) -> DataFrame:
-        lines = [line.split() for line in digest_lines(self._history(at, with_origin=False))]
-        lanes = [f"CAST(lane_{n} AS decimal(20,0)) AS lane_{n}" for n in range(4)]
-        rows = (f"('{part}', {count}L, {', '.join(found)})" for part, count, *found in lines)
         # VALUES stay in Java; rows of Python would start its workers.
-        return self.spark.sql(
-            f"SELECT part, objects, {', '.join(lanes)} FROM VALUES {', '.join(rows)} "
-            "AS parts(part, objects, lane_0, lane_1, lane_2, lane_3)"
-        )
+        return self.spark.sql(part_digests_sql(sums(self._history(at, with_origin=False))))
 
     def _period(self, offsets: Range) -> DataFrame:
         schema = projected_schema({"offset", "timestamp"}, {"NoOpRunRecord"})
@@ -330,43 +292,3 @@ def _time_at(offset: int) -> str:
 _SHOW_TABLES = "VALUES {} AS tables(view, about)".format(
     ", ".join(f"('{name}', '{about}')" for name, about in sorted(VIEWS_ABOUT.items()))
 )
-
-
-def chosen_parameters(query: Query, given: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return the values of all parameters of a query: the given values, else the defaults.
-
-    Raises:
-        RequestError: INVALID_REQUEST: the query has no such parameter, or a value has another type.
-    """
-    for name, value in given.items():
-        if name not in query.parameters:
-            known = ", ".join(query.parameters) or "none"
-            raise RequestError(
-                "INVALID_REQUEST", f"{query.name} has no parameter {name}; it has {known}"
-            )
-        wanted = type(query.parameters[name])
-        if type(value) is not wanted:
-            raise RequestError(
-                "INVALID_REQUEST",
-                f"{name} of {query.name} must be of type {wanted.__name__}, not {value!r}",
-            )
-    chosen = {**query.parameters, **given}
-    return chosen | {name: read(str(chosen[name])) for name, read in query.readers.items()}
-
-
-def named_query(name: str) -> Query:
-    """Return a query by its name.
-
-    Raises:
-        RequestError: INVALID_REQUEST: there is no query of this name.
-    """
-    if name == "digest":
-        raise RequestError(
-            "INVALID_REQUEST",
-            "'digest' is not an audit; `metalog digest LOG --by spark` computes it with Spark",
-        )
-    if name not in QUERIES:
-        raise RequestError(
-            "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"
-        )
-    return QUERIES[name]

@@ -10,7 +10,7 @@ from metadata_log.reader.committed import committed_segments
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.stores.checked_read import CheckedRead, file_size
 from records.errors import CorruptLogError
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_files import LogFiles
 
 Fetching = Callable[[Path, int], None]
 """Called before a file is copied from an object store, with its path and its size in bytes."""

@@ -22,7 +22,7 @@ from replay.audit.stream_position import check_same_history, stream_position
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from replay.audit.log_frame import LogFiles
+    from replay.audit.log_files import LogFiles
 
 OpenSpark = Callable[[], "AbstractContextManager[tuple[SparkSession, LogFiles]]"]
 """Starts Spark over the log. Not called when there is nothing to export."""
@@ -181,13 +181,13 @@ def _stage(
 
     The returned offset is below `end` if a transaction is still open.
     """
-    from replay.audit.changes import COLUMNS, changes
+    from replay.audit.changes import COLUMNS, relation
     from replay.audit.history import History
     from replay.audit.session import activated
 
     with activated(spark), History(spark, files, end - 1, columns=COLUMNS) as history:
         settled = min(end, history.settled_end)
-        rows = changes(history, first, show_secrets=show_secrets)
+        rows = relation(history, "changes", first, show_secrets=show_secrets)
         # Days in UTC, whatever the session's time zone is.
         day = "date_from_unix_date(CAST(unix_millis(time) DIV 86400000 AS int)) AS day"
         by_day = rows.selectExpr("*", f"{confirmed} AS confirmed", day).repartition("day")

@@ -9,32 +9,14 @@ from types import TracebackType
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from records import registry
 from records.avro.schema import projected_schema
-from records.errors import RequestError, UnknownHistoryError
 from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
 from replay.audit.decoding.columns import Wanted
-from replay.audit.decoding.log_scan import LogScan, Task, tasks
-from replay.audit.log_frame import LogFiles, read_base, read_log
+from replay.audit.decoding.log_scan import LogScan, Task
+from replay.audit.log_files import LogFiles
+from replay.audit.log_frame import read_base, read_log
+from replay.audit.record_types import BULK, RARE, scan_tasks
 from replay.audit.session import is_remote
-
-BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
-"""Most records of any log; read by a separate scan and never cached."""
-
-_SILENT = frozenset(
-    {
-        "LeaderChangeMessage",
-        "NoOpRecord",
-        "NoOpRunRecord",
-        "SnapshotFooterRecord",
-        "SnapshotHeaderRecord",
-        "UnknownRecord",
-    }
-)
-"""Records without effect on the state."""
-
-RARE = frozenset(registry.BY_NAME) - BULK - _SILENT
-"""All others."""
 
 _CONTROL = frozenset({"KRaftVersionRecord", "VotersRecord"})
 """Records of the quorum: they take effect even if the transaction around them was aborted."""
@@ -75,15 +57,7 @@ class History:
             UnknownHistoryError: `at` is before the kept history.
             RequestError: `at` is past the end.
         """
-        if at < files.history_start - 1:
-            raise UnknownHistoryError(
-                f"offset {at} is unknown: history starts at {files.history_start}"
-            )
-        if at >= files.end_offset:
-            raise RequestError(
-                "OFFSET_OUT_OF_RANGE",
-                f"offset {at} is not committed: the log ends at {files.end_offset}",
-            )
+        files.check_known(at)
         self.spark = spark
         self._files = files
         self._at = at
@@ -166,16 +140,7 @@ class History:
 
     @cached_property
     def _tasks(self) -> tuple[Task, ...]:
-        files = self._files
-        paths = files.in_range(files.base_end_offset, self._at + 1)
-        of_log = tasks([files.place(path) for path in paths])
-        if files.base is None:
-            return of_log
-        # The base's rows come before every replayed record. Among themselves they have no order,
-        # because each is the whole state of its object.
-        before = files.base_end_offset - 1
-        of_base = tasks([files.place(files.base)])
-        return (*(Task(each.ranges, before) for each in of_base), *of_log)
+        return scan_tasks(self._files, self._at)
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Cache a frame that is read several times, until this history is closed."""

@@ -12,8 +12,8 @@ from replay.audit.session import copies_folder, is_small, session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from replay.audit.audit import Range
     from replay.audit.export import Exported
+    from replay.audit.queries.asking import Range
 
 Point = int | datetime.datetime | str
 """An offset, or a time with its zone; also as text: "1200", "2026-01-31T02:00:00Z"."""
@@ -107,7 +107,7 @@ class AuditedLog:
         command: str | None = None,
         show_secrets: bool = False,
     ) -> "DataFrame":
-        """Return the effective changes (`changes.SCHEMA`) that match all given values.
+        """Return the effective changes (`relations.SCHEMA`) that match all given values.
 
         Changes of aborted transactions are included, with `in_effect` false.
 
@@ -132,7 +132,7 @@ class AuditedLog:
         Raises:
             RequestError: INVALID_REQUEST: there is no part of this name.
         """
-        from replay.audit.state import PARTS
+        from replay.audit.part_fields import PARTS
 
         if part not in PARTS:
             known = ", ".join(sorted(PARTS))
@@ -159,7 +159,7 @@ class AuditedLog:
         Raises:
             RequestError: INVALID_REQUEST: there is no such query, or it has no such parameter.
         """
-        from replay.audit.audit import named_query
+        from replay.audit.queries.asking import named_query
 
         return self._audit.query(named_query(name), self._range(since, until), parameters)
 
@@ -210,7 +210,7 @@ class AuditedLog:
         )
 
     def _range(self, since: Point | None, until: Point | None) -> "Range":
-        from replay.audit.audit import Range
+        from replay.audit.queries.asking import Range
 
         first = self._reader.start_offset
         begin = None if since is None else _parsed(since)

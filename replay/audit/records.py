@@ -8,34 +8,13 @@ import pyarrow
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from records.avro.schema import envelope_schema
-from replay.audit.decoding.columns import Wanted
-from replay.audit.decoding.log_scan import POSITION, LogScan
+from replay.audit.decoding.log_scan import LogScan
 from replay.audit.fold import workers
-from replay.audit.fold.objects import ABORT, BEGIN, END
-from replay.audit.fold.partitions import PARTITION
-from replay.audit.history import BULK, History
+from replay.audit.history import History
+from replay.audit.record_types import MARKERS, wanted_records
 
 Batches = Iterable[pyarrow.RecordBatch]
 Work = Callable[[Batches], Iterator[pyarrow.RecordBatch]]
-
-_WHOLE_ONLY = ("leader_epoch", "partition_epoch")
-_OF_TOPIC = (
-    *("TopicRecord", "MoveTopicRecord", "RemoveTopicRecord", "RemovePartitionsRecord"),
-    *("DeleteTopicPartitionsRecord", "CancelDeleteTopicPartitionsRecord"),
-)
-_ORIGIN = pyarrow.schema(
-    [
-        ("timestamp", pyarrow.int64()),
-        *((name, pyarrow.string()) for name in ("principal", "command", "reason")),
-    ]
-)
-_UNION = "payload"
-
-_MARKERS = frozenset({BEGIN, END, ABORT})
-
-OF_TOPICS = frozenset({*_OF_TOPIC, *_MARKERS, "NamespaceRecord"})
-"""Records that the changes of partitions depend on."""
 
 
 def worked(
@@ -51,7 +30,7 @@ def worked(
     `work` gets the records in order, including those that took no effect, as batches with these
     columns: position; record, a JSON object of the record's type and its fields, null for records
     of partitions; the fields of records of partitions, with null epochs in a PartitionChangeRecord;
-    topic_id, which the types in `_OF_TOPIC` have too; and with `with_origin` also timestamp,
+    topic_id, which other records of a topic have too; and with `with_origin` also timestamp,
     principal, command and reason.
 
     Args:
@@ -75,43 +54,12 @@ def effect_of(history: History, first: int) -> int:
     if first <= history.replayed_from:
         return first
     work = partial(workers.last_marker, before=first)
-    rows = worked(history, _MARKERS, work, "position long, is_begin boolean").collect()
+    rows = worked(history, MARKERS, work, "position long, is_begin boolean").collect()
     last = max(rows, default=None)
     return last.position if last is not None and last.is_begin else first
-
-
-def wanted_records(types: frozenset[str], *, with_origin: bool) -> Wanted:
-    """Return the description of what to decode from records of some types."""
-    columns = pyarrow.schema(
-        [(POSITION, pyarrow.int64()), *PARTITION, *(_ORIGIN if with_origin else ())]
-    )
-    return Wanted(
-        types=columns,
-        paths={name: _paths(name) for name in columns.names},
-        union=_UNION,
-        kept=types,
-        in_json=types - BULK,
-        schema=envelope_schema(),
-    )
 
 
 def _work(numbers: Batches, reading: LogScan, work: Work) -> Iterator[pyarrow.RecordBatch]:
     """Call `work` with the records of the tasks whose numbers are given."""
     found = [number for batch in numbers for number in batch["id"].to_pylist()]
     return work(chain.from_iterable(map(reading.batches, found)))
-
-
-def _paths(column: str) -> tuple[str, ...]:
-    """Return the paths of the fields from which a column is read."""
-    if column == POSITION:
-        return ("offset",)
-    if column == "timestamp":
-        return ("timestamp",)
-    if column in _ORIGIN.names:
-        return (f"origin.{column}",)
-    records = ["PartitionRecord"]
-    if column not in _WHOLE_ONLY:
-        records.append("PartitionChangeRecord")
-    if column == "topic_id":
-        records.extend(_OF_TOPIC)
-    return tuple(f"{_UNION}.{record}.{column}" for record in records)

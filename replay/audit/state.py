@@ -16,23 +16,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from records.avro.schema import envelope_schema
 from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type
 from replay.audit.fold import workers
-from replay.audit.fold.objects import PARTS as _OBJECT_PARTS
 from replay.audit.fold.packed_rows import PACKED_SQL
 from replay.audit.fold.partitions import PARTITION
-from replay.audit.history import BULK, RARE, History
+from replay.audit.history import History
+from replay.audit.part_fields import COLUMNS, OF_PARTITIONS, RECORDS
+from replay.audit.record_types import BULK, RARE
 from replay.audit.records import Work, worked
-
-PARTS = _OBJECT_PARTS | {"partitions"}
-"""Names of the parts, as in docs/digest.md."""
-
-_OF_PARTITIONS = frozenset(
-    {
-        *("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"),
-        *("TopicRecord", "MoveTopicRecord", "RemoveTopicRecord", "NamespaceRecord"),
-        *("RemovePartitionsRecord", "ClearElrRecord"),
-    }
-)
-"""Other records that the partitions depend on; eligible replicas are cleared by topic name."""
 
 
 def sums(history: History) -> dict[str, tuple[int, ...]]:
@@ -54,7 +43,7 @@ def part(history: History, name: str) -> DataFrame:
     """
     if name == "partitions":
         schema = from_arrow_schema(PARTITION)
-        return _folded(history, BULK | _OF_PARTITIONS, workers.partitions_of, schema)
+        return _folded(history, BULK | OF_PARTITIONS, workers.partitions_of, schema)
     find = partial(workers.objects_of, part=name)
     texts = _folded(history, RARE, find, "object string")
     return texts.select(F.from_json("object", _type(name)).alias("object")).select("object.*")
@@ -78,40 +67,8 @@ def _type(name: str) -> T.StructType:
     payload = struct_type(envelope_schema())["payload"].dataType
     if name == "voters":
         return payload[UNION_MEMBER_PREFIX + "VotersRecord"].dataType["voters"].dataType.elementType
-    record = payload[UNION_MEMBER_PREFIX + _RECORDS[name]].dataType
-    if name not in _COLUMNS:
+    record = payload[UNION_MEMBER_PREFIX + RECORDS[name]].dataType
+    if name not in COLUMNS:
         return record
     types = {field.name: field.dataType for field in record} | {"partition_id": T.IntegerType()}
-    return T.StructType([T.StructField(each, types[each]) for each in _COLUMNS[name]])
-
-
-_RECORDS = {
-    "acls": "AccessControlEntryRecord",
-    "brokers": "RegisterBrokerRecord",
-    "client_quotas": "ClientQuotaRecord",
-    "configs": "ConfigRecord",
-    "controllers": "RegisterControllerRecord",
-    "delegation_tokens": "DelegationTokenRecord",
-    "features": "FeatureLevelRecord",
-    "kraft_version": "KRaftVersionRecord",
-    "namespaces": "NamespaceRecord",
-    "notes": "NoteRecord",
-    "pending_partition_removals": "DeleteTopicPartitionsRecord",
-    "producer_ids": "ProducerIdsRecord",
-    "replica_deletions": "ReplicaDeletionRecord",
-    "scram": "UserScramCredentialRecord",
-    "topics": "TopicRecord",
-    "zk_migration": "ZkMigrationStateRecord",
-}
-"""By part, the record that has the fields of its objects."""
-
-_COLUMNS = {
-    "brokers": (
-        *("broker_id", "incarnation_id", "broker_epoch", "end_points", "features", "rack"),
-        *("is_migrating_zk_broker", "fenced", "in_controlled_shutdown", "log_dirs"),
-        "cordoned_log_dirs",
-    ),
-    "pending_partition_removals": ("topic_id", "partition_id", "delay_ms", "create_time_ms"),
-    "topics": ("topic_id", "name", "namespace_id"),
-}
-"""The fields of a part, where they are not those of the record in the same order."""
+    return T.StructType([T.StructField(each, types[each]) for each in COLUMNS[name]])

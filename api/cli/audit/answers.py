@@ -1,31 +1,52 @@
-"""Formats and stores Spark's answers, for the commands `audit` and `audit shell`."""
+"""Formats and stores answers of both engines, for the commands `audit` and `audit shell`."""
 
 import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from api.cli.audit.engine import ENGINES, Engine
 from api.cli.terminal.output import print_line, print_table, value_text
 from metadata_log.files.names import MANIFEST
 from records.errors import RequestError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from api.documents.audits import AuditRows, RowsWritten
 
 
-def rows_of(frame: "DataFrame", limit: int) -> "AuditRows":
-    """Run a query and return at most `limit` rows of its answer."""
+def rows_of(answer: Any, limit: int) -> "AuditRows":
+    """Return at most `limit` rows of an answer, which a data frame runs a query for."""
     from api.documents.audits import AuditRows
 
-    found = frame.limit(limit + 1).collect()
+    is_table = _is_table(answer)
+    found = _arrow_rows(answer, limit + 1) if is_table else answer.limit(limit + 1).collect()
+    columns = answer.column_names if is_table else answer.columns
     rows = [[_plain(value) for value in row] for row in found[:limit]]
-    return AuditRows(truncated=len(found) > limit, columns=frame.columns, rows=rows)
+    return AuditRows(truncated=len(found) > limit, columns=columns, rows=rows)
 
 
-def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
-    """Run a query and write all rows of its answer to `NAME.parquet`, replacing an older file.
+def _is_table(answer: Any) -> bool:
+    """True for an Arrow table, false for a data frame of Spark."""
+    return hasattr(answer, "column_names")
+
+
+def _arrow_rows(table: Any, count: int) -> list[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in table.slice(0, count).columns]
+    return [tuple(map(_without_nulls, row)) for row in zip(*columns, strict=True)]
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return a value with the null fields of its structures left out, as in Spark's answers."""
+    match value:
+        case dict():
+            return {n: _without_nulls(each) for n, each in value.items() if each is not None}
+        case list():
+            return [_without_nulls(each) for each in value]
+    return value
+
+
+def write_rows(answer: Any, name: str, to: str) -> "RowsWritten":
+    """Write all rows of an answer to `NAME.parquet`, replacing an older file.
 
     Args:
         to: A directory, created if necessary, or `s3://bucket/prefix`.
@@ -43,7 +64,7 @@ def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
     store = open_store(to.removeprefix("file://"))
     if MANIFEST in store.names():
         raise RequestError("INVALID_REQUEST", f"{to} is a log; name another directory")
-    table = frame.toArrow()
+    table = answer if _is_table(answer) else answer.toArrow()
     content = pyarrow.BufferOutputStream()
     write_table(table, content)
     lock = store.prepare()
@@ -56,8 +77,24 @@ def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Convert Spark's errors about a user's query, raised in the body, to RequestError."""
+def refusing(engine: Engine) -> Iterator[None]:
+    """Convert an engine's errors about a user's query, raised in the body, to RequestError."""
+    with _refusing_duckdb() if engine is Engine.DUCKDB else _refusing_spark():
+        yield
+
+
+@contextmanager
+def _refusing_duckdb() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise RequestError("INVALID_REQUEST", str(error).split("\n")[0]) from error
+
+
+@contextmanager
+def _refusing_spark() -> Iterator[None]:
     from pyspark import errors
 
     try:
@@ -77,9 +114,7 @@ def refusing() -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value from Spark to a JSON value."""
-    from pyspark.sql import Row
-
+    """Convert a value of an answer to a JSON value."""
     from records.text import bytes_text
 
     match value:
@@ -87,7 +122,7 @@ def _plain(value: Any) -> Any:
             return value.replace(tzinfo=datetime.UTC).isoformat().replace("+00:00", "Z")
         case bytes() | bytearray():
             return bytes_text(bytes(value))
-        case Row():
+        case tuple() if hasattr(value, "asDict"):  # a Row of Spark
             return {name: _plain(item) for name, item in value.asDict().items() if item is not None}
         case list():
             return [_plain(item) for item in value]
@@ -104,9 +139,9 @@ def print_rows(answer: "AuditRows") -> None:
 
 
 def print_queries() -> None:
-    """Print the names of all queries with their descriptions."""
+    """Print the names of all queries with their descriptions and engines."""
     from replay.audit.queries import QUERIES
 
     rows = [(query.name, query.description) for query in QUERIES.values()]
     rows.append(("sql", "a query of your own over views: log, changes, topics, ..."))
-    print_table(("name", "answers"), rows)
+    print_table(("name", "answers", "engines"), [(*row, ", ".join(ENGINES)) for row in rows])

@@ -1,13 +1,13 @@
-"""The `audit` command, which queries a log with Spark."""
+"""The `audit` command, which queries a log with DuckDB or Spark."""
 
 import itertools
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of, write_rows
+from api.cli.audit.engine import ENGINES, Audited, Engine, check_exports, chosen_engine, opened
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import IncludeUnconfirmed, Json, ShowSecrets
@@ -18,11 +18,9 @@ from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import note, print_json, print_json_list, print_line
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from api.documents.audits import AuditRows, RowsWritten
     from metadata_log.reader.log_reader import LogReader
-    from replay.audit.audit import Audit, Range
+    from replay.audit.queries.asking import Range
 
 _ROWS_MAX = 1_000
 
@@ -52,12 +50,16 @@ def audit(
             help="Write Parquet files; `export` adds files, all others replace them.",
         ),
     ] = None,
+    engine: Annotated[
+        Engine | None,
+        Option(help="duckdb or spark; without it, duckdb for named queries about a small log."),
+    ] = None,
     include_unconfirmed: IncludeUnconfirmed = False,
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """Ask Spark: `list`, queries by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
-    from api.documents.audits import Audits, Since
+    """Query a log in SQL: `list`, by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
+    from api.documents.audits import AnsweredBy, Audits, Since
 
     is_export = arguments[0] == "export"
     if is_export and to is None:
@@ -73,6 +75,7 @@ def audit(
     if is_export and to is not None:
         from api.cli.audit.export import export
 
+        check_exports(engine)
         if (since, until) != ("start", "end"):
             raise bad_parameter(
                 "`audit export` continues after the last export; it takes no --since or --until"
@@ -88,28 +91,29 @@ def audit(
     with open_reader(log_place(log)) as reader:
         _check(names, parameters or [])
         offsets = _range(reader, since, until)
-        with _opened(reader, keep=len(names) > 1 or names == ["shell"]) as opened:
+        engine = chosen_engine(engine, names, reader)
+        with opened(reader, engine, keep=len(names) > 1 or names == ["shell"]) as audited:
             if names == ["shell"]:
                 from api.cli.audit.shell import run_shell
 
                 if not json:
                     print_bounds(about(reader, offsets.last), offsets.first)
-                run_shell(opened, offsets, limit, show_secrets=show_secrets, as_json=json)
+                run_shell(audited, engine, offsets, limit, show_secrets=show_secrets, as_json=json)
                 return
             answers: dict[str, AuditRows | RowsWritten] = {}
             began = time.monotonic()
-            if query is None:
-                for name, frame in _asked(opened, names, parameters or [], offsets):
-                    answers[name] = _taken(frame, name, limit, to)
-            else:
-                with refusing():
-                    frame = opened.sql(query, offsets, show_secrets=show_secrets)
-                    answers["sql"] = _taken(frame, "sql", limit, to)
-            note(f"answered in {time.monotonic() - began:.1f} s")
+            with refusing(engine):
+                if query is None:
+                    for name, answer in _asked(audited, names, parameters or [], offsets):
+                        answers[name] = _taken(answer, name, limit, to)
+                else:
+                    asked = audited.sql(query, offsets, show_secrets=show_secrets)
+                    answers["sql"] = _taken(asked, "sql", limit, to)
+            note(f"answered by {engine} in {time.monotonic() - began:.1f} s")
         place = about(reader, offsets.last)
     if json:
         found = answers.values() if len(answers) == 1 else [Audits(audits=answers)]
-        print_json(place, Since(since=offsets.first), *found)
+        print_json(place, Since(since=offsets.first), AnsweredBy(engine=engine), *found)
         return
     for name, answer in answers.items():
         if len(answers) > 1:
@@ -160,9 +164,9 @@ def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
         query_with_parameters([name, *parameters])
 
 
-def _taken(frame: "DataFrame", name: str, limit: int, to: str | None) -> "AuditRows | RowsWritten":
+def _taken(answer: object, name: str, limit: int, to: str | None) -> "AuditRows | RowsWritten":
     """Run a query, and return at most `limit` rows of its answer, or write all rows to `to`."""
-    return rows_of(frame, limit) if to is None else write_rows(frame, name, to)
+    return rows_of(answer, limit) if to is None else write_rows(answer, name, to)
 
 
 def _print_answer(answer: "AuditRows | RowsWritten") -> None:
@@ -183,6 +187,7 @@ def _print_queries_json() -> None:
             AuditListed(
                 name=query.name,
                 description=query.description,
+                engines=ENGINES,
                 parameters=query.parameters,
                 sql=query.sql,
             )
@@ -193,32 +198,19 @@ def _print_queries_json() -> None:
 
 def _range(reader: "LogReader", since: str, until: str) -> "Range":
     from api.questions.past import Past
-    from replay.audit.audit import Range
+    from replay.audit.queries.asking import Range
 
     past = Past(reader, resolve=offset_of)
     last = past.offset(until)
     return Range(past.first_offset(since, last), last)
 
 
-@contextmanager
-def _opened(reader: "LogReader", *, keep: bool) -> "Iterator[Audit]":
-    from api.cli.audit.session import local_time_is_utc, spark_and_files
-    from replay.audit.audit import Audit
-
-    with (
-        spark_and_files(reader) as (spark, files),
-        local_time_is_utc(),
-        Audit(spark, files, keep=keep) as audit,
-    ):
-        yield audit
-
-
 def _asked(
-    audit: "Audit", names: Sequence[str], parameters: Sequence[str], offsets: "Range"
-) -> "Iterator[tuple[str, DataFrame]]":
-    """Yield the name of each query, and its answer as a data frame."""
+    audited: Audited, names: Sequence[str], parameters: Sequence[str], offsets: "Range"
+) -> Iterator[tuple[str, object]]:
+    """Yield the name of each query, and its answer."""
     from api.cli.audit.shell import query_with_parameters
 
     for name in names:
         query, chosen = query_with_parameters([name, *parameters])
-        yield name, audit.query(query, offsets, chosen)
+        yield name, audited.query(query, offsets, chosen)

@@ -14,7 +14,7 @@ from replay.audit.session import copies_folder, is_small, session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from replay.audit.log_frame import LogFiles
+    from replay.audit.log_files import LogFiles
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`audit shell`: runs several queries in one Spark session, from a terminal or a pipe."""
+"""`audit shell`: runs several queries with one start of an engine, from a terminal or a pipe."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of
+from api.cli.audit.engine import Audited, Engine
 from api.cli.terminal.errors import report
 from api.cli.terminal.output import is_conversation, print_json_line, print_line
 from api.documents.audits import AuditAsked, AuditRows
 from records.errors import MetadataLogError, RequestError
-from replay.audit.audit import Audit, Range, named_query
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range, named_query
 
 if TYPE_CHECKING:
     from replay.audit.queries.query import Parameter, Query
@@ -21,7 +22,13 @@ _END = ("exit", "quit")
 
 
 def run_shell(
-    audit: "Audit", offsets: "Range", limit: int, *, show_secrets: bool, as_json: bool
+    audited: Audited,
+    engine: Engine,
+    offsets: Range,
+    limit: int,
+    *,
+    show_secrets: bool,
+    as_json: bool,
 ) -> None:
     """Answer queries until the input ends.
 
@@ -33,7 +40,7 @@ def run_shell(
         as_json: Print each answer as a JSON document on a line of its own.
 
     Raises:
-        MetadataLogError: as for `Audit`; not at a terminal.
+        MetadataLogError: as for `Audited`; not at a terminal.
     """
 
     for text in statements(_lines()):
@@ -41,7 +48,8 @@ def run_shell(
             if text == "list":
                 print_queries()
                 continue
-            name, answer = _answer(audit, text, offsets, limit, show_secrets=show_secrets)
+            with refusing(engine):
+                name, answer = _answer(audited, text, offsets, limit, show_secrets=show_secrets)
         except MetadataLogError as error:
             if not is_conversation():
                 raise
@@ -135,11 +143,10 @@ def _is_whole(line: str, *, is_inside: bool) -> bool:
 
 
 def _answer(
-    audit: "Audit", text: str, offsets: "Range", limit: int, *, show_secrets: bool
+    audited: Audited, text: str, offsets: Range, limit: int, *, show_secrets: bool
 ) -> "tuple[str, AuditRows]":
     if _first(text) in QUERIES:
         query, parameters = query_with_parameters(text.split())
-        frame = audit.query(query, offsets, parameters, show_secrets=show_secrets)
-        return query.name, rows_of(frame, limit)
-    with refusing():
-        return "sql", rows_of(audit.sql(text, offsets, show_secrets=show_secrets), limit)
+        answer = audited.query(query, offsets, parameters, show_secrets=show_secrets)
+        return query.name, rows_of(answer, limit)
+    return "sql", rows_of(audited.sql(text, offsets, show_secrets=show_secrets), limit)

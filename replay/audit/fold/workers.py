@@ -108,10 +108,11 @@ class Context(msgspec.Struct):
 
 def context(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
     """Apply records (position, JSON) in order, and return a `Context` as JSON in one row."""
-    yield pyarrow.record_batch({"context": [msgspec.json.encode(_context(batches)).decode()]})
+    yield pyarrow.record_batch({"context": [msgspec.json.encode(known(batches)).decode()]})
 
 
-def _context(batches: Batches) -> Context:
+def known(batches: Batches) -> Context:
+    """Apply records (position, JSON) in order, and return the resulting `Context`."""
     objects = _applied(
         batch.filter(pc.match_substring_regex(batch["record"], _OF_CONTEXT))
         for batch in unpacked(batches)
@@ -151,8 +152,8 @@ def changes(
     rare = records.filter(records["record"].is_valid())
     if others is not None:
         yield from others(rare.to_batches())
-    known = _context(rare.to_batches())
-    yield from _topic_changes(records.filter(records["topic_id"].is_valid()), known, find)
+    context = known(rare.to_batches())
+    yield from _topic_changes(records.filter(records["topic_id"].is_valid()), context, find)
 
 
 def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
@@ -176,14 +177,14 @@ def other_changes(
     batches: Batches, kept_from: int = 0, columns: Sequence[str] = CHANGES.names
 ) -> Iterator[pyarrow.RecordBatch]:
     """Return the changes of all objects except partitions; the records must be in order."""
-    return _selected(Changes(kept_from).of_all(_said(unpacked(batches))), CHANGES, columns)
+    return _selected(Changes(kept_from).of_all(said(unpacked(batches))), CHANGES, columns)
 
 
 def other_objects(
     batches: Batches, columns: Sequence[str] = OBJECTS.names
 ) -> Iterator[pyarrow.RecordBatch]:
     """Return one row per record and changed object, except partitions; records must be in order."""
-    found = changed_objects(Changes().of_all(_said(unpacked(batches))))
+    found = changed_objects(Changes().of_all(said(unpacked(batches))))
     return _selected(found, OBJECTS, columns)
 
 
@@ -191,7 +192,7 @@ def other_net_changes(
     batches: Batches, first: int, columns: Sequence[str] = NET.names
 ) -> Iterator[pyarrow.RecordBatch]:
     """Return the net changes of all objects except partitions from offset `first` on."""
-    found = net_changes(Changes().of_all(_said(unpacked(batches))), first)
+    found = net_changes(Changes().of_all(said(unpacked(batches))), first)
     return _selected(found, NET, columns)
 
 
@@ -213,9 +214,9 @@ def topic_changes(
 
 
 def _topic_changes(
-    records: pyarrow.Table, known: Context, find: Find
+    records: pyarrow.Table, context: Context, find: Find
 ) -> Iterator[pyarrow.RecordBatch]:
-    for rows in find(records, known.undone, known.spaces):
+    for rows in find(records, context.undone, context.spaces):
         yield from rows.to_batches(max_chunksize=_ROWS_A_BATCH)
 
 
@@ -246,7 +247,8 @@ def _selected(
         yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _said(batches: Batches) -> Iterator[Said]:
+def said(batches: Batches) -> Iterator[Said]:
+    """Yield records other than those of partitions, from batches that have their origin too."""
     # Numbers with a fraction stay as Spark wrote them.
     decoder = msgspec.json.Decoder(dict[str, dict[str, Any]], float_hook=str)
     # To look for cycles among all the rows, which have none, takes a third of the time.

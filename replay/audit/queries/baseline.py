@@ -74,6 +74,20 @@ BASELINE_DRIFT = Query(
         "now": Column("string", "value at the end of the range", null="it is not set"),
     },
     reads=("configs",),
+    duckdb=f"""
+    SELECT name, field, wanted.value AS baseline, found.value AS now
+    FROM (SELECT name, each.key AS field, each.value->>'$' AS value
+          FROM (SELECT each.key AS name, each.value AS fields
+                FROM json_each(CAST(:baseline AS json)) AS each),
+               json_each(fields) AS each) AS wanted
+         FULL JOIN
+         (SELECT concat({_resource_type_text("resource_type")}, '/', resource_name) AS name,
+                 name AS field, value
+          FROM configs) AS found
+         USING (name, field)
+    WHERE wanted.value IS DISTINCT FROM found.value
+    ORDER BY name, field
+    """,
     parameters={"baseline": '{"parts": {"configs": []}}'},
     readers={"baseline": configs_by_resource},
 )

@@ -28,7 +28,7 @@ CHANGES = Query(
     SELECT offset, time, kind, name, id, field, before, after, record, principal, command, reason,
            asked_offset, asked_principal, asked_reason, in_effect
     FROM (SELECT /*+ REPARTITION(1) */ * FROM changes)  -- sorted without a sample
-    ORDER BY offset, kind, name, field
+    ORDER BY offset, kind, name, id, field
     """,
     {
         **RECORD,
@@ -101,7 +101,7 @@ UNEXPLAINED = Query(
     SELECT offset, time, record, kind, name, id, fields, principal, command, reason
     FROM (SELECT /*+ REPARTITION(1) */ *
           FROM changed_objects WHERE in_effect AND (principal IS null OR reason IS null))
-    ORDER BY offset, kind, name
+    ORDER BY offset, kind, name, id
     """,
     _OF_OBJECTS,
     reads=("changed_objects",),
@@ -119,7 +119,7 @@ OUT_OF_HOURS = Query(
                 FROM changed_objects WHERE in_effect)
           WHERE pmod(local_ms div 3600000, 24) NOT BETWEEN :from_hour AND :to_hour - 1
                 OR pmod(local_ms div 86400000 + 3, 7) >= 5)  -- 1970 began on a Thursday
-    ORDER BY offset, kind, name
+    ORDER BY offset, kind, name, id
     """,
     _OF_OBJECTS,
     reads=("changed_objects",),
@@ -139,7 +139,7 @@ DELETIONS = Query(
           -- Partitions and configs go with their topic.
           AND (record <> 'RemoveTopicRecord' OR kind = 'topics')
     GROUP BY ALL
-    ORDER BY offset, kind, name, config
+    ORDER BY offset, kind, name, id, config
     """,
     {
         **RECORD,
@@ -159,14 +159,14 @@ TOPIC_LIVES = Query(
     "when each topic held which name, and by whom",
     """
     SELECT name, id AS topic_id, offset AS from_offset, time AS from_time, record AS from_record,
-           principal AS from_principal, to.to_offset, to.to_time, to.to_record, to.to_principal,
-           to.to_reason
-    FROM (SELECT *, lead(struct(offset AS to_offset, time AS to_time, record AS to_record,
-                                principal AS to_principal, reason AS to_reason, in_range))
-                        OVER (PARTITION BY id ORDER BY offset) AS to
+           principal AS from_principal, to_offset, to_time, to_record, to_principal, to_reason
+    FROM (SELECT *, lead(offset) OVER life AS to_offset, lead(time) OVER life AS to_time,
+                 lead(record) OVER life AS to_record, lead(principal) OVER life AS to_principal,
+                 lead(reason) OVER life AS to_reason, lead(in_range) OVER life AS ends_in_range
           FROM (SELECT DISTINCT id, name, offset, time, record, principal, reason, in_range
-                FROM all_changes WHERE kind = 'topics' AND in_effect))
-    WHERE record <> 'RemoveTopicRecord' AND coalesce(to.in_range, true)
+                FROM all_changes WHERE kind = 'topics' AND in_effect)
+          WINDOW life AS (PARTITION BY id ORDER BY offset))
+    WHERE record <> 'RemoveTopicRecord' AND coalesce(ends_in_range, true)
     ORDER BY name, from_offset
     """,
     {

@@ -130,10 +130,11 @@ MODES = Query(
     "partitions' changes of mode, and how long each lasted",
     """
     SELECT offset, time, name, id, CAST(before AS int) AS before, CAST(after AS int) AS mode,
-           to.offset AS to_offset, to.time AS to_time,
-           unix_millis(to.time) - unix_millis(time) AS duration_ms, principal, command, reason
-    FROM (SELECT *, lead(struct(offset, time)) OVER (PARTITION BY id ORDER BY offset) AS to
-          FROM changes WHERE kind = 'partitions' AND field = 'mode' AND in_effect)
+           to_offset, to_time, unix_millis(to_time) - unix_millis(time) AS duration_ms,
+           principal, command, reason
+    FROM (SELECT *, lead(offset) OVER object AS to_offset, lead(time) OVER object AS to_time
+          FROM changes WHERE kind = 'partitions' AND field = 'mode' AND in_effect
+          WINDOW object AS (PARTITION BY id ORDER BY offset))
     WHERE after IS NOT null AND (before IS NOT null OR after <> '0')
     ORDER BY name, id, offset
     """,

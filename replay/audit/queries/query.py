@@ -35,7 +35,8 @@ class Query:
 
     Attributes:
         description: Description of the answer in one line.
-        sql: The query; it refers to the parameters as `:name`.
+        sql: The query, in a part of Spark's dialect that both engines read; it refers to the
+            parameters as `:name`.
         columns: The columns of the result, in order.
         reads: The views that `sql` reads.
         kinds: The kinds of objects whose changes it needs; empty for all.
@@ -45,6 +46,7 @@ class Query:
         readers: By parameter, a function that converts the given text to the text used in the SQL.
             It raises RequestError for bad input.
         compares_states: True if the query compares the states before and at the end of the range.
+        duckdb: The query in DuckDB's own dialect, if its engine cannot read `sql`.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Query:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     readers: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     compares_states: bool = False
+    duckdb: str | None = None
 
     @property
     def selection(self) -> Selection:

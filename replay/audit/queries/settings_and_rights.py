@@ -125,7 +125,7 @@ CONFIG_DRIFT = Query(
     f"""
     SELECT {_NET}
     WHERE kind = 'configs'
-    ORDER BY name, field
+    ORDER BY name, id, field
     """,
     _NET_COLUMNS,
     reads=("net_changes",),
@@ -138,7 +138,7 @@ DIFF = Query(
     "fields of all objects that differ from before --since",
     f"""
     SELECT kind, {_NET}
-    ORDER BY kind, name, field
+    ORDER BY kind, name, id, field
     """,
     {"kind": KIND, **_NET_COLUMNS},
     reads=("net_changes",),

@@ -15,7 +15,7 @@ from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope
 from records.varint import LONGS
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_files import LogFiles
 
 _SYNC_MARKER = bytes(range(16))
 

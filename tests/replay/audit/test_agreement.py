@@ -22,9 +22,11 @@ from records.control import (
 )
 from replay.audit import log_frame
 from replay.audit.committed_files import committed_files
-from replay.audit.digest import audit_digest, digest_lines
+from replay.audit.digest import audit_digest
+from replay.audit.digest_lines import digest_lines
 from replay.audit.history import History
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_files import LogFiles
+from replay.audit.state import sums
 from replay.image.digest import FIRST_PARTS, image_digest, part_digests
 from replay.image.records import image_records
 from replay.loader import BatchSource, images, load_image
@@ -52,7 +54,7 @@ def lines_by_replay(source: BatchSource, at: int) -> list[str]:
 
 def lines_by_audit(spark: "SparkSession", files: LogFiles, at: int) -> list[str]:
     with History(spark, files, at) as history:
-        return digest_lines(history)
+        return digest_lines(sums(history))
 
 
 @sampled

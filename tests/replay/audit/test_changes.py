@@ -21,13 +21,15 @@ from records.topics import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from replay.audit.audit import Audit, Range
-from replay.audit.changes import COLUMNS, SCHEMA, changes
+from replay.audit.audit import Audit
+from replay.audit.changes import COLUMNS, relation
 from replay.audit.committed_files import committed_files
 from replay.audit.fold.settings import RESOURCE_TYPES
 from replay.audit.history import History
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_files import LogFiles
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
+from replay.audit.relations import SCHEMA
 from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.loader import BatchSource
 from replay.time_travel.asked_for import AskedFor
@@ -59,7 +61,7 @@ def changes_in(spark: "SparkSession", files: LogFiles, first: int = 0) -> "list[
     at = files.end_offset - 1
     with History(spark, files, at, columns=COLUMNS) as history:
         rows: list[Row] = (
-            changes(history, first).orderBy("offset", "kind", "name", "field").collect()
+            relation(history, "changes", first).orderBy("offset", "kind", "name", "field").collect()
         )
     return rows
 

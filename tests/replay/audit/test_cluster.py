@@ -20,7 +20,7 @@ from metadata_log.care.backup import back_up
 from metadata_log.files.fs import OsFs
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.stores.store import open_store
-from replay.audit.views import VIEWS
+from replay.audit.view_names import VIEWS
 from replay.image.digest import FIRST_PARTS, part_digests
 from replay.time_travel.changes import Change
 from replay.timeline import Timeline

@@ -8,9 +8,10 @@ import pytest
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.importer import import_directory
 from metadata_log.reader.log_reader import LogReader
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.committed_files import committed_files
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
 from tests.real_logs import DataSet, each_data_set_where
 
 if TYPE_CHECKING:

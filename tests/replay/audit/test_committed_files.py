@@ -17,10 +17,11 @@ from metadata_log.writer.log import MetadataLog
 from records.avro.schema import envelope_schema
 from records.control import NoteRecord
 from records.errors import CorruptLogError
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.committed_files import committed_files, readable_files
 from replay.audit.log_frame import open_log
 from replay.audit.python_source import SegmentSource
+from replay.audit.queries.asking import Range
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

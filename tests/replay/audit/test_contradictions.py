@@ -29,12 +29,13 @@ from records.security import (
     RemoveUserScramCredentialRecord,
 )
 from records.topics import RemoveTopicRecord, TopicRecord
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.committed_files import committed_files
 from replay.audit.contradictions import first_contradiction
 from replay.audit.history import History
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_files import LogFiles
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
 from replay.loader import load_image
 from tests.api.contradicting_log import BATCHES, ORDERS
 from tests.metadata_log.kraft.logs import rows

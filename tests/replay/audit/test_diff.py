@@ -17,9 +17,10 @@ from metadata_log.reader.log_reader import LogReader
 from records.configs import FeatureLevelRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.text import uuid_text
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.committed_files import committed_files
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
 from replay.image.configs import RESOURCE_NAMES, TOPIC
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS

@@ -22,12 +22,13 @@ from records.base import Record
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
-from replay.audit.changes import COLUMNS, SCHEMA, changes
+from replay.audit.changes import COLUMNS, relation
 from replay.audit.committed_files import readable_files
 from replay.audit.export import Exported, export_changes
 from replay.audit.export_targets import ExportDirectory, Watermark, open_target
 from replay.audit.history import History
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_files import LogFiles
+from replay.audit.relations import SCHEMA
 from replay.care.retain import retain
 from tests.failing_fs import FailingFs
 from tests.replay.audit.parquet_times import check_times
@@ -115,7 +116,7 @@ async def test_each_run_adds_what_is_new_and_settled(spark: "SparkSession", tmp_
         opened(spark, log, tmp_path / "scratch") as (_, files),
         History(spark, files, 9, columns=COLUMNS) as history,
     ):
-        at_once = [row.asDict() for row in changes(history).collect()]
+        at_once = [row.asDict() for row in relation(history, "changes").collect()]
     assert keys(found) == keys(at_once)
 
     import duckdb  # See tests/forked_workers.py.

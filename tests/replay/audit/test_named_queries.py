@@ -22,10 +22,11 @@ from records.envelope import Envelope
 from records.errors import RequestError
 from records.secrets import PUBLIC_CONFIGS, REDACTED
 from replay import acl_words
-from replay.audit.audit import Audit, Range, chosen_parameters
+from replay.audit.audit import Audit
 from replay.audit.committed_files import committed_files
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_files import LogFiles
 from replay.audit.queries import QUERIES, settings_and_rights
+from replay.audit.queries.asking import Range, chosen_parameters
 from replay.loader import BatchSource
 from replay.time_travel.kinds import KINDS
 from replay.timeline import Timeline

@@ -11,7 +11,8 @@ import pytest
 from records import registry
 from records.avro.schema import UUID_NAME
 from records.text import uuid_text
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
+from replay.audit.queries.asking import Range
 from tests.histories import random_history
 from tests.replay.audit.log_on_disk import write_log
 

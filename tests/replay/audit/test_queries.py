@@ -29,10 +29,12 @@ from records.control import (
 from records.security import UserScramCredentialRecord
 from records.text import parse_uuid, uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.committed_files import committed_files
-from replay.audit.log_frame import LogFiles, base_offset, open_log
+from replay.audit.log_files import LogFiles, base_offset
+from replay.audit.log_frame import open_log
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
 from replay.loader import load_image
 from tests.replay.asked_log import asked_log
 from tests.replay.audit.log_on_disk import write_log
@@ -199,15 +201,18 @@ def test_query_that_fails_is_refused(
     assert capsys.readouterr().err.startswith("error: INVALID_REQUEST: ")
 
 
+SPARK = ("--engine", "spark")
+
+
 def test_several_queries_are_answered_by_one_command(
     spark: "SparkSession", demo_log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ["changes", "who", "leader-churn"]
-    assert run(["audit", *names, str(demo_log), "--limit", "3", "--json"]) == 0
+    assert run(["audit", *names, str(demo_log), *SPARK, "--limit", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document["audits"]) == names
     assert all(0 < len(answer["rows"]) <= 3 for answer in document["audits"].values())
-    assert run(["audit", "who", "deletions", str(demo_log), "--limit", "1"]) == 0
+    assert run(["audit", "who", "deletions", str(demo_log), *SPARK, "--limit", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert (lines[0], "deletions:" in lines) == ("who:", True)
 
@@ -223,7 +228,7 @@ def test_start_of_spark_is_told_apart_from_the_answer_on_a_terminal(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert run(query) == 0
-    lines = r"Spark started in \d+\.\d s\nanswered in \d+\.\d s\n"
+    lines = r"Spark started in \d+\.\d s\nanswered by spark in \d+\.\d s\n"
     assert re.fullmatch(lines, capsys.readouterr().err)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def audit(log: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "api.cli", "audit", "who", str(log)],
+        [sys.executable, "-m", "api.cli", "audit", "who", str(log), "--engine", "spark"],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -96,6 +96,6 @@ def test_damage_is_found_by_the_audits_of_a_session_that_goes_on(
 ) -> None:
     damaged = damaged_log(tmp_path / "log")
     capsys.readouterr()
-    assert run(["audit", "who", str(damaged)]) == 5
+    assert run(["audit", "who", str(damaged), "--engine", "spark"]) == 5
     assert says_where_it_is_damaged(damaged, capsys.readouterr().err)
     assert spark.range(3).count() == 3

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
+from replay.audit.queries.asking import Range
 from replay.audit.session import activated, separate_session
 from tests.histories import random_history
 from tests.replay.audit.log_on_disk import write_log

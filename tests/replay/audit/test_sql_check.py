@@ -11,9 +11,10 @@ import pytest
 from api.cli.main import run
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnavailableError
-from replay.audit.audit import Audit, Range
+from replay.audit.audit import Audit
 from replay.audit.client_parser import client_parser
 from replay.audit.committed_files import committed_files
+from replay.audit.queries.asking import Range
 from replay.audit.session import activated, separate_session
 from replay.audit.sql_check import (
     as_frame,
@@ -23,7 +24,7 @@ from replay.audit.sql_check import (
     parse_query,
 )
 from replay.audit.sql_kinds import FUNCTIONS, TABLE_FUNCTIONS
-from replay.audit.views import VIEWS
+from replay.audit.view_names import VIEWS
 from tests.replay.audit.statements import QUERIES, STATEMENTS, UNSUPPORTED
 
 if TYPE_CHECKING:

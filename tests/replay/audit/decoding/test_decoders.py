@@ -20,8 +20,7 @@ from records.errors import CorruptLogError
 from replay.audit.decoding import compiled, machine, plain
 from replay.audit.decoding.blocks import Range, Segment
 from replay.audit.decoding.columns import Wanted
-from replay.audit.history import BULK, RARE
-from replay.audit.records import wanted_records
+from replay.audit.record_types import BULK, RARE, wanted_records
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_covering_data_set
 from tests.replay.audit.decoding.drawn_logs import decoded, drawn, write

@@ -10,8 +10,7 @@ import pytest
 from records.errors import CorruptLogError
 from replay.audit.decoding import compiled, log_scan, plain
 from replay.audit.decoding.log_scan import LogScan, Task, tasks
-from replay.audit.history import BULK, RARE
-from replay.audit.records import wanted_records
+from replay.audit.record_types import BULK, RARE, wanted_records
 from replay.audit.settings import TASK_BYTES
 from tests.histories import random_history
 from tests.replay.audit.log_on_disk import write_log
