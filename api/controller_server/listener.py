@@ -16,7 +16,7 @@ from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds
 from api.controller_server.broker_requests import BrokerRequests
 from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
 from api.controller_server.form_reader import FormReader
-from api.controller_server.observer_requests import ObserverRequests
+from api.controller_server.observer_requests import ObserverRequests, is_by_broker
 from api.kafka import (
     apis,
     configs,
@@ -134,7 +134,7 @@ class ControllerListener:
                 **BrokerRequests(self._service).handlers(),
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
-            is_from_broker=lambda frame: frame.api in FROM_BROKERS,
+            is_from_broker=lambda frame: frame.api in FROM_BROKERS or is_by_broker(frame),
             is_question=_may_be_left,
             turn=_turn,
             features=partial(feature_levels, self._service),

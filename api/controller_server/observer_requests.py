@@ -159,7 +159,7 @@ class ObserverRequests:
             return _failed(code)
         try:
             return await self._read(request, wanted)
-        except MetadataLogError as error:
+        except (MetadataLogError, OSError) as error:
             log.warning("the log cannot be read for observers: %s", error)
             is_passing = isinstance(error, UnavailableError)
             return _failed(CODES["BROKER_NOT_AVAILABLE" if is_passing else "UNKNOWN_SERVER_ERROR"])
@@ -211,9 +211,12 @@ class ObserverRequests:
             content, size = await self._reader.snapshot_part(
                 Point(snapshot.end_offset, snapshot.epoch), wanted.position, size_max
             )
-        except MetadataLogError as error:
+        except RequestError as error:
+            return SnapshotChunk(index=0, error_code=code_for(error))
+        except (MetadataLogError, OSError) as error:
+            log.warning("the base cannot be read for observers: %s", error)
             is_passing = isinstance(error, UnavailableError)
-            code = CODES["SNAPSHOT_NOT_FOUND"] if is_passing else code_for(error)
+            code = CODES["SNAPSHOT_NOT_FOUND" if is_passing else "UNKNOWN_SERVER_ERROR"]
             return SnapshotChunk(index=0, error_code=code)
         return SnapshotChunk(
             index=0,
@@ -257,6 +260,16 @@ class _Leader(msgspec.Struct, frozen=True):
     @property
     def named(self) -> LeaderIdAndEpoch:
         return LeaderIdAndEpoch(leader_id=self.node_id, leader_epoch=self.epoch)
+
+
+def is_by_broker(frame: RequestFrame) -> bool:
+    """True if a broker reads the metadata log; other observers have no id."""
+    match frame.body:
+        case FetchRequest() as request:
+            return request.follower >= 0 and _is_about_metadata(request)
+        case FetchSnapshotRequest() as request:
+            return request.replica_id >= 0
+    return False
 
 
 def _is_about_metadata(request: FetchRequest) -> bool:

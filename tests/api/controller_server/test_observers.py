@@ -9,11 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from api.controller_server import observer_requests
+from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis
 from api.kafka.errors import CODES
+from api.kafka.frames import RequestFrame
 from api.kafka.messages.records_io import (
     EpochEndOffset,
     FetchedPartition,
+    FetchingReplica,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -212,6 +215,29 @@ async def test_one_right_is_enough_and_needed(tmp_path: Path) -> None:
         part = snapshot_request(SnapshotId(end_offset=1, epoch=1), 0, 1)
         response = await at.client.connection.request(part, FetchSnapshotResponse)
         assert response.error_code == refused
+
+
+async def test_the_connection_of_a_broker_is_one_that_is_kept(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        is_from_broker = (
+            ControllerListener(at.service, ListenerSettings()).dispatch_table().is_from_broker
+        )
+    assert is_from_broker is not None
+    by_nobody = request(0, 0, 1)
+    snapshot = snapshot_request(SnapshotId(end_offset=1, epoch=1), 0, 1)
+    consumed = FetchTopic(topic_id=Uuid(b"x" * 16), partitions=by_nobody.topics[0].partitions)
+    for body, expected in (
+        (by_nobody, False),
+        (replace(by_nobody, replica_state=FetchingReplica(replica_id=0)), True),
+        (replace(by_nobody, replica_id=4), True),
+        # What anybody may send, and get an answer for.
+        (replace(by_nobody, replica_id=4, topics=(consumed,)), False),
+        (snapshot, False),
+        (replace(snapshot, replica_id=4), True),
+    ):
+        api = apis.BY_REQUEST[type(body)]
+        frame = RequestFrame(api=api, version=1, correlation_id=1, client_id="", body=body)
+        assert is_from_broker(frame) is expected, body
 
 
 async def test_both_keys_are_advertised(tmp_path: Path) -> None:
