@@ -252,6 +252,7 @@ async def serving(
                 retry_ms=options.retry_ms,
             ),
         )
+        closing.callback(kafka.stop)
         securities = _securities(options, service)
         count = len(options.kafka)
         listeners = await start_listeners(

@@ -35,6 +35,7 @@ class FormReader:
         self._directory = directory
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kafka form")
         self._opening: asyncio.Task[ServedLog] | None = None
+        self._reading: ServedLog | None = None
         self._snapshots: dict[Point, asyncio.Task[_SnapshotFile]] = {}
         # The last epoch that was looked up, and its leader's id.
         self._leader = (0, -1)
@@ -50,9 +51,14 @@ class FormReader:
         return self._opening.cancelled() or self._opening.exception() is not None
 
     def _opened(self) -> ServedLog:
-        found = ServedLog(self._directory())
+        found = self._reading = ServedLog(self._directory())
         found.advance(keep_newest=False)
         return found
+
+    def stop(self) -> None:
+        """End the reading of the log, so that the process can end."""
+        if self._reading is not None:
+            self._reading.stop()
 
     async def is_ready(self, within_s: float) -> bool:
         """Wait until the log was read; False if that takes longer than `within_s` seconds.

@@ -115,6 +115,10 @@ class ControllerListener:
         self._form = FormReader(lambda: service.directory)
         self._all_topics = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
 
+    def stop(self) -> None:
+        """Stop reading the log for observers; called when the listeners are closed."""
+        self._form.stop()
+
     def dispatch_table(self, address: ListenerAddress = LOCAL) -> DispatchTable:
         """Return the handlers for a listener with this address."""
         access = self._service.access

@@ -4,7 +4,7 @@ Names depend on the records before an offset, so the log is read once from its s
 are kept at some of its batches, from which later reads begin. Newer batches are read as they come,
 and the newest are kept encoded, for observers that follow.
 
-Nothing here may be called by two threads at once.
+Only `stop` may be called while another thread is inside.
 """
 
 from bisect import bisect_right
@@ -19,6 +19,7 @@ from metadata_log.files.names import segment_offsets
 from metadata_log.format.batch import Batch
 from metadata_log.reader.cursor import LogCursor
 from metadata_log.reader.log_reader import LogReader
+from records.errors import UnavailableError
 from replay.kafka_form.base import FormBase, form_base
 from replay.kafka_form.batches import FormBatch, encoded_batches
 from replay.kafka_form.mapping import KafkaForm
@@ -77,7 +78,12 @@ class ServedLog:
         """
         self._directory = directory
         self._fs = fs or OsFs()
+        self._is_stopped = False
         self._open()
+
+    def stop(self) -> None:
+        """End a running `advance` with UnavailableError; may be called by any thread."""
+        self._is_stopped = True
 
     def _open(self) -> None:
         with LogReader.open(self._directory, fs=self._fs) as reader:
@@ -104,10 +110,12 @@ class ServedLog:
 
         Raises:
             RequestError: OFFSET_OUT_OF_RANGE, the log was restored to an earlier end.
-            CorruptLogError, UnavailableError: as `LogCursor.read`.
+            CorruptLogError, UnavailableError: as `LogCursor.read`; or `stop` was called.
         """
         self._follow_start()
         while batches := self._cursor.read():
+            if self._is_stopped:
+                raise UnavailableError("the service ends")
             for batch in batches:
                 self._add(batch, keep_newest=keep_newest)
 

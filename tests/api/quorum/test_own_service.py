@@ -1,7 +1,6 @@
 """Our own reader of quorums against our own service, which serves its log in Kafka's form."""
 
 import json
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ from metadata_log.reader.log_reader import LogReader
 from records.topics import MoveTopicRecord
 from replay.care.retain import retain
 from tests.api.kafka.servers import server
+from tests.api.nodes.processes import free_ports
 from tests.api.quorum.quorums import Outcome, ends, exported
 from tests.api.services import Served, serving
 from tests.forked_commands import METALOG
@@ -90,7 +90,7 @@ async def test_a_log_that_was_cut_is_read_from_its_base(tmp_path: Path) -> None:
 
 
 def test_a_follower_has_each_record_soon_also_after_kill_9(log: Path, tmp_path: Path) -> None:
-    mirror, port = tmp_path / "mirror", _free_port()
+    (port,), mirror = free_ports(1), tmp_path / "mirror"
     address = f"127.0.0.1:{port}"
     command = [*METALOG, "import", f"kafka://{address}", str(mirror), "--follow", "--noop", "keep"]
     with serving(log, kafka=address) as served:
@@ -131,9 +131,3 @@ def _wait_for(mirror: Path, end_offset: int, follower: "subprocess.Popen[str]") 
             return
         time.sleep(0.05)
     raise AssertionError(f"the mirror is not at {end_offset}: {ends(mirror)}")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port

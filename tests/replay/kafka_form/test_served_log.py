@@ -8,6 +8,7 @@ import pytest
 
 from metadata_log.kraft_format.batch import parse_header
 from metadata_log.reader.log_reader import LogReader
+from records.errors import UnavailableError
 from replay.care.retain import retain
 from replay.kafka_form import served_log
 from replay.kafka_form.served_log import Point, Reading, ServedLog
@@ -130,3 +131,11 @@ async def test_before_the_start_there_is_only_the_base(log: Path) -> None:
         assert len(rest) > 0
     # The service that saw the log before the cut goes on as before.
     assert whole.endswith(served.read(start, base.leader_epoch, _ALL, _ALL).batches)
+
+
+async def test_reading_a_long_log_can_be_stopped(log: Path) -> None:
+    served = ServedLog(log)
+    served.stop()
+    with pytest.raises(UnavailableError, match="the service ends"):
+        served.advance(keep_newest=False)
+    assert served.end_offset == 0
