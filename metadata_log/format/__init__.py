@@ -1,1 +1,1 @@
-"""What the files of a log hold: how they are encoded, read and checked one by one."""
+"""The files of a log: how each of them is encoded, read and checked."""

@@ -1,4 +1,4 @@
-"""A commit batch: the records of one accepted append, which take effect together; its result."""
+"""A batch: the records of one append, which take effect together; and the result of an append."""
 
 import hashlib
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def times_at(self, offset: int) -> tuple[int, int]:
         """Return the earliest and the latest possible append time of an offset of this batch, ms.
 
-        They differ only inside a run of NoOps, whose first and last times alone are kept.
+        They differ only inside a run of NoOps: the log keeps only the run's first and last time.
         """
         last = self.rows[-1]
         if not isinstance(last.payload, NoOpRunRecord) or offset <= last.offset:
@@ -52,7 +52,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def latest_time(row: Envelope) -> int:
-    """Return the highest append time of a row's records, ms since 1970: a run of NoOps has many."""
+    """Return the highest append time in a row, ms since 1970; a run of NoOps has several times."""
     payload = row.payload
     if isinstance(payload, NoOpRunRecord):
         return max(row.timestamp, payload.last_timestamp)
@@ -102,8 +102,8 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
         """Return the batch with a hash of its records, if it has a request id without a hash.
 
         The hash distinguishes a repetition from another request with the same id. It is empty for
-        records that cannot be encoded; encoding them for the log fails, with a full message. A
-        batch that a controller prepared stays as it is: the controller hashes whole requests.
+        records that cannot be encoded: appending them fails later, with the reason. A batch that
+        a controller prepared stays as it is: the controller hashes whole requests.
         """
         origin = self.origin
         if not isinstance(origin, Origin) or self.rows:

@@ -131,7 +131,7 @@ def _check_size(size_bytes: int, size_bytes_max: int) -> None:
     if size_bytes > size_bytes_max:
         raise RequestError(
             "POLICY_VIOLATION",
-            f"a batch of {size_bytes} bytes; at most {size_bytes_max} are allowed",
+            f"the batch has {size_bytes} bytes; at most {size_bytes_max} are allowed",
         )
 
 
@@ -158,7 +158,7 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
         return None
     if data[end - SYNC_SIZE : end] != sync_marker:
         raise CorruptLogError(
-            f"sync marker is {data[end - SYNC_SIZE : end].hex()}, "
+            f"the block ends with sync marker {data[end - SYNC_SIZE : end].hex()}, "
             f"the header says {sync_marker.hex()}"
         )
     return StoredBlock(
@@ -195,8 +195,9 @@ def decompress(block: StoredBlock) -> bytes:
 class ReadBlock(msgspec.Struct, frozen=True, gc=False):
     """A stored block and its batches, in order.
 
-    There is one batch; in a mirror whose segment header allows it, several whole batches of the
-    source, all of one leader epoch. Only a block's first row has the CRC of the preceding block.
+    A block has one batch; in a mirror whose segment header allows it, a block may have several
+    whole batches of the source, all of one leader epoch. Only a block's first row has the CRC of
+    the preceding block.
     """
 
     stored: StoredBlock

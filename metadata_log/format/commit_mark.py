@@ -86,7 +86,7 @@ NO_MARK = CommitMark(
     last_crc32c=0,
     max_timestamp=0,
 )
-"""Stands for the mark of a log that has none."""
+"""Used in place of the mark of a log that has no mark."""
 
 
 class MarkWriter:

@@ -38,7 +38,7 @@ def read_table_files(directory: Path) -> dict[str, str]:
     try:
         texts = {path.name: path.read_text() for path in sorted(directory.glob("*.json"))}
     except (OSError, UnicodeDecodeError) as error:
-        raise _refused(f"{directory}: its tables cannot be read: {error}") from error
+        raise _refused(f"the tables in {directory} cannot be read: {error}") from error
     try:
         tables = _parsed(texts)
     except TableError as error:
@@ -86,7 +86,7 @@ def _parsed(texts: Mapping[str, str]) -> dict[str, Table]:
             continue
         other = file_of.setdefault(table.api_key, name)
         if other != name:
-            raise TableError(f"{name}: apiKey {table.api_key} is that of {other}, too")
+            raise TableError(f"{name}: apiKey {table.api_key} is also that of {other}")
         tables[name] = table
     return tables
 

@@ -1,5 +1,5 @@
-"""`metalog.json`: the identity of a log directory. Written once; a node's folder gets another
-version."""
+"""`metalog.json`: the identity of a log directory. Written once, and once more with another format
+version if the directory becomes a node's folder."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -15,8 +15,8 @@ from records.errors import CorruptLogError, RequestError
 FORMAT_VERSION = 1
 
 NODE_FORMAT_VERSION = 2
-"""Of a folder that copies a shared log: releases that do not know such folders would write to it as
-to a log of its own, and refuse it by this number. Everything else in it is as in version 1."""
+"""Format version of a node's folder, which is a copy of a shared log. Only the number differs from
+version 1: it makes releases that do not know shared logs refuse to write to the folder."""
 
 _REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md shows one"
 
@@ -82,9 +82,9 @@ def _what_it_is(fs: ByteStore, directory: Path) -> str:
     if PARTITION_DIRECTORY in names or any(
         segment_base_offset(name) is not None or checkpoint_id(name) is not None for name in names
     ):
-        return f"it is Kafka's; bring it in with `metalog import kraft {directory} LOG`"
+        return f"it is a folder of Kafka; import it with `metalog import kraft {directory} LOG`"
     if isinstance(directory, UrlPath):
         return f"it has no {MANIFEST}; put one there with `metalog archive` or `backup`"
     if fs.exists(directory.parent / f"{directory.name}.next" / MANIFEST):
-        return "its next part was being begun; run its import again, which completes that"
+        return "its import stopped at the begin of a new part; run the import again to complete it"
     return f"it has no {MANIFEST}; make one with `metalog init`, `demo` or `import kraft`"

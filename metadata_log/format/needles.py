@@ -71,8 +71,8 @@ class Needles:
         Args:
             body: The decompressed block.
             count: The block's number of rows.
-            holds_batches: True if the block may contain several batches; its rows cannot be told
-                apart then.
+            holds_batches: True if the block may contain several batches; its rows cannot be
+                separated then.
         """
         if self.everything:
             return True

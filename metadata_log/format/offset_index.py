@@ -112,7 +112,9 @@ class IndexWriter:
             self._file = self._file or self._create()
             self._file.pwrite(data, self._size)
         except OSError as error:
-            _LOG.warning("%s: written no further (%s); reading will be slower", self._path, error)
+            _LOG.warning(
+                "%s: this index cannot be continued (%s); reading will be slower", self._path, error
+            )
             self._given_up = True
         self._size += len(data)
 

@@ -29,15 +29,15 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
     """Offsets [from_offset, to_offset) that a recording lacks.
 
     Attributes:
-        from_offset: The end of what was confirmed before, exclusive.
-        from_epoch, from_time: Leader epoch, and time in ms since 1970, of the last record before;
-            the time is None if there is none.
+        from_offset: The end of the records that were confirmed before the gap, exclusive.
+        from_epoch, from_time: Leader epoch, and time in ms since 1970, of the last record before
+            the gap; the time is None if there is no record.
         to_offset: The end of the snapshot with which the next part begins, exclusive.
         to_epoch, to_time: Leader epoch, and time in ms since 1970, of the snapshot's last record.
         found_time: When the gap was found, ms since 1970.
         source: Address of the leader that no longer had the records.
-        log_start_offset: Where the leader's log started then.
-        leader_epoch: The leader's epoch then.
+        log_start_offset: Start of the leader's log when the gap was found.
+        leader_epoch: The leader's epoch when the gap was found.
         reason: Why the records are missing.
     """
 
@@ -69,7 +69,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parts_json(parts: Parts) -> bytes:
-    """Return the content of the file."""
+    """Return the content of `parts.json`."""
     return msgspec.json.format(msgspec.json.encode(parts), indent=2) + b"\n"
 
 

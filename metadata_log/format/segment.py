@@ -121,7 +121,9 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
         RequestError: UNSUPPORTED_VERSION, a newer release wrote the file with other blocks.
     """
     if data[: len(MAGIC)] != MAGIC:
-        raise CorruptLogError(f"starts with {data[:4].hex()}, an Avro file with {MAGIC.hex()}")
+        raise CorruptLogError(
+            f"the file starts with {data[:4].hex()}, an Avro file with {MAGIC.hex()}"
+        )
     try:
         values, crc_at, end = _read_map(data, len(MAGIC))
         sync_marker = data[end : end + SYNC_SIZE]
@@ -131,7 +133,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
         found = data[crc_at : crc_at + _CRC_DIGITS]
         expected = _crc_text(data[:crc_at] + data[crc_at + _CRC_DIGITS : end])
         if found != expected:
-            raise CorruptLogError(f"header has CRC {expected!r}, says {found!r}")
+            raise CorruptLogError(f"the header has CRC {expected!r}, says {found!r}")
         header = _header(values)
     except (IndexError, KeyError, ValueError) as error:
         raise CorruptLogError(f"the header cannot be read: {error!r}") from error

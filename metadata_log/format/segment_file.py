@@ -1,4 +1,4 @@
-"""One segment file: its header, scans of its blocks from any position, and single blocks by place.
+"""One segment file: its header, scans of its blocks from any position, and reads of one block.
 
 The length of a segment is in the next segment's header; that of the last segment is in the commit
 mark. The file can be longer: a fenced writer may have written to it after the next segment began.
@@ -22,7 +22,7 @@ class ScanStart(msgspec.Struct, frozen=True):
     """The start of a block, with the values to check it against.
 
     `next_offset` is the offset of the block's first record, `last_crc32c` the CRC of the block
-    before; None if not known.
+    before it; a value is None if it is not known.
     """
 
     position: int

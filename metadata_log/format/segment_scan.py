@@ -254,7 +254,7 @@ class SegmentScan:
             if batch.leader_epoch != block.leader_epoch:
                 raise CorruptLogError(
                     f"the batch at offset {batch.base_offset} is of epoch {batch.leader_epoch}, "
-                    f"it stands in a block of epoch {block.leader_epoch}"
+                    f"its block is of epoch {block.leader_epoch}"
                 )
             next_offset = batch.end_offset
         return block
@@ -268,11 +268,11 @@ class SegmentScan:
             raise corrupt(
                 self.path,
                 self.position,
-                f"was written after a block with CRC 0x{after:08x}, the header says 0x{before:08x}",
+                f"the first block follows CRC 0x{after:08x}, the header says 0x{before:08x}",
                 self.next_offset,
             )
         self._last_is_damaged = True
-        raise self.last_block_damage(f"the block after it was written after one with 0x{after:08x}")
+        raise self.last_block_damage(f"the next block was written after one with 0x{after:08x}")
 
     @property
     def intact_below(self) -> int | None:
@@ -296,17 +296,17 @@ def _check(batch: Batch, next_offset: int | None) -> None:
     first = batch.rows[0]
     if first.offset != batch.base_offset:
         raise CorruptLogError(
-            f"first row has offset {first.offset}, its batch starts at {batch.base_offset}"
+            f"the first row has offset {first.offset}, its batch starts at {batch.base_offset}"
         )
     if next_offset is not None and first.offset != next_offset:
-        raise CorruptLogError(f"found offset {first.offset}, expected {next_offset}")
+        raise CorruptLogError(f"the batch has offset {first.offset}, expected {next_offset}")
     for expected, row in enumerate(batch.rows, first.offset):
         if row.offset != expected:
-            raise CorruptLogError(f"found offset {row.offset}, expected {expected}")
+            raise CorruptLogError(f"a row has offset {row.offset}, expected {expected}")
         if row.batch_offset != first.offset:
             raise CorruptLogError(
                 f"the row at offset {row.offset} belongs to the batch at {row.batch_offset}, "
-                f"it stands in the block of the batch at {first.offset}"
+                f"but is in the block of the batch at {first.offset}"
             )
 
 
@@ -320,9 +320,9 @@ def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> N
         raise corrupt(
             previous.path,
             previous.position,
-            f"ends here at offset {previous.next_offset}, {path.name} was written after one of "
-            f"{header.previous_length} bytes: it was shortened, or a segment between them is "
-            "missing",
+            f"the segment ends here at offset {previous.next_offset}, {path.name} was written "
+            f"after one of {header.previous_length} bytes: this segment was shortened, or a "
+            "segment between them is missing",
             previous.next_offset,
         )
     if previous.last_crc32c not in (None, header.previous_crc32c):

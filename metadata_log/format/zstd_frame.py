@@ -61,7 +61,7 @@ def _decompress_slowly(stored: bytes, size_bytes_max: int) -> bytes:
         if not decompressor.eof or len(content) > size_bytes_max or not _names_size(stored):
             raise ValueError(_reason(stored, size_bytes_max))
     except zstd.ZstdError as error:
-        raise ValueError(f"zstandard frame is damaged: {error}") from error
+        raise ValueError(f"the zstandard frame is damaged: {error}") from error
     if decompressor.unused_data:
         raise ValueError(f"{len(decompressor.unused_data)} bytes follow the frame")
     return content
@@ -74,5 +74,5 @@ def _names_size(stored: bytes) -> bool:
 def _reason(stored: bytes, size_bytes_max: int) -> str:
     size = zstd.get_frame_info(stored).decompressed_size
     if size is None or size > size_bytes_max:
-        return f"frame claims {size} bytes, at most {size_bytes_max} are allowed"
-    return f"frame of {size} bytes is cut short, or holds more"
+        return f"the frame claims {size} bytes, at most {size_bytes_max} are allowed"
+    return f"the frame is cut short or holds more than the {size} bytes that it claims"

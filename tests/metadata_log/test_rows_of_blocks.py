@@ -28,11 +28,11 @@ def rows(*places: tuple[int, int], epoch: int = 1) -> list[Envelope]:
 
 
 ANYWHERE = [
-    (rows((2, 0), (3, 0)), "first row has offset 2, its batch starts at 0;"),
-    (rows((2, 2), (4, 2)), "found offset 4, expected 3;"),
-    (rows((2, 2), (2, 2)), "found offset 2, expected 3;"),
-    (rows((3, 3), (4, 3)), "found offset 3, expected 2;"),
-    (rows((1, 1), (2, 1)), "found offset 1, expected 2;"),
+    (rows((2, 0), (3, 0)), "the first row has offset 2, its batch starts at 0;"),
+    (rows((2, 2), (4, 2)), "a row has offset 4, expected 3;"),
+    (rows((2, 2), (2, 2)), "a row has offset 2, expected 3;"),
+    (rows((3, 3), (4, 3)), "the batch has offset 3, expected 2;"),
+    (rows((1, 1), (2, 1)), "the batch has offset 1, expected 2;"),
 ]
 
 
@@ -67,9 +67,9 @@ def test_block_that_is_not_one_batch_at_its_place_is_reported(
 @pytest.mark.parametrize(
     ("block", "what"),
     [
-        (rows((2, 2), (3, 0)), "first row has offset 3, its batch starts at 0;"),
-        (rows((2, 2), (4, 4)), "found offset 4, expected 3;"),
-        (rows((2, 2), (2, 3)), "first row has offset 2, its batch starts at 3;"),
+        (rows((2, 2), (3, 0)), "the first row has offset 3, its batch starts at 0;"),
+        (rows((2, 2), (4, 4)), "the batch has offset 4, expected 3;"),
+        (rows((2, 2), (2, 3)), "the first row has offset 2, its batch starts at 3;"),
         ([*rows((2, 2)), *rows((3, 3), epoch=2)], "batch at offset 3 is of epoch 2, .* epoch 1"),
         *ANYWHERE,
     ],

@@ -137,7 +137,7 @@ async def test_missing_segment_is_named_by_the_offsets_around_it(tmp_path: Path)
         await log.close()
     first, missing, last = sorted(tmp_path.glob("*.avro"))
     missing.unlink()
-    place = f"ends here at offset {int(missing.stem)}, {last.name} was written after"
+    place = f"the segment ends here at offset {int(missing.stem)}, {last.name} was written after"
     with (
         LogReader.open(tmp_path) as reader,
         pytest.raises(CorruptLogError, match=rf"{first.name} byte \d+: {place}.*missing"),
