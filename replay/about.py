@@ -77,6 +77,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         lag_ms: Time for which that node does not know whether there are newer records.
         gap: The gap before the log's history, if earlier records are in another part of its
             recording, and the answer has nothing of them.
+        read_as: The times by the points that were counted from a reference, such as `02:00`.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")
@@ -94,6 +95,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     node: int | UnsetType = UNSET
     lag_ms: int | UnsetType = UNSET
     gap: Gap | UnsetType = UNSET
+    read_as: dict[str, str] | UnsetType = UNSET
 
 
 def not_counted(about: About, reason: str) -> About:

@@ -15,7 +15,7 @@ from api.alerts.notification import Notification
 from api.alerts.outbox import Outbox
 from api.alerts.receivers import receivers_of
 from api.alerts.state import StateFile
-from api.questions.past import Resolve, server_clock
+from api.questions.points import Absolute, in_utc
 from api.transport.shutdown import unless_set
 from metadata_log.files.names import COMMIT_MARK, MANIFEST
 from metadata_log.limits import FOLLOW_POLL_INTERVAL_MS
@@ -55,7 +55,7 @@ class FollowedChecks:
         write: Callable[[str], None],
         *,
         first: str = "start",
-        resolve: Resolve = server_clock,
+        absolute: Absolute = in_utc,
     ) -> None:
         """Go on where the state stands; arguments as of `LogWatch`.
 
@@ -64,7 +64,7 @@ class FollowedChecks:
         """
         self._log = log
         self.file = file
-        self._new_watch = partial(LogWatch, log, name, checks, first=first, resolve=resolve)
+        self._new_watch = partial(LogWatch, log, name, checks, first=first, absolute=absolute)
         self.watch = self._new_watch(file.state)
         receivers = receivers_of(checks.receivers, write)
         self.outbox = Outbox(file, receivers, checks.receivers.timeout_s)

@@ -15,7 +15,8 @@ import msgspec
 from api.alerts.checks import Checks
 from api.alerts.notification import Notification, firing
 from api.alerts.state import AlertState
-from api.questions.past import Past, Resolve, server_clock
+from api.questions.past import Past
+from api.questions.points import Absolute, in_utc
 from controller.invariants.history import Key, Violation
 from controller.log_check import EXPECT, Change, LogCheck, check_log
 from metadata_log.files.fs import OsFs
@@ -49,17 +50,17 @@ class LogWatch:
         state: AlertState,
         *,
         first: str = "start",
-        resolve: Resolve = server_clock,
+        absolute: Absolute = in_utc,
     ) -> None:
         """Go on where a state stands.
 
         Args:
             name: Of the log, for receivers.
             first: The point from which an empty state looks for the beginnings of what fails now.
-            resolve: Returns the offset of a point in the log.
+            absolute: Makes points absolute.
         """
         self._log, self._name, self._checks = log, name, checks
-        self._state, self._first, self._resolve = state, first, resolve
+        self._state, self._first, self._absolute = state, first, absolute
         self._is_new = state.cluster_id is None
         self._names = {expression.text: name for name, expression in checks.expect.items()}
         self._check: LogCheck | None = None
@@ -146,7 +147,7 @@ class LogWatch:
 
     def _begun(self, reader: LogReader, end: int) -> list[Notification]:
         """Begin at the first point, at the state's offset, or after a gap."""
-        past = Past(reader, resolve=self._resolve)
+        past = Past(reader, absolute=self._absolute)
         is_first = self._check is None and self._is_new
         if is_first:
             at = past.first_known_offset(self._first, end - 1)

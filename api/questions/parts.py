@@ -271,6 +271,7 @@ def _side(past: Past, before: Before, point: str) -> _Side:
 
 def _absolute(past: Past, point: str) -> str:
     """Return a point that means the same in an earlier part: not a distance from the end."""
+    point = past.absolute(point, is_first=True)
     if not point.startswith("end-"):
         return point
     if not is_time(point):

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.questions.points import Absolute, in_utc, offset_at
 from metadata_log.format.manifest import Kind
 from metadata_log.format.parts import Gap, earlier_parts
 from metadata_log.reader.log_reader import LogReader
@@ -17,13 +18,8 @@ from records.errors import ContradictionError, CorruptLogError, RequestError, Un
 from replay.about import About, about_provenance, not_counted
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.time_travel.points import (
-    is_time,
-    is_zoneless,
-    point_time,
-    resolve_first,
-    resolve_point,
-)
+from replay.time_travel.points import is_time, point_time
+from replay.time_travel.spoken_times import is_spoken
 from replay.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -33,29 +29,12 @@ if TYPE_CHECKING:
     from replay.time_travel.change_index import ChangeIndex
 
 
-class Resolve(Protocol):
-    """Finds the offset of a point."""
-
-    def __call__(self, reader: LogReader, point: str, *, is_first: bool = False) -> int:
-        """Return the last offset applied at a point; or the first of a range that begins at it.
-
-        Raises:
-            RequestError: as for `resolve_point`.
-        """
-
-
 Progress = Callable[[str, int, int], AbstractContextManager[Callable[[int], None]]]
 """Shows progress: takes a title, the first offset, and the end offset (exclusive)."""
 
 
 _CLOCK = "clock"
 """Where `Past.points` has the time of the question; no point has this text."""
-
-
-def server_clock(reader: LogReader, point: str, *, is_first: bool = False) -> int:
-    """Return the offset of a point, using this machine's clock; times without a zone are in UTC."""
-    resolved = resolve_first if is_first else resolve_point
-    return resolved(reader, point, time.time_ns() // 1_000_000)
 
 
 @contextmanager
@@ -112,7 +91,7 @@ class Past:
         self,
         reader: LogReader,
         *,
-        resolve: Resolve = server_clock,
+        absolute: Absolute = in_utc,
         progress: Progress = silent,
         points: dict[str, int] | None = None,
         timeline: Timeline | None = None,
@@ -126,7 +105,7 @@ class Past:
         """Use a log; by default with the snapshots in its directory.
 
         Args:
-            resolve: Returns the offset of a point in the log.
+            absolute: Makes points absolute.
             timeline: Timeline to use instead of that of the log with its own snapshots.
             kept_reports: Cache of the last report of this log.
             is_live: True if the caller is the service that writes the log.
@@ -152,7 +131,9 @@ class Past:
         self.after: Past | None = None
         if before is not None:
             before.after = self
-        self._resolve = resolve
+        self._absolute = absolute
+        # By the text of a point, and whether it begins a range.
+        self._absolutes: dict[tuple[str, bool], str] = {}
         self._progress = progress
         # The end of a range is resolved before its start.
         self._last_point = ""
@@ -170,8 +151,24 @@ class Past:
         """
         self._last_point = point
         if point not in self.points:
-            self.points[point] = self._resolve(self.reader, point)
+            self.points[point] = offset_at(self.reader, self.absolute(point))
         return self.points[point]
+
+    def absolute(self, point: str, *, is_first: bool = False) -> str:
+        """Return a point that means the same in any time zone, on any day; see `Absolute`."""
+        if not is_time(point):
+            return point
+        key = point, is_first
+        if key not in self._absolutes:
+            self._absolutes[key] = self._absolute(
+                self.reader, point, self.now_ms(), is_first=is_first, is_live=self.is_live
+            )
+        return self._absolutes[key]
+
+    @property
+    def read_as(self) -> dict[str, str]:
+        """The times of day, and other times counted from a reference, as they were read."""
+        return {point: read for (point, _), read in self._absolutes.items() if is_spoken(point)}
 
     def range_start(self, point: str) -> int:
         """Return the first offset of a range that begins at a point; it may not exist yet.
@@ -181,7 +178,8 @@ class Past:
         """
         key = f"from {point}"
         if key not in self.points:
-            self.points[key] = self._resolve(self.reader, point, is_first=True)
+            absolute = self.absolute(point, is_first=True)
+            self.points[key] = offset_at(self.reader, absolute, is_first=True)
         return self.points[key]
 
     def first_offset(self, point: str, to: int) -> int:
@@ -240,18 +238,14 @@ class Past:
         if is_end and not self.is_live:
             return None
         now_ms = self.now_ms()
-        asked_ms = point_time(self.reader, point or self._last_point, now_ms)
+        asked_ms = point_time(self.reader, self.absolute(point or self._last_point), now_ms)
         return min(asked_ms, now_ms) if is_end and asked_ms is not None else asked_ms
 
     def _is_after(self, point: str, other: str) -> bool:
-        """True if both are times, and the first is later.
-
-        Of a time with a zone and one without, False: they have no order without the caller's zone.
-        """
-        if is_zoneless(point) != is_zoneless(other):
-            return False
+        """True if both are times, and the first, at which a range begins, is later."""
         now_ms = self.now_ms()
-        found, before = (point_time(self.reader, each, now_ms) for each in (point, other))
+        found = point_time(self.reader, self.absolute(point, is_first=True), now_ms)
+        before = point_time(self.reader, self.absolute(other), now_ms)
         return found is not None and before is not None and found > before
 
     def progress(self, what: str, end: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -298,6 +292,8 @@ class Past:
         about = about_provenance(self.reader, provenance, at)
         if self._gap is not UNSET:
             about = msgspec.structs.replace(about, gap=self._gap)
+        if self.read_as:
+            about = msgspec.structs.replace(about, read_as=self.read_as)
         if provenance.offset == at:
             about = msgspec.structs.replace(about, as_of_timestamp_max=self._latest_time_at(at))
         if self._without is None:

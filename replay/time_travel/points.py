@@ -1,32 +1,32 @@
-"""Points in a log: offsets, times, ages, `start`, `end`, `now`, and distances from the end."""
+"""Points in a log: offsets, times, ages, `start`, `end`, `now`, and distances from the end.
+
+Times as people say them, such as `02:00`, are made absolute before anything else.
+"""
 
 import datetime
 import re
 from typing import Protocol
 
 from records.errors import RequestError, UnknownHistoryError
+from replay.time_travel.ages import AGE, NUMBER, age_ms
+from replay.time_travel.point_errors import MalformedPointError
+from replay.time_travel.spoken_times import (
+    check_not_ambiguous,
+    in_zone,
+    is_spoken,
+    spoken_time,
+)
 
-# ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
-_NUMBER = "[0-9]{1,4000}"
 # The state before offset 0 is printed as -1.
-_OFFSET = re.compile(f"{_NUMBER}|-1")
-_AGE_PART = re.compile(f"({_NUMBER})(ms|s|m|h|d|w)")
-_AGE = re.compile(f"(?:{_NUMBER}(?:ms|s|m|h|d|w))+")
-_BEFORE_END = re.compile(f"end-({_NUMBER})")
-_AGE_BEFORE_END = re.compile(f"end-({_AGE.pattern})")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_OFFSET = re.compile(f"{NUMBER}|-1")
+_BEFORE_END = re.compile(f"end-({NUMBER})")
+_AGE_BEFORE_END = re.compile(f"end-({AGE.pattern})")
 _HELP = (
-    "an offset, `start`, `end`, `now`, an RFC 3339 time, an age such as 10m, 1h30m, 7d or 1w, or a "
-    "distance from the log's end, such as end-24h or end-100"
+    "an offset, `start`, `end`, `now`, an RFC 3339 time, a time such as 02:00, `yesterday 14:00`, "
+    "`last night` or -3h, an age such as 10m, 1h30m, 7d or 1w, or a distance from the log's end, "
+    "such as end-24h or end-100"
 )
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-
-
-class MalformedPointError(RequestError):
-    """A text is not a point in any log: the command line was used wrongly, nothing was refused."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("INVALID_REQUEST", message)
 
 
 class TimedSource(Protocol):
@@ -118,20 +118,42 @@ def point_time(source: TimedSource, point: str, now_ms: int) -> int | None:
     return None if not is_time(point) else _time_in(source, point, now_ms, datetime.UTC)
 
 
+def absolute_point(
+    point: str, reference_ms: int, zone: datetime.tzinfo = datetime.UTC, *, is_first: bool = False
+) -> str:
+    """Return a point that does not depend on a zone or a day: RFC 3339 if it did, else as it is.
+
+    Args:
+        point: As on the command line.
+        reference_ms: The time from which times of day are counted, ms since 1970.
+        zone: Time zone of times without a zone.
+        is_first: True for the begin of a range.
+
+    Raises:
+        MalformedPointError: it is a time that the clocks of the zone never showed, or showed twice.
+    """
+    if is_spoken(point):
+        found = spoken_time(point, reference_ms, zone, is_first=is_first)
+        return found.isoformat(timespec="milliseconds" if found.microsecond else "seconds")
+    if is_zoneless(point):
+        return in_zone(point, datetime.datetime.fromisoformat(point), zone).isoformat()
+    return point
+
+
 def check_point_form(point: str) -> None:
     """Check that a text has the form of a point, whatever the log.
 
     Raises:
         MalformedPointError: it has not.
     """
-    has_form = point == "now" or not is_time(point) or _AGE.fullmatch(point)
+    has_form = point == "now" or not is_time(point) or AGE.fullmatch(point) or is_spoken(point)
     if not has_form and not _AGE_BEFORE_END.fullmatch(point):
         _time_ms(point, datetime.UTC)
 
 
 def age_in(point: str) -> int | None:
     """Return the age in ms if the point is an age, such as `1h30m`, else None."""
-    return _milliseconds(point) if _AGE.fullmatch(point) else None
+    return age_ms(point) if AGE.fullmatch(point) else None
 
 
 def is_time(point: str) -> bool:
@@ -176,19 +198,15 @@ def _time_in(source: TimedSource, point: str, now_ms: int, zone: datetime.tzinfo
     """Return the time of a point that is a time or an age; None for an age in an empty log."""
     if found := _AGE_BEFORE_END.fullmatch(point):
         end_ms = source.end_timestamp()
-        return None if end_ms is None else end_ms - _milliseconds(found[1])
+        return None if end_ms is None else end_ms - age_ms(found[1])
     return _clock_time(point, now_ms, zone)
 
 
 def _clock_time(point: str, now_ms: int, zone: datetime.tzinfo) -> int:
     if point == "now":
         return now_ms
-    age_ms = age_in(point)
-    return _time_ms(point, zone) if age_ms is None else now_ms - age_ms
-
-
-def _milliseconds(age: str) -> int:
-    return sum(int(count) * _UNIT_MS[unit] for count, unit in _AGE_PART.findall(age))
+    age = age_in(point)
+    return _time_ms(point, zone) if age is None else now_ms - age
 
 
 def _time_ms(text: str, zone: datetime.tzinfo) -> int:
@@ -198,16 +216,5 @@ def _time_ms(text: str, zone: datetime.tzinfo) -> int:
             time = time.replace(tzinfo=zone)
         return (time - _EPOCH) // datetime.timedelta(milliseconds=1)
     except (ValueError, OverflowError) as error:
-        if _is_time_of_day(text):
-            raise MalformedPointError(
-                f"{text!r} is a time of day without its date; write both, such as 2026-01-31T{text}"
-            ) from error
+        check_not_ambiguous(text)
         raise MalformedPointError(f"{text!r} is not a point; write {_HELP}") from error
-
-
-def _is_time_of_day(text: str) -> bool:
-    try:
-        datetime.time.fromisoformat(text)
-    except ValueError:
-        return False
-    return ":" in text

@@ -29,7 +29,8 @@ LOG_FIRST: dict[str, Callable[[str], tuple[str, ...]]] = {
     ("point", "words"),
     [
         ("nonsense", "'nonsense' is not a point; write an offset"),
-        ("02:00", "'02:00' is a time of day without its date"),
+        ("2:00", "'2:00' may mean 02:00 or 14:00; write one of them"),
+        ("25:00", "'25:00' is not a point: hour must be in 0..23"),
     ],
 )
 def test_malformed_point_is_wrong_usage(
@@ -44,5 +45,5 @@ def test_malformed_point_is_wrong_usage_before_a_service_is_asked(metalog: Metal
     nowhere = ("--server", "kafka://127.0.0.1:1")
     answer = metalog("image", *nowhere, "--at", "nonsense")
     assert (answer.code, "'nonsense' is not a point" in answer.err) == (2, True)
-    listed = metalog("topics", "list", *nowhere, "--at", "02:00")
-    assert (listed.code, "without its date" in listed.err) == (2, True)
+    listed = metalog("topics", "list", *nowhere, "--at", "2:00")
+    assert (listed.code, "may mean 02:00 or 14:00" in listed.err) == (2, True)

@@ -12,7 +12,7 @@ from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import IncludeUnconfirmed, Json, ShowSecrets
 from api.cli.source.image_view import print_bounds
-from api.cli.source.opened_log import about, offset_of, open_reader
+from api.cli.source.opened_log import about, absolute_in, open_reader
 from api.cli.source.source import log_place, print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import note, print_json, print_json_list, print_line
@@ -200,7 +200,7 @@ def _range(reader: "LogReader", since: str, until: str) -> "Range":
     from api.questions.past import Past
     from replay.audit.queries.asking import Range
 
-    past = Past(reader, resolve=offset_of)
+    past = Past(reader, absolute=absolute_in)
     last = past.offset(until)
     return Range(past.first_offset(since, last), last)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from api.cli.source.opened_log import offset_of
+from api.cli.source.opened_log import absolute_in
 from api.questions.objects import Digest
 from api.questions.past import Past
 from api.questions.question import Computed
@@ -23,7 +23,7 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
     from replay.sql_sync import check_confirmed, check_same_log
 
     with LogReader.open(log) as reader:
-        past = Past(reader, resolve=offset_of)
+        past = Past(reader, absolute=absolute_in)
         offset = past.offset(at)
         with HistoryStore.open(database or default_url(reader.directory)) as store:
             check_confirmed(reader, check_same_log(reader, store), offset)
@@ -36,7 +36,7 @@ def by_spark(log: Path | str, at: str) -> Computed:
     from api.cli.audit.session import spark_and_files
 
     with LogReader.open(log) as reader:
-        past = Past(reader, resolve=offset_of)
+        past = Past(reader, absolute=absolute_in)
         offset = past.offset(at)
         with spark_and_files(reader) as (spark, files):
             from replay.audit.digest import audit_digest

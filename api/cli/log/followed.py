@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from api.cli.source.opened_log import offset_of
+from api.cli.source.opened_log import absolute_in
 from api.cli.source.source import Source, log_path
 from api.clients.service_url import connect
 from api.questions.past import Past
@@ -54,7 +54,7 @@ def _resume_hint(server: str, request: FollowRows) -> str:
 
 async def _of_log(log: Path, request: FollowRows) -> AsyncGenerator[list[Row], None]:
     with LogReader.open(log) as reader:
-        first = first_followed(Past(reader, resolve=offset_of), request.first)
+        first = first_followed(Past(reader, absolute=absolute_in), request.first)
     async with aclosing(follow(log, first)) as batches:
         async for batch in batches:
             yield [

@@ -169,8 +169,9 @@ def diff(
     from api.questions.differences import DIFF, ShowDiff
     from replay.time_travel.short_lived import RECORDS_MAX
 
+    before, after = before.strip(), after.strip()
     request = ShowDiff(
-        before=log.point(before),
+        before=log.point(before, is_first=False),
         object=object_,
         fates=stat or not json,
         show_secrets=show_secrets,

@@ -13,7 +13,7 @@ from api.cli.source.arguments import (
 )
 from api.cli.source.gaps import gap_text
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import absolute_point, print_remark
+from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     count_text,
@@ -85,7 +85,7 @@ def outages(
     until = to or ("end" if log.server is None else "now")
     request = ShowOutages(
         first=log.point(from_),
-        until=absolute_point(until),
+        until=log.point(until, is_first=False),
         broker=broker,
         topic=topic,
         objects=tuple(objects or ()),

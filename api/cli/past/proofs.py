@@ -160,7 +160,7 @@ def _follow(
     """Follow a log with its checks until SIGTERM or SIGINT; with `once`, until the first alert."""
     from api.alerts.follow import FollowedChecks, state_beside
     from api.alerts.state import StateFile
-    from api.cli.source.opened_log import offset_of
+    from api.cli.source.opened_log import absolute_in
     from api.transport.shutdown import stopped_by_signal, unless_set
 
     if to != "end":
@@ -171,7 +171,7 @@ def _follow(
         file = StateFile(state or state_beside(place))
         try:
             followed = FollowedChecks(
-                place, str(place), checks, file, _write_line, first=from_, resolve=offset_of
+                place, str(place), checks, file, _write_line, first=from_, absolute=absolute_in
             )
             with stopped_by_signal() as stop:
                 await unless_set(stop, followed.until_fired() if once else followed.run())

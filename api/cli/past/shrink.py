@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogPlace, To
-from api.cli.source.opened_log import offset_of, place_of
+from api.cli.source.opened_log import absolute_in, place_of
 from api.cli.source.source import print_remark
 from api.cli.terminal.errors import DONE, FOUND
 from api.cli.terminal.output import count_text, print_json, print_line
@@ -73,7 +73,7 @@ def shrink(
 
     parsed = Expression(expression)
     with LogReader.open(log) as reader, new_folder(dest):
-        past = Past(reader, resolve=offset_of, progress=progress)
+        past = Past(reader, absolute=absolute_in, progress=progress)
         at = past.offset(to)
         first = past.first_offset(from_, at)
         atoms = _up_to_flip(past, first, at, parsed, breaks)

@@ -11,7 +11,7 @@ from api.cli.source.arguments import (
     Server,
 )
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import absolute_point, print_remark
+from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     print_hanging,
@@ -44,7 +44,7 @@ def summary(
     from api.questions.summary import SUMMARY, ShowSummary
 
     until = to or ("end" if log.server is None else "now")
-    request = ShowSummary(first=log.point(from_), until=absolute_point(until))
+    request = ShowSummary(first=log.point(from_), until=log.point(until, is_first=False))
     result = log.ask(SUMMARY, request, at=until)
     about = result.about()
     if json:

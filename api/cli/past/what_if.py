@@ -102,7 +102,7 @@ def what_if(
 
     replaced, edited = edits_of(edit or ())
     request = AskWhatIf(
-        first=None if at is None else log.point(at),
+        first=None if at is None else log.point(at, is_first=False),
         drop=tuple(drop or ()),
         drop_records=tuple(drop_record or ()),
         drop_commands=tuple(drop_command or ()),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from api.cli.options.snapshot_database import named_timeline
-from api.cli.source.opened_log import offset_of
+from api.cli.source.opened_log import absolute_in
 from api.cli.source.source import Source
 from api.cli.terminal.progress_bar import progress
 from api.questions.objects import IMAGE, PARTS, ShowImage, joined, named_objects, object_json
@@ -70,7 +70,7 @@ class _OfLog:
     def move(self, point: str) -> None:
         with LogReader.open(self._log) as reader:
             timeline = named_timeline(reader)
-            past = Past(reader, resolve=offset_of, progress=progress, timeline=timeline)
+            past = Past(reader, absolute=absolute_in, progress=progress, timeline=timeline)
             at = past.offset(point)
             before = self._image.provenance.offset
             is_near = before is not None and 0 <= at - before <= _CONTINUED_MAX

@@ -67,8 +67,8 @@ At = Annotated[
     Option(
         "--at",
         metavar="POINT",
-        help="Offset, `start`, `end`, `now`, RFC 3339 time, age such as 10m, 1h30m, 7d or 1w, or "
-        "counted back from the end: end-2h, end-100.",
+        help="Offset, `start`, `end`, `now`, RFC 3339 time, 02:00, `yesterday 14:00`, -3h, age "
+        "such as 10m, 1h30m, 7d or 1w, or counted back from the end: end-2h, end-100.",
     ),
 ]
 

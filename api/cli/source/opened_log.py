@@ -32,19 +32,41 @@ def offset_of(reader: "LogReader", point: str, *, is_first: bool = False) -> int
     Args:
         is_first: Return the first offset of a range that begins at the point instead.
     """
-    from replay.time_travel.points import age_in, is_zoneless, resolve_first, resolve_point
+    from api.questions.points import offset_at
 
     now_ms = time.time_ns() // 1_000_000
-    zone = ZONE.get()
-    resolved = resolve_first if is_first else resolve_point
-    offset = resolved(reader, point, now_ms, zone_of(zone))
-    if is_zoneless(point):
-        ASSUMED_ZONE.set(zone)
-        note(f"{point} has no time zone and was read as {zone}; see --time-zone")
+    read = absolute_in(reader, point, now_ms, is_first=is_first)
+    return offset_at(reader, read, is_first=is_first)
+
+
+def absolute_in(
+    reader: "LogReader", point: str, now_ms: int, *, is_first: bool, is_live: bool = False
+) -> str:
+    """Return a point of a log in absolute form, with a note of what was assumed; see `Absolute`."""
+    from api.questions.points import in_zone, is_written
+    from replay.time_travel.points import age_in
+
+    zone = zone_of(ZONE.get())
+    read = in_zone(reader, point, now_ms, zone, is_first=is_first, is_live=is_live)
+    if read != point:
+        note_reading(point, read, is_counted_from_now=is_live or is_written(reader))
     age_ms = age_in(point)
-    if age_ms is not None and offset >= reader.end_offset - 1:
+    if age_ms is not None:
         _note_age(reader, point, now_ms, now_ms - age_ms)
-    return offset
+    return read
+
+
+def note_reading(point: str, read: str, *, is_counted_from_now: bool) -> None:
+    """Print as what a point was read that is a time without a zone, or without a date."""
+    from replay.time_travel.spoken_times import is_spoken
+
+    zone = ZONE.get()
+    ASSUMED_ZONE.set(zone)
+    if not is_spoken(point):
+        note(f"{point} has no time zone and was read as {zone}; see --time-zone")
+        return
+    reference = "now" if is_counted_from_now else "the log's end"
+    note(f"{point} was read as {read}, counted from {reference} in {zone}; see --time-zone")
 
 
 def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from api.cli.options.parameters import bad_parameter
 from api.cli.options.snapshot_database import DATABASE, named_timeline
 from api.cli.options.switches import CONSISTENT, KEEP_GOING
-from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
+from api.cli.options.time_zone import ZONE, zone_of
 from api.cli.source.image_view import position_text
-from api.cli.source.opened_log import offset_of, place_of
-from api.cli.terminal.output import note, print_json_line, print_line
+from api.cli.source.opened_log import absolute_in, note_reading, place_of
+from api.cli.terminal.output import print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 
@@ -125,18 +125,22 @@ class Source(NamedTuple):
                 raise bad_parameter(
                     "--keep-going is for mirrors, and a service's log is none; name LOG"
                 )
-            return _ask_server(self.server, question, request, self.point(at), within_s)
+            point = self.point(at, is_first=False)
+            return _ask_server(self.server, question, request, point, within_s)
         if CONSISTENT.get():
             raise bad_parameter("--consistent needs --server; a log is read as far as it goes")
         return self._ask_log(question, request, at)
 
-    def point(self, text: str) -> str:
+    def point(self, text: str, *, is_first: bool = True) -> str:
         """Return a point in the form to send to the source.
 
         For a service, whose clock and time zone may differ from ours, the point is made absolute;
         for a log it is unchanged.
+
+        Args:
+            is_first: True for the begin of a range.
         """
-        return text if self.server is None else _absolute(text)
+        return text if self.server is None else _absolute(text, is_first=is_first)
 
     def end(self) -> "About":
         """Return the position of the log's end.
@@ -190,7 +194,7 @@ class Source(NamedTuple):
         def past_of(reader: LogReader, before: Before | None) -> Past:
             return Past(
                 reader,
-                resolve=offset_of,
+                absolute=absolute_in,
                 progress=progress,
                 timeline=named_timeline(reader),
                 keep_going=KEEP_GOING.get(),
@@ -226,36 +230,25 @@ def print_remark(about: "About | Known") -> None:
     print_(about)
 
 
-def _absolute(point: str) -> str:
-    """Return a point in absolute form: ages and local times become times in UTC."""
-    from replay.time_travel.points import is_zoneless
-
-    if is_zoneless(point):
-        zone = ZONE.get()
-        ASSUMED_ZONE.set(zone)
-        note(f"{point} has no time zone and was read as {zone}; see --time-zone")
-    return absolute_point(point)
-
-
-def absolute_point(point: str) -> str:
+def _absolute(point: str, *, is_first: bool) -> str:
     """Return a point in a form that means the same on every clock and in every time zone.
 
     Raises:
         MalformedPointError: the text is not a point.
     """
-    from replay.time_travel.points import age_in, check_point_form, is_zoneless
+    from replay.time_travel.points import absolute_point, age_in, check_point_form
 
     check_point_form(point)
-    if is_zoneless(point):
-        zone = zone_of(ZONE.get())
-        return datetime.datetime.fromisoformat(point).replace(tzinfo=zone).isoformat()
+    now_ms = time.time_ns() // 1_000_000
+    read = absolute_point(point, now_ms, zone_of(ZONE.get()), is_first=is_first)
+    if read != point:
+        note_reading(point, read, is_counted_from_now=True)
     age_ms = 0 if point == "now" else age_in(point)
     if age_ms is None:
-        return point
-    then_ms = time.time_ns() // 1_000_000 - age_ms
+        return read
     try:
         then = datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(
-            milliseconds=then_ms
+            milliseconds=now_ms - age_ms
         )
     except OverflowError:
         return _FIRST_TIME

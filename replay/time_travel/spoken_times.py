@@ -1,0 +1,109 @@
+"""Times as people say them: `02:00`, `yesterday 14:00`, `last night`, `-3h`.
+
+They are counted from a reference: now for a log that is written, the log's end for any other, such
+as a copy of last year's. A text that could mean two times is refused.
+"""
+
+import datetime
+import re
+
+from replay.time_travel.ages import AGE, age_ms
+from replay.time_travel.point_errors import MalformedPointError
+
+_BACK = re.compile(f"-({AGE.pattern})")
+_TIME = r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?"
+_DAY = re.compile(f"(?:(today|yesterday) )?({_TIME})", re.ASCII)
+_NIGHT = "last night"
+_NIGHT_BEGINS, _NIGHT_ENDS = datetime.time(22), datetime.time(6)
+
+_HALF_DAY = re.compile(r"(?:(?:today|yesterday) )?(\d{1,2})(?::\d{2})* ?([ap]m)", re.IGNORECASE)
+_ONE_DIGIT = re.compile(r"(?:(?:today|yesterday) )?(\d)(:\d{2}(?::\d{2})?)")
+_ONLY_A_DAY = ("today", "yesterday", "tonight")
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def is_spoken(point: str) -> bool:
+    """True if a point is a time that is counted from a reference."""
+    return point == _NIGHT or bool(_BACK.fullmatch(point) or _DAY.fullmatch(point))
+
+
+def spoken_time(
+    point: str, reference_ms: int, zone: datetime.tzinfo, *, is_first: bool
+) -> datetime.datetime:
+    """Return the time that a point means: the last such time up to the reference.
+
+    Args:
+        point: One for which `is_spoken`.
+        reference_ms: The time from which it is counted, ms since 1970.
+        is_first: True for the begin of a range: `last night` begins at 22:00 and ends at 06:00.
+
+    Raises:
+        MalformedPointError: the time of day does not exist, or the clocks showed it twice on that
+            day.
+    """
+    reference = (_EPOCH + datetime.timedelta(milliseconds=reference_ms)).astimezone(zone)
+    if found := _BACK.fullmatch(point):
+        return reference - datetime.timedelta(milliseconds=age_ms(found[1]))
+    if point == _NIGHT:
+        day = reference.date() - datetime.timedelta(days=is_first)
+        time = _NIGHT_BEGINS if is_first else _NIGHT_ENDS
+        return in_zone(point, datetime.datetime.combine(day, time), zone)
+    found = _DAY.fullmatch(point)
+    assert found is not None, "the caller has checked it"
+    try:
+        time = datetime.time.fromisoformat(found[2])
+    except ValueError as error:
+        raise MalformedPointError(f"{point!r} is not a point: {error}") from error
+    if time.tzinfo is not None:
+        zone, time = time.tzinfo, time.replace(tzinfo=None)
+        reference = reference.astimezone(zone)
+    is_before = found[1] == "yesterday" or (found[1] is None and time > reference.time())
+    day = reference.date() - datetime.timedelta(days=is_before)
+    return in_zone(point, datetime.datetime.combine(day, time), zone)
+
+
+def in_zone(point: str, local: datetime.datetime, zone: datetime.tzinfo) -> datetime.datetime:
+    """Return a local time in a zone.
+
+    Raises:
+        MalformedPointError: the clocks never showed it, or showed it twice.
+    """
+    first, second = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    if first.utcoffset() == second.utcoffset():
+        return first
+    # Source: PEP 495: in a gap, the offset of fold 0 is the one before it, which is smaller.
+    offsets = first.utcoffset(), second.utcoffset()
+    assert offsets[0] is not None and offsets[1] is not None, "the zone is given"
+    if offsets[0] < offsets[1]:
+        raise MalformedPointError(
+            f"{point!r} did not exist: clocks in {zone} went over {local.isoformat()}; write a "
+            "time before or after"
+        )
+    raise MalformedPointError(
+        f"{point!r} may mean two times: clocks in {zone} showed {local.isoformat()} twice; write "
+        f"{first.isoformat()} or {second.isoformat()}"
+    )
+
+
+def check_not_ambiguous(text: str) -> None:
+    """Check that a text which is no point is not nearly one.
+
+    Raises:
+        MalformedPointError: it is; the message says what to write instead.
+    """
+    if text in _ONLY_A_DAY:
+        raise MalformedPointError(
+            f"{text!r} is no single time; write one, such as `yesterday 14:00`, or `last night`, "
+            "which is from 22:00 to 06:00"
+        )
+    if found := _HALF_DAY.fullmatch(text):
+        hour = int(found[1]) % 12 + (12 if found[2].lower() == "pm" else 0)
+        raise MalformedPointError(
+            f"{text!r} is not a point; write the time with 24 hours, such as {hour:02}:00"
+        )
+    if found := _ONE_DIGIT.fullmatch(text):
+        hour = int(found[1])
+        raise MalformedPointError(
+            f"{text!r} may mean {hour:02}{found[2]} or {hour + 12}{found[2]}; write one of them"
+        )
