@@ -12,10 +12,6 @@ import sys
 
 _RELOADING = ("serve", "broker", "view", "mcp", "record")
 
-_NEW_OBJECTS_MAX = 50_000
-"""New objects that start a run of the garbage collector. Images and answers hold no cycles, so runs
-free next to nothing: with Python's 700, they take up to a tenth of a large `diff`."""
-
 
 def main() -> None:
     """Entry point of the command."""
@@ -24,12 +20,11 @@ def main() -> None:
     _open_standard_streams()
     _write_utf8()
     from api.cli.main import load_commands, run
+    from api.garbage import collect_seldom
 
     load_commands(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # What was imported stays.
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS_MAX, *gc.get_threshold()[1:])
+    collect_seldom()
     code = run(sys.argv[1:])
     # Collecting what is left when the interpreter ends takes a tenth of a short run.
     gc.freeze()

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from api.garbage import collect_seldom
 from api.questions.pages import Cursor, Page, PagedLog
 from records.errors import (
     ContradictionError,
@@ -84,6 +85,7 @@ def main(place: str, state: str = LIVE) -> None:
     replies = _Replies(sys.stdout.buffer)
     threading.Thread(target=replies.say_alive, daemon=True).start()
     log = PagedLog(place, is_live=state == LIVE)
+    collect_seldom()
     while (request := _read(sys.stdin.buffer)) is not None:
         replies.write(msgspec.msgpack.encode(_reply(log, request)))
 

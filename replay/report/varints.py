@@ -5,9 +5,12 @@ from collections.abc import Iterable
 
 def unsigned(values: Iterable[int]) -> bytes:
     """Encode integers that are not negative."""
+    found = list(values)
+    if max(found, default=0) <= 0x7F:
+        return bytes(found)  # one byte each, as most columns
     out = bytearray()
     append = out.append
-    for value in values:
+    for value in found:
         rest = value
         while rest > 0x7F:
             append(rest & 0x7F | 0x80)
