@@ -43,7 +43,7 @@ def indexed_watch(
     if known is None:
         return None
     # It follows no partition from its beginning.
-    found, done = OutageTracker(past, assumed_min_isr, ()), 0
+    found, done = type(tracker)(past, assumed_min_isr, ()), 0
     try:
         for batch in _batches_at(source, known.broker_offsets):
             transactions = Transactions()

@@ -20,7 +20,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, PartitionKey, broker_of
-from replay.incidents.health import broker_kinds, partition_kinds
+from replay.incidents.health import broker_kinds, leaderless_kinds, partition_kinds
 from replay.incidents.outage import Outage, Outages
 from replay.incidents.replay_state import MIN_ISR, ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
@@ -33,6 +33,9 @@ _Key = PartitionKey | int
 
 class OutageTracker:
     """Replays rows and collects outages."""
+
+    # The kinds of outages of a partition that are collected.
+    _kinds_of = staticmethod(partition_kinds)
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class OutageTracker:
             self._see_broker(None, broker.broker_id)
         for topic in image.topics():
             for partition in image.partitions(topic.topic_id):
-                kinds = partition_kinds(partition, self._min_isr_of(topic.topic_id))
+                kinds = self._kinds_of(partition, self._min_isr_of(topic.topic_id))
                 self._see_partition(None, None, partition, kinds, None)
         self._rules: dict[type[Record], Callable[[Envelope, Any], None]] = {
             PartitionChangeRecord: self._set_partition,
@@ -187,7 +190,7 @@ class OutageTracker:
             if key in self._open:
                 self._end(self._open.pop(key), row)
             return
-        kinds = partition_kinds(after, min_isr)
+        kinds = self._kinds_of(after, min_isr)
         known = self._open.get(key)
         if known is None:
             if not kinds:
@@ -317,7 +320,7 @@ class OutageTracker:
             after = self._min_isr_of(topic_id)
             if after != before:
                 for each in partitions:
-                    kinds = partition_kinds(each, after)
+                    kinds = self._kinds_of(each, after)
                     self._see_partition(row, None, each, kinds, Cause(row.offset, why))
 
     def _set_broker(self, row: Envelope, record: Record) -> None:
@@ -338,6 +341,16 @@ class OutageTracker:
                 now.get(kind) or Outage(f"broker:{broker_id}", kind, *place, cause, None, None)
                 for kind in kinds
             )
+
+
+class LeaderlessTracker(OutageTracker):
+    """Collects only the outages of brokers, and those of partitions without a leader."""
+
+    _kinds_of = staticmethod(leaderless_kinds)
+
+    def _partition_set(self, row: Envelope, before: Partition | None, after: Partition) -> None:
+        if after.leader == NO_LEADER or before is None or before.leader == NO_LEADER:
+            super()._partition_set(row, before, after)
 
 
 def _longest_first(outages: list[Outage]) -> list[Outage]:

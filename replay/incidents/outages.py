@@ -72,6 +72,7 @@ def tracked(
     newest: Newest = lambda _: None,
     index: ChangeIndex | None = None,
     told: Callable[[Sequence[Envelope]], object] | None = None,
+    tracker_type: type[OutageTracker] = OutageTracker,
 ) -> tuple[OutageTracker, Place]:
     """Return a tracker that has followed a log up to an end offset, and its place.
 
@@ -79,8 +80,10 @@ def tracked(
 
     Args:
         told: Called with the rows that take effect in the range, in order of effect.
+        tracker_type: Type of the tracker, by which outages it collects.
     """
-    tracker = _tracker_before(source, newest, index, min(from_offset, end_offset), assumed_min_isr)
+    start = min(from_offset, end_offset)
+    tracker = _tracker_before(source, newest, index, start, assumed_min_isr, tracker_type)
     place, transactions = Place(tracker.provenance), Transactions()
     start = max(source.history_start, tracker.provenance.next_offset)
     for batch in source.batches(start, end_offset):
@@ -103,6 +106,7 @@ def _tracker_before(
     index: ChangeIndex | None,
     end_offset: int,
     assumed_min_isr: int | None,
+    tracker_type: type[OutageTracker],
 ) -> OutageTracker:
     """Return a tracker positioned at one of the newest snapshots below an offset.
 
@@ -113,7 +117,7 @@ def _tracker_before(
     for image in _snapshots_before(source, newest, end_offset):
         if found is not None and _is_anything_down(image):
             continue
-        tracker = OutageTracker(image, assumed_min_isr)
+        tracker = tracker_type(image, assumed_min_isr)
         if tracker.is_quiet:
             return tracker
         found = found or tracker
@@ -121,7 +125,7 @@ def _tracker_before(
             break
     past = load_image(source, source.history_start - 1)
     if found is None:
-        return OutageTracker(past, assumed_min_isr)
+        return tracker_type(past, assumed_min_isr)
     before = None if index is None else indexed_watch(source, index, found, past, assumed_min_isr)
     _take_over(source, newest, found, before or _look_back(source, found, past, assumed_min_isr))
     return found
@@ -160,7 +164,7 @@ def _look_back(
         tracker: Positioned at the snapshot.
         past: The image at the start of the history.
     """
-    found = OutageTracker(past, assumed_min_isr, tracker.partitions_down)
+    found = type(tracker)(past, assumed_min_isr, tracker.partitions_down)
     matters = RowsOf(tracker.partitions_down)
     for rows in matters.batches(source, tracker.provenance.next_offset):
         found.replay(rows, matters.chosen(rows))

@@ -11,6 +11,7 @@ from replay.image.provenance import Provenance
 from replay.incidents.event import BROKERS, CONTROLLERS, OTHERS, SILENT, TOPICS, kind_of
 from replay.incidents.health import Health, health
 from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
+from replay.incidents.outage_tracker import LeaderlessTracker
 from replay.incidents.outages import tracked
 from replay.loader import BatchSource, Newest, check_point
 from replay.time_travel.change_index import ChangeIndex
@@ -64,6 +65,7 @@ def find_overview(
         newest=newest,
         index=index,
         told=by_whom.add,
+        tracker_type=LeaderlessTracker,
     )
     outages = tracker.finish(from_offset, place.last, until_ms)
     brokers = list(tracker.state.brokers())

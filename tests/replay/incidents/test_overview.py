@@ -10,13 +10,14 @@ from metadata_log.reader.log_reader import LogReader
 from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS
 from replay.incidents.health import health_of
 from replay.incidents.leaderless_times import leaderless_times
-from replay.incidents.overview import Overview
+from replay.incidents.overview import Overview, find_overview
 from replay.loader import BatchSource, load_image
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set
 from tests.replay.builders import Base, FakeLog
 from tests.replay.incidents.real import imported
+from tests.replay.incidents.test_outages import snapshots
 
 
 def by_parts(source: BatchSource, first: int, end: int) -> Overview:
@@ -56,6 +57,11 @@ def test_every_range_of_random_histories_equals_its_parts() -> None:
                 first = rng.randrange(start, end)
                 found = Timeline(source).overview(first, end)
                 assert found == by_parts(source, first, end), (first, end)
+                if first > start:
+                    at = rng.randrange(start, first)
+                    known = snapshots(load_image(source, at))
+                    from_known = find_overview(source, end, from_offset=first, newest=known)
+                    assert from_known == found, (first, end, at)
                 pending += found.provenance.pending_transaction is not None
     assert pending, "some ranges end inside a transaction"
 
