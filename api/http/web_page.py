@@ -7,6 +7,7 @@ scripts are run.
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ from api.http.questions import COMMON, HTML, ROUTES, Answers, packed_report, pat
 from api.http.request import Call, call_of, shared_state
 from api.http.shared_state import SharedState
 from api.questions.report import REPORT, ShowReport
+from api.questions.summary import SUMMARY
 from api.questions.table import guard_of
 from api.report import assets
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
@@ -101,6 +103,15 @@ FILES = {path: file for path, file in _FILES.items() if path != _LIST}
 
 LIST_FILES = {**FILES, WEB_PAGE: _FILES[_LIST]}
 """Those of the list of logs, which has the pages of the logs below it."""
+
+
+def asked_first() -> Iterator[tuple[str, bytes, str]]:
+    """Yield what the page asks when it is opened: each question, its request and point."""
+    route = ROUTES[path_of(SUMMARY.name)]
+    summary, point = read_request(route.parameters, route.request, {}, route.flags)
+    yield SUMMARY.name, to_wire(summary), point
+    report, point = read_request(PARAMETERS, ShowReport, {}, COMMON)
+    yield REPORT.name, to_wire(replace(report, records_max=_records_max(report))), point
 
 
 async def serve_file(request: Request[Any, Any, Any]) -> Response[bytes]:

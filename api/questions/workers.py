@@ -50,8 +50,30 @@ class Workers:
         arguments = str(directory), LIVE if is_live else COPY
         self._workers = [_Worker(arguments, files) for _ in range(WORKERS_MAX)]
         self._is_closed = False
+        # The answers that `begin` started, until they are asked for.
+        self._begun: dict[tuple[str, bytes, str], asyncio.Task[Page]] = {}
         # Set, and replaced, when a worker becomes free.
         self._freed = asyncio.Event()
+
+    @property
+    def begun(self) -> int:
+        """The number of answers that were begun and not asked for yet."""
+        return len(self._begun)
+
+    def begin(self, name: str, payload: bytes, at: str) -> None:
+        """Start to compute an answer's first page; the first caller of `page` that asks gets it.
+
+        Call `forget` once the log has grown.
+        """
+        task = asyncio.create_task(self._page(name, payload, at))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._begun[name, payload, at] = task
+
+    def forget(self) -> None:
+        """Drop the answers that were begun and not asked for: they are not of the log's end now."""
+        for task in self._begun.values():
+            task.cancel()
+        self._begun.clear()
 
     async def page(
         self,
@@ -72,6 +94,21 @@ class Workers:
             UnavailableError: the process ended or is stuck, `close` was called, or the program's
                 files were replaced after the service was started.
         """
+        if cursor is None and limit is None and not by_name:
+            begun = self._begun.pop((name, payload, at), None)
+            if begun is not None:
+                return await begun
+        return await self._page(name, payload, at, cursor, limit, by_name)
+
+    async def _page(
+        self,
+        name: str,
+        payload: bytes,
+        at: str,
+        cursor: Cursor | None = None,
+        limit: int | None = None,
+        by_name: bool = False,
+    ) -> Page:
         request = PageRequest(
             question=name,
             payload=payload,
@@ -91,6 +128,7 @@ class Workers:
     async def close(self) -> None:
         """Kill all processes; questions in progress and waiting ones fail."""
         self._is_closed = True
+        self.forget()
         self._wake()
         await asyncio.gather(*[worker.close() for worker in self._workers])
 

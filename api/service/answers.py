@@ -86,6 +86,7 @@ class Answers:
         confirmed_end: Callable[[], Awaitable[int]],
         final_end: Callable[[int], Awaitable[int]],
         is_live: bool = True,
+        workers: Workers | None = None,
     ) -> None:
         """Create the answers for the log of a controller.
 
@@ -98,6 +99,7 @@ class Answers:
             confirmed_end: Returns the end offset of the log, confirmed after the call.
             final_end: Returns the end of the final records of a log with this end.
             is_live: False for a log that may be a copy; see `PagedLog`.
+            workers: Of this log; None: new ones.
         """
         for name in QUESTIONS:
             # Now: while it serves, an import would delay all other requests.
@@ -113,7 +115,7 @@ class Answers:
         self._final_end = final_end
         self._followers = Waiters("subscriptions are waiting for records")
         self._early = Waiters("questions are waiting for their min_offset")
-        self._workers = Workers(log.directory, is_live=is_live)
+        self._workers = workers or Workers(log.directory, is_live=is_live)
         self._visible = VisiblePages()
         self._stopping = asyncio.Event()
         self._end: asyncio.Task[None] | None = None

@@ -51,6 +51,7 @@ from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
 if TYPE_CHECKING:
+    from api.questions.workers import Workers
     from api.service.answers import Answers
 
 T = TypeVar("T")
@@ -64,7 +65,10 @@ class Service(Alone):
         history: The committed images.
         append: `Appends.append`: appends records, as `run` runs commands.
         appends: Begins appends that are awaited elsewhere.
+        workers: Processes that answer questions about the past; None: started with the first one.
     """
+
+    workers: "Workers | None" = None
 
     def __init__(
         self, metadata_log: ServedLog, image: MetadataImage, *, settings: Settings
@@ -196,6 +200,7 @@ class Service(Alone):
             *(self._log, self._asked, self.history, self.access, lambda: self.feed),
             standing=lambda: self.standing,
             is_live=self.is_live,
+            workers=self.workers,
             final_end=self.final_end,
             confirmed_end=self.confirmed_end,
         )

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from api.http.metrics import Sources
 from api.http.shared_state import SharedState
@@ -34,11 +34,16 @@ class ShownLog:
         self._shared, self._sources, self._settings = shared, sources, settings
         shared.loading("the log is being read")
 
-    async def open(self, advance: Callable[[int], None] = lambda offset: None) -> ViewService:
+    async def open(
+        self,
+        advance: Callable[[int], None] = lambda offset: None,
+        asked_first: Iterable[tuple[str, bytes, str]] = (),
+    ) -> ViewService:
         """Load the log, and answer requests from then on; until then answers say how far it is.
 
         Args:
             advance: Called, in a thread, with the offset up to which the log was read.
+            asked_first: As of `ViewService.load`.
 
         Raises:
             MetadataLogError: as `ViewService.load`.
@@ -48,7 +53,7 @@ class ShownLog:
             self._shared.loading(f"the log is being read: {offset:,} of {end_offset:,} records")
             advance(offset)
 
-        service = await ViewService.load(self.place, self._settings, told)
+        service = await ViewService.load(self.place, self._settings, told, asked_first)
         self._shared.serve(service, "", self._sources)
         self.service = service
         return service

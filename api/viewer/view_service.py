@@ -1,12 +1,13 @@
 """The service over a log that is only shown."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
 from msgspec.structs import replace
 
+from api.questions.workers import Workers
 from api.service.followed_log import FollowedLog
 from api.service.follower_service import FollowerService
 from controller.decisions.context.context import Settings
@@ -29,6 +30,7 @@ class ViewService(FollowerService):
         place: Path | str,
         settings: Settings,
         progress: Callable[[int, int], None] = lambda offset, end_offset: None,
+        asked_first: Iterable[tuple[str, bytes, str]] = (),
     ) -> Self:
         """Load the state at the end of a log.
 
@@ -37,6 +39,7 @@ class ViewService(FollowerService):
             settings: The cluster id is taken from the log.
             progress: Called, in a thread, with the end offset of each batch loaded, and that of
                 the log.
+            asked_first: Questions, requests and points whose answers are begun meanwhile.
 
         Raises:
             RequestError: there is no log.
@@ -44,14 +47,37 @@ class ViewService(FollowerService):
             CorruptLogError: the log is damaged.
         """
 
-        def read() -> tuple[LogReader, MetadataImage]:
+        def opened() -> LogReader:
+            with LogReader.open(place) as reader:
+                return reader
+
+        def read() -> tuple[MetadataImage, int]:
             with LogReader.open(place) as reader:
                 end = reader.end_offset
-                return reader, Timeline.of(reader).image(progress=lambda at: progress(at, end))
+                return Timeline.of(reader).image(progress=lambda at: progress(at, end)), end
 
-        reader, image = await asyncio.to_thread(read)
-        log = FollowedLog(reader.directory)
-        return cls(log, image, replace(settings, cluster_id=reader.cluster_id))
+        found = await asyncio.to_thread(opened)
+        workers = Workers(found.directory, is_live=cls.is_live)
+        for each in asked_first:
+            workers.begin(*each)
+        try:
+            image, end = await asyncio.to_thread(read)
+        except BaseException:
+            await workers.close()
+            raise
+        settings = replace(settings, cluster_id=found.cluster_id)
+        service = cls(FollowedLog(found.directory), image, settings)
+        service.workers = workers
+        if end != found.end_offset:
+            workers.forget()
+        service.on_commit.append(lambda batch: workers.forget())
+        return service
+
+    async def close(self) -> None:
+        """End, with the questions in progress."""
+        await super().close()
+        if self.workers is not None:
+            await self.workers.close()
 
     @property
     def is_ready(self) -> bool:

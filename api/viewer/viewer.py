@@ -14,6 +14,7 @@ from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from api.http.shared_state import SharedState
 from api.http.site import path_of
+from api.http.web_page import asked_first
 from api.security.options import SecurityOptions
 from api.transport.connections import Connections
 from api.transport.descriptors import raise_descriptor_limit
@@ -95,7 +96,7 @@ async def view_until_stopped(
             if not is_only:
                 await first_of(stop.wait(), *[log.keep_up() for log in shown])
                 return
-            opened = asyncio.ensure_future(shown[0].open(advance))
+            opened = asyncio.ensure_future(shown[0].open(advance, asked_first()))
             await first_of(stop.wait(), asyncio.wait([opened]))
             if stop.is_set():
                 return

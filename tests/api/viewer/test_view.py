@@ -7,14 +7,23 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from api.http.commands import APPEND, ROUTES
 from api.http.metrics import Sources
+from api.http.options import HttpOptions
 from api.http.questions import path_of
+from api.http.server import HttpServer
 from api.http.shared_state import Listener, SharedState
+from api.http.web_page import asked_first
+from api.security.options import SecurityOptions
+from api.transport.connections import Connections
 from api.viewer.shown_log import ShownLog
+from api.viewer.view_service import ViewService
+from controller.authorization.caller import Caller
 from controller.decisions.context.context import Settings
+from metadata_log.reader.log_reader import LogReader
 from replay.snapshot.ports import SNAPSHOTS_NAME
 from tests.api.conftest import Metalog
 from tests.api.viewer.conftest import Viewed
@@ -250,3 +259,41 @@ async def test_until_a_log_is_read_answers_say_how_far_it_is(own_log: Path) -> N
     ]
     assert shared.service is service
     await log.close()
+
+
+async def test_what_the_page_asks_first_is_computed_while_the_log_is_read(own_log: Path) -> None:
+    options = HttpOptions(host="127.0.0.1", port=0)
+    logs = {"own": str(own_log)}
+    http = await HttpServer.listen(options, Connections(), SecurityOptions(), logs)
+    (shared,) = http.states.values()
+    log = ShownLog("own", str(own_log), shared, Sources(connections=dict), Settings())
+    service = await log.open(asked_first=asked_first())
+    assert service.workers is not None
+    begun = [service.workers.begun]
+    async with httpx.AsyncClient(base_url=f"http://{http.address}", timeout=60) as client:
+        for path in ("/v1/report/columns", "/v1/summary"):
+            first, second = [await client.get(path) for _ in range(2)]
+            assert first.status_code == 200
+            assert first.content == second.content, path
+            begun.append(service.workers.begun)
+    assert begun == [2, 1, 0]
+    await log.close()
+    await http.close()
+
+
+async def test_an_answer_that_was_begun_is_not_given_once_the_log_has_grown(
+    metalog: Metalog, own_log: Path
+) -> None:
+    service = await ViewService.load(own_log, Settings(), asked_first=asked_first())
+    assert service.workers is not None
+    end = service.image.provenance.next_offset
+    added = await asyncio.to_thread(metalog, *("notes", "add", 0, "later", "--log", own_log))
+    assert added.code == 0
+    with LogReader.open(own_log) as reader:
+        await service.follow(reader.batches(end))
+    assert service.workers.begun == 0
+    name, payload, at = next(asked_first())
+    page = await service.answers.page(name, payload, caller=Caller(principal="User:ann"), at=at)
+    assert page.about is not None
+    assert page.about.log_end > end
+    await service.close()
