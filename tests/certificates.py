@@ -27,6 +27,11 @@ class Authority:
         self.path = directory / f"{name}.pem"
         self._ca.cert_pem.write_to_path(str(self.path))
 
+    @property
+    def private_key(self) -> bytes:
+        """The authority's key, in PEM."""
+        return self._ca.private_key_pem.bytes()
+
     def issue(self, name: str, *hosts: str, **fields: object) -> TlsFiles:
         """Issue a certificate whose common name is `name`; hosts default to this machine."""
         fields = {"common_name": name, **fields}

@@ -37,7 +37,7 @@ class PlannedMirror(msgspec.Struct, frozen=True, kw_only=True):
             begin = f"goes on at offset {self.log_end} of cluster {self.cluster_id}"
         more = "" if self.archive is None else f"; archived in {self.archive}"
         more += "" if self.retain is None else f", kept for {self.retain}"
-        more += "" if self.checks is None else f"; {self.checks} expectations are checked"
+        more += "" if self.checks is None else f"; expectations checked: {self.checks}"
         return f"{self.mirror}: {self.log}: {begin}{more}"
 
 

@@ -55,6 +55,7 @@ class RecordedMirror:
         """Record a mirror; `write` writes a line of output."""
         self.settings, self.progress = settings, Progress()
         self._write = write
+        # Set once the mirror has all that was there when reading began.
         self._is_there = asyncio.Event()
         self.checks: FollowedChecks | None = None
         name = settings.name
@@ -119,9 +120,12 @@ class RecordedMirror:
     async def _follow(self, reading: Reading, mirror: ObservedMirror) -> None:
         before = self.progress.records
         self.progress.gaps = len(earlier_parts(OsFs(), self.settings.log))
-        self._is_there.set()
         while True:
             await patient_step(reading, mirror)
+            if reading.is_caught_up and not self._is_there.is_set():
+                # What a new mirror has until now is history: nobody is to be alarmed by it.
+                mirror.write()
+                self._is_there.set()
             self.recording.runs()
             mirror.replaced.clear()
             progress = self.progress
@@ -143,7 +147,8 @@ class RecordedMirror:
         if settings.checks is None:
             await asyncio.Event().wait()  # until there are some
         assert settings.checks is not None
-        await self._is_there.wait()
+        if not state_beside(settings.log).exists():
+            await self._is_there.wait()
         file = StateFile(state_beside(settings.log))
         try:
             self.checks = FollowedChecks(

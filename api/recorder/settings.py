@@ -49,6 +49,10 @@ class _Written(msgspec.Struct, frozen=True, kw_only=True):
     checks: str | None = None
 
 
+KEYS = tuple([name.replace("_", "-") for name in _Written.__struct_fields__])
+"""The keys of a mirror."""
+
+
 class MirrorSettings(NamedTuple):
     """One mirror of a recorder's file.
 
