@@ -130,8 +130,11 @@ class ServedLog:
             with LogReader.open(self._directory, fs=self._fs) as reader:
                 self.base = _base_of(reader)
                 self.start_offset = reader.history_start
-            # A log is cut at the start of a segment, where the names are kept.
+            # A log is cut at the start of a segment, where the names were kept, unless it began
+            # after the segments were listed.
             self._kept = [kept for kept in self._kept if kept.offset >= self.start_offset]
+            if not self._kept or self._kept[0].offset > self.start_offset:
+                self._open()
 
     def _add(self, batch: Batch, *, keep_newest: bool) -> None:
         self._keep(batch)

@@ -98,6 +98,8 @@ def test_a_topic_in_a_namespace_has_its_full_name() -> None:
         topic(ORDERS, "shop:orders:placed"),
         config("shop:orders:placed"),
     ]
+    # It names a topic of the default namespace, and there is none of this name.
+    assert mapped(form, partitions.ClearElrRecord(topic_name="shop:orders:placed")) == [NO_OP]
 
 
 def test_a_moved_topic_keeps_its_first_name() -> None:

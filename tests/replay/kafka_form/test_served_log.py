@@ -127,10 +127,25 @@ async def test_before_the_start_there_is_only_the_base(log: Path) -> None:
         for offset, epoch in ((0, 0), (start - 1, at[start - 2]), (start, base.leader_epoch + 1)):
             assert each.read(offset, epoch, _ALL, _ALL) == Reading(snapshot=base)
         assert each.read(start, base.leader_epoch - 1, _ALL, _ALL) == Reading(snapshot=base)
+        assert each.read(start + 1, base.leader_epoch - 1, _ALL, _ALL) == Reading(snapshot=base)
         rest = each.read(start, base.leader_epoch, _ALL, _ALL).batches
-        assert len(rest) > 0
+        assert parse_header(rest).base_offset == start
     # The service that saw the log before the cut goes on as before.
     assert whole.endswith(served.read(start, base.leader_epoch, _ALL, _ALL).batches)
+
+
+async def test_a_start_whose_names_were_not_kept_is_read_anew(log: Path) -> None:
+    served = ServedLog(log)
+    served.advance(keep_newest=False)
+    retain(log, served.end_offset * 2 // 3, check_dropped=lambda _: None)
+    opened = ServedLog(log)
+    opened.advance(keep_newest=False)
+    start = opened.start_offset
+    served._kept = [kept for kept in served._kept if kept.offset != start]
+    served.advance(keep_newest=False)
+    assert opened.base is not None
+    last = opened.base.checkpoint.leader_epoch
+    assert served.read(start, last, _ALL, _ALL) == opened.read(start, last, _ALL, _ALL)
 
 
 async def test_reading_a_long_log_can_be_stopped(log: Path) -> None:
