@@ -221,7 +221,12 @@ def _is_matched(past: Past, at: int, name: ObjectName) -> bool:
 
 def _is_literal(past: Past, at: int, name: ObjectName) -> bool:
     """True if a name that looks like a pattern is the name of an existing object."""
-    return name.kind.name in _WITH_WILDCARDS and name.key(past.image(at)) is not None
+    if name.kind.name not in _WITH_WILDCARDS:
+        return False
+    try:
+        return name.key(past.image(at)) is not None
+    except RequestError:
+        return False  # such as `config:*`: no object has that name, but some may match
 
 
 _WITH_WILDCARDS = frozenset({"config", "quota", "scram", "note"})

@@ -21,12 +21,13 @@ from replay.incidents.event import KINDS, TimelineEvent
 from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.changes import Change
 from replay.time_travel.history import absence, fields_at
+from replay.time_travel.kinds import KINDS as OBJECT_KINDS
 from replay.time_travel.names_over_time import NameSpan, names_over_time
 from replay.time_travel.objects import ObjectName, is_label, parse_object
 
 
 class ShowTimeline(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the events from a point on; `kinds`: only events of these kinds.
+    """Asks for the events from a point on; `kinds`: only events of these kinds, or of such objects.
 
     `objects`: only events about one of these objects, by name or pattern.
     """
@@ -44,8 +45,9 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
             existed.
     """
     for kind in request.kinds:
-        if kind not in KINDS:
-            raise RequestError("INVALID_REQUEST", f"{kind!r} is none of {', '.join(KINDS)}")
+        if kind not in KINDS and kind not in OBJECT_KINDS:
+            known = ", ".join([*KINDS, *OBJECT_KINDS])
+            raise RequestError("INVALID_REQUEST", f"{kind!r} is none of {known}")
     wanted = [parse_object(text) for text in request.objects]
     if any(each.field is not None for each in wanted):
         raise RequestError("INVALID_REQUEST", "name objects of a timeline without a field")
@@ -66,10 +68,18 @@ def _events(
         events = past.timeline.events(
             stretch.first, at + 1, advance, until_ms=stretch.counted_until()
         )
-    items = [each for each in events if not request.kinds or each.kind in request.kinds]
+    items = [each for each in events if not request.kinds or _is_of(each, request.kinds)]
     if not wanted:
         return items
     return _about([span for name in wanted for span in _names(past, name, at)], items)
+
+
+def _is_of(event: TimelineEvent, kinds: Sequence[str]) -> bool:
+    """True if an event is of one of these kinds, or about an object of one of them."""
+    if event.kind in kinds:
+        return True
+    objects = tuple([f"{kind}:" for kind in kinds])
+    return any(name.startswith(objects) for name in event.objects)
 
 
 def _found(change: Change, wanted: Sequence[ObjectName]) -> ObjectChange | None:

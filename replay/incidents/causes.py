@@ -22,7 +22,7 @@ from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Partition
 from replay.incidents.replay_state import ReplayState
 
 BROKER_RECORDS: frozenset[type[Record]] = frozenset(
@@ -335,6 +335,14 @@ def _may_lose(brokers: Iterable[int], before: Partition | None, after: Partition
     return leader != after.leader
 
 
+_MODE_TEXTS = {
+    READ_WRITE: "reads and writes are allowed again",
+    READ_ONLY: "writes are no longer allowed: it is to be removed",
+    NONE: "neither reads nor writes are allowed: it is to be removed",
+}
+"""What a change of a partition's mode means, by the new mode."""
+
+
 def _own_text(before: Partition | None, after: Partition, lost: Sequence[int]) -> str:
     """Return the description of a partition's record that no broker's record caused."""
     if before is None:
@@ -342,7 +350,7 @@ def _own_text(before: Partition | None, after: Partition, lost: Sequence[int]) -
     if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:
         return f"replicas changed from {list(before.replicas)} to {list(after.replicas)}"
     if before.mode != after.mode:
-        return f"mode changed from {before.mode} to {after.mode}"
+        return _MODE_TEXTS.get(after.mode, f"its mode became {after.mode}, which is not known here")
     left = [broker_id for broker_id in lost if broker_id not in after.isr]
     if left and after.leader != NO_LEADER:
         names = ", ".join(map(str, left))

@@ -57,13 +57,3 @@ def test_an_argument_too_many_is_not_taken_for_the_log_where_that_is_given(
 def test_digest_is_told_how_spark_computes_it(metalog: Metalog, demo_log: Path) -> None:
     answer = metalog("audit", "digest", demo_log)
     assert (answer.code, "`metalog digest LOG --by spark`" in answer.err) == (3, True)
-
-
-@pytest.mark.parametrize("name", ["*", "orders*"])
-def test_lives_of_a_pattern_are_refused_with_what_shows_all(
-    metalog: Metalog, demo_log: Path, name: str
-) -> None:
-    answer = metalog("topics", "lives", name, "--log", demo_log)
-    assert (answer.code, answer.out) == (3, "")
-    assert f"INVALID_REQUEST: {name!r} is a pattern" in answer.err
-    assert "`metalog timeline LOG --type topics`" in answer.err

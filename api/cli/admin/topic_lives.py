@@ -6,7 +6,7 @@ from api.cli.admin.look import Look, reading
 from api.cli.admin.topics import app
 from api.cli.options.parameters import Argument
 from api.cli.source.origins import by_text, print_unknown_origin
-from api.cli.terminal.output import print_table, time_text
+from api.cli.terminal.output import note, print_table, time_text
 
 if TYPE_CHECKING:
     from api.documents.incidents import Lives
@@ -18,20 +18,33 @@ def lives(
     look: Look,
     name: Annotated[
         str,
-        Argument(metavar="TOPIC", help="Full name of a topic, or @ID.", show_default=False),
+        Argument(
+            metavar="TOPIC",
+            help="Full name of a topic, @ID, or a pattern: of the names that match, those that "
+            "came back.",
+            show_default=False,
+        ),
     ],
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""
     from api.questions.lives import ShowLives
+    from replay.name_patterns import is_pattern
 
-    look.show("topics lives", ShowLives(name=name), _print_lives)
+    names = is_pattern(name)
+    look.show(
+        "topics lives", ShowLives(name=name), lambda found: _print_lives(found, with_names=names)
+    )
 
 
-def _print_lives(found: "Lives") -> None:
+def _print_lives(found: "Lives", *, with_names: bool) -> None:
+    if not found.lives:
+        note("no name came back")
+    columns = ("id", "partitions", "began", "", "", "ended", "", "")
     print_table(
-        ("id", "partitions", "began", "", "", "ended", "", ""),
+        ("topic", *columns) if with_names else columns,
         [
             (
+                *([life.name] if with_names else []),
                 life.topic_id,
                 life.partitions,
                 *_cells(life.began, "before the kept history"),

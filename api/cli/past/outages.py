@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
+from api.cli.options.during import During, range_of
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
@@ -48,6 +49,7 @@ def outages(
             help="Last, inclusive; by default the end, and with --server now.",
         ),
     ] = None,
+    during: During = None,
     broker: Annotated[
         int | None,
         Option("--broker", metavar="N", help="Only this broker, and partitions waiting for it."),
@@ -82,6 +84,7 @@ def outages(
     from api.questions.objects import joined
     from api.questions.outages import OUTAGES, ShowOutages
 
+    from_, to = range_of(during, from_, to)
     until = to or ("end" if log.server is None else "now")
     request = ShowOutages(
         first=log.point(from_),

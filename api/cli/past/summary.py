@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from api.cli.options.during import During, range_of
 from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
@@ -37,12 +38,14 @@ def summary(
             help="Last, inclusive; by default the end, and with --server now.",
         ),
     ] = None,
+    during: During = None,
     json: Json = False,
     server: Server = None,
 ) -> None:
     """Show on one screen what happened: times without a leader, the end, who changed what."""
     from api.questions.summary import SUMMARY, ShowSummary
 
+    from_, to = range_of(during, from_, to)
     until = to or ("end" if log.server is None else "now")
     request = ShowSummary(first=log.point(from_), until=log.point(until, is_first=False))
     result = log.ask(SUMMARY, request, at=until)

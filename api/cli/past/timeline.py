@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
+from api.cli.options.during import During, range_of
 from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
@@ -44,12 +45,15 @@ def timeline(
     log: LogOrServer,
     from_: From = "start",
     to: To = "end",
+    during: During = None,
     types: Annotated[
         list[str] | None,
         Option(
             "--type",
+            "--kind",
             metavar="KIND",
-            help="Only controllers, brokers, partitions, topics or others; repeatable.",
+            help="Only controllers, brokers, partitions, topics, notes or others; or only what "
+            "touches objects of a kind, such as config or acl; repeatable.",
         ),
     ] = None,
     objects: Annotated[
@@ -75,10 +79,11 @@ def timeline(
     from api.documents.incidents import Stat, Timeline
     from api.questions.timeline import TIMELINE, ShowTimeline
 
+    from_, last = range_of(during, from_, to)
     request = ShowTimeline(
         first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
     )
-    result = log.ask(TIMELINE, request, at=to)
+    result = log.ask(TIMELINE, request, at=last or to)
     items = tuple(result.items)
     found, about = Timeline.of(items), result.about()
     events = found.events

@@ -159,6 +159,7 @@ ASKED: dict[str, Asked] = {
             "history LOG broker:1#fenced --next start --verbose",
             "history LOG broker:1 --prev end-1h --verbose",
             "history LOG topic:* --last 3 --verbose",
+            "history LOG config:* --last 5",
             "history LOG broker:1 --notes --next start",
             "history LOG partition:__consumer_offsets/?#leader --next start",
         ],
@@ -168,6 +169,7 @@ ASKED: dict[str, Asked] = {
             "object=broker:1#fenced&step=next&to=start&verbose=true",
             "object=broker:1&step=prev&to=end-1h&verbose=true",
             "object=topic:*&last=3&verbose=true",
+            "object=config:*&last=5",
             "object=broker:1&notes=true&step=next&to=start",
             "object=partition:__consumer_offsets/?#leader&step=next&to=start",
         ],
@@ -209,8 +211,8 @@ ASKED: dict[str, Asked] = {
         whole="one field",
     ),
     "topics lives": Asked(
-        lines=["topics lives __consumer_offsets"],
-        queries=["name=__consumer_offsets"],
+        lines=["topics lives __consumer_offsets", "topics lives *"],
+        queries=["name=__consumer_offsets", "name=*"],
         at_points=["topics lives NAME --log LOG --at TO"],
     ),
     "timeline": Asked(
@@ -218,8 +220,9 @@ ASKED: dict[str, Asked] = {
             "timeline LOG",
             "timeline LOG --from 100 --to end-20 --type brokers --stat",
             "timeline LOG --object partition:__con*/? --object broker:1",
+            "timeline LOG --kind config --kind acl",
         ],
-        queries=["", None, "objects=partition:__con*/?&objects=broker:1"],
+        queries=["", None, "objects=partition:__con*/?&objects=broker:1", "kinds=config&kinds=acl"],
         at_points=["timeline LOG --from FROM --to TO"],
     ),
     "summary": Asked(

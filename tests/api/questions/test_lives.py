@@ -1,5 +1,7 @@
 """The lives of a topic's name."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.api.conftest import Metalog
@@ -27,6 +29,29 @@ def test_name_that_came_back_has_two_lives(
     assert first["began"]["origin"]["principal"] == "User:ann"
     assert (first["ended"]["how"], first["ended"]["origin"]["principal"]) == ("deleted", "User:bob")
     assert (second["began"]["origin"]["principal"], second["ended"]) == ("User:carol", None)
+
+
+def test_a_pattern_shows_the_names_that_came_back(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    """As many as one finds by asking for each name that ever was."""
+    rows = metalog("history", demo_log, "topic:*", "--json").lines
+    names = {row["object"].removeprefix("topic:") for row in rows if "object" in row}
+    each = {
+        name: metalog("topics", "lives", name, "--log", demo_log, "--json").json["lives"]
+        for name in sorted(names)
+    }
+    came_back = [life for lives in each.values() if len(lives) > 1 for life in lives]
+    assert {life["name"] for life in came_back} == {"shop:stock:ledger.events.v1"}
+    found = metalog("topics", "lives", "*", "--log", demo_log, "--json").json["lives"]
+    assert found == came_back
+    printed = metalog("topics", "lives", "shop:*", "--log", demo_log).out.splitlines()
+    assert [line.split()[0] for line in printed] == ["topic", *[life["name"] for life in came_back]]
+    none = metalog("topics", "lives", "__*", "--log", demo_log, "--json")
+    assert (none.code, none.json["lives"]) == (0, [])
+    absent = metalog("topics", "lives", "nothing*", "--log", demo_log)
+    assert absent.code == 3
+    assert "no topic matches topic:nothing*" in absent.err
 
 
 @each_data_set_where(lambda each: str(each) == "log4j2-migration-removetopic/data")

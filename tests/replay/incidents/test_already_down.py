@@ -12,6 +12,7 @@ from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.brokers import FenceBrokerRecord, UnregisterBrokerRecord
 from replay.image.metadata import MetadataImage
+from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
 from replay.incidents.causes import NO_HEARTBEAT_OR_STOPPED
 from replay.incidents.outage import Outages
 from replay.incidents.outages import find_outages
@@ -107,6 +108,23 @@ def test_an_unregistered_broker_is_the_cause_only_in_its_batch_and_new_if_it_reg
     in_range = of_range(log, last)
     for snapshot in (each.end_offset - 1 for each in history[1:5]):
         assert of_range(log, last, snapshot) == in_range, snapshot
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (READ_WRITE, READ_ONLY, "writes are no longer allowed: it is to be removed"),
+        (READ_ONLY, NONE, "neither reads nor writes are allowed: it is to be removed"),
+        (READ_ONLY, READ_WRITE, "reads and writes are allowed again"),
+        (READ_WRITE, 7, "its mode became 7, which is not known here"),
+    ],
+)
+def test_a_change_of_the_mode_is_a_cause_in_words(before: int, after: int, text: str) -> None:
+    began = (topic("a"), partition("a", 0, mode=before))
+    log = FakeLog(batches((*UP, *began), (change("a", 0, isr=(1, 2), mode=after),)))
+    (found,) = [each for each in of_range(log, 0).intervals if each.object == "partition:a/0"]
+    assert found.cause is not None
+    assert found.cause.text == text
 
 
 def test_only_what_matters_to_what_is_down_is_decoded_before_the_snapshot() -> None:
