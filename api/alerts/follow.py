@@ -86,7 +86,7 @@ class FollowedChecks:
             raise _first(errors) from None
         finally:
             with contextlib.suppress(UnavailableError):
-                self.file.save(**self._place)
+                self.outbox.save(**self._place)
 
     async def until_fired(self) -> None:
         """Like `run`, until an alert that fires was delivered, and nothing else waits."""

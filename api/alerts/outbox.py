@@ -4,12 +4,15 @@ import asyncio
 import logging
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from api.alerts.notification import Notification, Status
 from api.alerts.receivers import TROUBLES, Receiver
 from api.alerts.state import StateFile, Waiting
+from records.errors import UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -19,12 +22,17 @@ _FIRST_S, _LONGEST_S = 1.0, 300.0
 GIVE_UP_S = 24 * 3600
 """A notification that a receiver did not take for so long is dropped."""
 
+_MARK_S = 1.0
+
 WAITING_MAX = 1_000
 """While so many wait, nothing more is checked: the log itself keeps what is not told yet."""
 
 
 class Outbox:
     """Sends what waits in a state file.
+
+    What was sent is marked when nothing else waits for its receiver, and else once a second: a
+    thousand alerts at once take a few writes of the file, not a thousand.
 
     Attributes:
         has_fired: Set when an alert that fires was delivered since the start, and nothing waits.
@@ -49,26 +57,46 @@ class Outbox:
         self._changed = asyncio.Condition()
         self.has_fired = asyncio.Event()
         self._fired = False
-        waiting = [each for each in file.state.waiting if each.receiver in receivers]
-        if len(waiting) < len(file.state.waiting):
-            file.save(waiting=tuple(waiting))
+        self._queues: dict[str, deque[Waiting]] = {name: deque() for name in receivers}
+        for each in file.state.waiting:
+            if each.receiver in self._queues:
+                self._queues[each.receiver].append(each)
+        self._saved_at = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many notifications wait; one that waits for two receivers counts twice."""
+        return sum(map(len, self._queues.values()))
+
+    def save(self, **changes: Any) -> None:
+        """Save what waits, with other changes of the state; raises as `StateFile.save`."""
+        self._saved_at = self._clock()
+        self._file.save(waiting=tuple(chain.from_iterable(self._queues.values())), **changes)
 
     async def add(self, found: Sequence[Notification], **changes: Any) -> None:
-        """Save notifications as waiting for every receiver, with other changes of the state."""
+        """Save notifications as waiting for every receiver, with other changes of the state.
+
+        Raises:
+            UnavailableError: the disk is full; nothing was added.
+        """
         now_ms = int(self._clock() * 1_000)
-        new = [
-            Waiting(receiver=name, since_ms=now_ms, notification=each)
-            for each in found
-            for name in self._receivers
-        ]
         async with self._changed:
-            self._file.save(waiting=(*self._file.state.waiting, *new), **changes)
+            before = {name: queue.copy() for name, queue in self._queues.items()}
+            for name, queue in self._queues.items():
+                queue.extend(
+                    Waiting(receiver=name, since_ms=now_ms, notification=each) for each in found
+                )
+            try:
+                self.save(**changes)
+            except UnavailableError:
+                self._queues = before
+                raise
             self._changed.notify_all()
 
     async def room(self) -> None:
         """Return once there is room for more."""
         async with self._changed:
-            await self._changed.wait_for(lambda: len(self._file.state.waiting) < WAITING_MAX)
+            await self._changed.wait_for(lambda: self.count < WAITING_MAX)
 
     async def run(self) -> None:
         """Deliver, without end."""
@@ -79,24 +107,17 @@ class Outbox:
     async def _deliver(self, name: str, receiver: Receiver) -> None:
         while True:
             async with self._changed:
-                await self._changed.wait_for(lambda: self._next(name) is not None)
-            waiting = self._next(name)
-            assert waiting is not None
+                await self._changed.wait_for(lambda: self._queues[name])
+                waiting = self._queues[name][0]
             await self._send(receiver, waiting)
             async with self._changed:
-                rest = [each for each in self._file.state.waiting if each is not waiting]
-                self._file.save(waiting=tuple(rest))
+                self._queues[name].popleft()
+                if not self._queues[name] or self._clock() - self._saved_at >= _MARK_S:
+                    self.save()
                 self._changed.notify_all()
-            self._note(waiting.notification)
-
-    def _next(self, name: str) -> Waiting | None:
-        waiting = self._file.state.waiting
-        return next((each for each in waiting if each.receiver == name), None)
-
-    def _note(self, told: Notification) -> None:
-        self._fired |= told.status is Status.FIRING
-        if self._fired and not self._file.state.waiting:
-            self.has_fired.set()
+            self._fired |= waiting.notification.status is Status.FIRING
+            if self._fired and not self.count:
+                self.has_fired.set()
 
     async def _send(self, receiver: Receiver, waiting: Waiting) -> None:
         """Send a notification until it is taken, or too old."""

@@ -37,7 +37,7 @@ def _firing(mirror: RecordedMirror) -> Iterator[tuple[Mapping[str, str], float]]
     if mirror.checks is None or mirror.settings.checks is None:
         return
     counts = dict.fromkeys(mirror.settings.checks.expect, 0)
-    for each in list(mirror.checks.watch.active.values()):
+    for each in mirror.checks.file.state.active:
         counts[each.check] = counts.get(each.check, 0) + 1
     for check, count in counts.items():
         yield {"check": check}, count
@@ -126,9 +126,7 @@ METRICS = (
         "alerts_waiting",
         "Notifications that a receiver has not taken yet.",
         "gauge",
-        lambda mirror: _one(
-            None if mirror.checks is None else len(mirror.checks.file.state.waiting)
-        ),
+        lambda mirror: _one(None if mirror.checks is None else mirror.checks.outbox.count),
     ),
     Metric(
         "unchecked_records",

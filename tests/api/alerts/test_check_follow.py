@@ -242,3 +242,24 @@ def test_state_of_another_log_is_refused(metalog: Metalog, log: Path, tmp_path: 
     done = metalog("check", tmp_path / "other", "--follow", "--state", state)
     assert done.code == 3
     assert "name another --state FILE" in done.err
+
+
+def test_many_alerts_at_once_are_each_told_and_marked_together(
+    metalog: Metalog, log: Path, tmp_path: Path
+) -> None:
+    for name in ("second", "third"):
+        create(metalog, log, name)
+    names = [f"c{n} = 'size(topics) != 3 || size(brokers) == {n + 2}'" for n in range(300)]
+    with Hook() as hook:
+        file = checks(tmp_path, f'webhook = "{hook.url}"', "\n".join(names))
+        with checking(log, "--once", "--expect", file) as running:
+            told = [running.line()["check"] for _ in names]
+            assert running.ended() == (7, "")
+        posted = [each["check"] for each in hook.posted]
+    assert told == posted == sorted(told, key=lambda check: expression_of(check, file))
+
+
+def expression_of(check: str, file: Path) -> str:
+    return next(line for line in file.read_text().splitlines() if line.startswith(f"{check} = "))[
+        len(check) :
+    ]
