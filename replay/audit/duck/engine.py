@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Self
 
@@ -111,7 +112,7 @@ class DuckAudit:
         text = translated(text)
         named = views_named(self._duckdb, text)
         self._register(named, offsets, show_secrets=show_secrets)
-        return self._duckdb.execute(text).to_arrow_table()
+        return _with_short_sums(self._duckdb.execute(text).to_arrow_table())
 
     def view(
         self,
@@ -234,6 +235,19 @@ class DuckAudit:
         batches = workers.digest(self._records.of_types(at, BULK | RARE))
         (text,) = (each["sums"][0].as_py() for each in batches)
         return msgspec.json.decode(text, type=dict[str, tuple[int, ...]])
+
+
+def _with_short_sums(table: pyarrow.Table) -> pyarrow.Table:
+    """Return a table with its sums, which DuckDB makes 128 bits wide, as 64 bits, as Spark does.
+
+    A column with a value that does not fit stays as it is.
+    """
+    for number, field in enumerate(table.schema):
+        if field.type == pyarrow.decimal128(38, 0):
+            with suppress(pyarrow.ArrowInvalid):
+                sums = table[field.name].cast(pyarrow.int64())
+                table = table.set_column(number, field.name, sums)
+    return table
 
 
 _TABLE = "of_"

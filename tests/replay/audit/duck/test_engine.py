@@ -72,6 +72,8 @@ def test_callers_sql_is_duckdbs(audit: DuckAudit, files: LogFiles) -> None:
     assert set(listed["view"].to_pylist()) == VIEWS
     described = audit.sql("DESCRIBE period", everything(files))
     assert described["column_name"][0].as_py() == "first_offset"
+    sums = audit.sql("SELECT sum(1) AS a, sum(10::hugeint ** 30) AS b", everything(files))
+    assert sums["a"].to_pylist() == [1] and sums["a"].type == pyarrow.int64()
     text = "WITH a AS (SELECT offset FROM log ORDER BY offset LIMIT 2 OFFSET 1) FROM a"
     assert audit.sql(text, everything(files)).to_pylist() == [{"offset": 1}, {"offset": 2}]
 

@@ -1,0 +1,185 @@
+"""Each question of docs/auditors_questions.md has one answer, however it is asked."""
+
+import datetime
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from sqlalchemy import URL
+
+from api.cli.main import run
+from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.importer import import_directory
+from metadata_log.reader.log_reader import LogReader
+from replay import audit
+from tests.postgres import new_database, text_of
+from tests.real_logs import DataSet, each_data_set_where
+from tests.replay.audit.questions.oracle import ORACLE, Asked, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "auditors_questions.md"
+REAL = {
+    "log4j2-migration-removetopic/data": True,
+    "ogs59-3node-history/data_kafka-2": False,
+    "indus-rig-removetopic-snapshots/kafka-data": False,
+}
+"""The real logs, and which of them is asked about in `make test`."""
+
+TOPIC = "orders"
+
+
+class Question(NamedTuple):
+    """A question with its four forms."""
+
+    number: int
+    command: str
+    postgresql: str
+    duckdb: str
+    frame: str
+
+
+def questions() -> Iterator[Question]:
+    sections = re.split(r"^## (?=\d+\. )", DOCUMENT.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    for section in sections:
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+        assert [language for language, _ in blocks] == ["sh", "sql", "sql", "python"], section
+        texts = [text for _, text in blocks]
+        assert texts[1].startswith("-- PostgreSQL") and texts[2].startswith("-- DuckDB")
+        yield Question(int(section.partition(".")[0]), *texts)
+
+
+def test_each_question_has_an_oracle() -> None:
+    assert [each.number for each in questions()] == list(range(1, len(ORACLE) + 1))
+
+
+@each_data_set_where(lambda each: str(each) in REAL, is_heavy=lambda each: not REAL[str(each)])
+def test_answers_about_a_real_log(
+    spark: "SparkSession",
+    postgres: URL,
+    tmp_path: Path,
+    data_set: DataSet,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = tmp_path / "log"
+    import_directory(open_directory(data_set.materialise(tmp_path)), log)
+    answered = compare(log, tmp_path / "changes", postgres, capsys)
+    assert {2, 6, 7} <= answered
+
+
+def test_answers_about_an_own_log_with_acls(
+    spark: "SparkSession",
+    postgres: URL,
+    demo_log: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = tmp_path / "log"
+    shutil.copytree(demo_log, log)
+    for principal, more in {
+        "User:reader": ("--topic", TOPIC, "--operation", "read"),
+        "User:all": ("--topic", "*", "--operation", "all"),
+        "User:some": ("--topic", "ord", "--pattern-type", "prefixed", "--operation", "read"),
+        "User:other": ("--topic", "prices", "--operation", "read"),
+        "User:writer": ("--topic", TOPIC, "--operation", "write"),
+        "User:gone": ("--topic", TOPIC, "--operation", "read"),
+    }.items():
+        assert run(["acls", "create", "--log", str(log), "--principal", principal, *more]) == 0
+    assert run(["brokers", "unregister", "--log", str(log), "6"]) == 0
+    assert run(["configs", "set", "--log", str(log), "broker/1", "num.io.threads=9"]) == 0
+    assert run(["acls", "delete", "--log", str(log), "--principal", "User:gone"]) == 0
+    # Each writer begins with a record of its own: the config is the third from the end.
+    answered = compare(log, tmp_path / "changes", postgres, capsys, before_end=3)
+    assert answered == {*range(1, 11)} - {6}
+
+
+def compare(
+    log: Path,
+    changes: Path,
+    postgres: URL,
+    capsys: pytest.CaptureFixture[str],
+    before_end: int | None = None,
+) -> set[int]:
+    """Compare all answers to each question; return the questions whose answers have rows."""
+    with LogReader.open(log) as reader:
+        end = reader.end_offset
+    point = end // 3 if before_end is None else end - before_end
+    asked = read(log, point, TOPIC)
+    with new_database(postgres) as url, audit.open(log) as opened:
+        synced = ["sql", "sync", str(log), "--database", text_of(url), "--include-unconfirmed"]
+        assert run(synced) == 0
+        opened.export(changes, include_unconfirmed=True)
+        answered = set()
+        for question in questions():
+            expected = sorted(map(repr, ORACLE[question.number - 1](asked)))
+            for form in _answers(question, asked, log, changes, url, opened, capsys):
+                assert sorted(map(repr, form[1])) == expected, (question.number, form[0])
+            if expected:
+                answered.add(question.number)
+    return answered
+
+
+def _answers(
+    question: Question,
+    asked: Asked,
+    log: Path,
+    changes: Path,
+    url: URL,
+    opened: audit.AuditedLog,
+    capsys: pytest.CaptureFixture[str],
+) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """Yield the name and the rows of each answer, with the columns that PostgreSQL gives."""
+    end = datetime.datetime.fromtimestamp(asked.end_ms / 1_000, datetime.UTC).isoformat()
+    words = {"LOG": str(log), "CHANGES": str(changes), "END": end, "TOPIC": TOPIC}
+    words["POINT"] = str(asked.point)
+
+    def filled(text: str) -> str:
+        return re.sub(r"\b(LOG|CHANGES|END|POINT|TOPIC)\b(?!\()", lambda w: words[w[0]], text)
+
+    columns, rows = _of_postgresql(url, filled(question.postgresql))
+    yield "postgresql", rows
+    yield "duckdb", _of_duckdb(filled(question.duckdb), columns)
+    capsys.readouterr()
+    assert run([*shlex.split(filled(question.command))[1:], "--json", "--limit", "100000"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    places = [document["columns"].index(name) for name in columns]
+    yield "command", [tuple(row[place] for place in places) for row in document["rows"]]
+    frame = eval(filled(question.frame), {"log": opened})
+    yield "frame", [tuple(row) for row in frame.select(*columns).collect()]
+
+
+def _of_postgresql(url: URL, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    from sqlalchemy import create_engine
+
+    engine = create_engine(url)
+    try:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql(query)
+            return list(found.keys()), [_plain(row) for row in found]
+    finally:
+        engine.dispose()
+
+
+def _of_duckdb(query: str, columns: list[str]) -> list[tuple[Any, ...]]:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'Asia/Kolkata'")
+        found = connection.execute(query)
+        names = [each[0] for each in found.description or ()]
+        assert sorted(names) == sorted(columns)
+        places = [names.index(name) for name in columns]
+        return [_plain(row[place] for place in places) for row in found.fetchall()]
+
+
+def _plain(row: Any) -> tuple[Any, ...]:
+    """Return a row with decimal numbers, which sums are, as integers."""
+    return tuple(int(each) if type(each).__name__ == "Decimal" else each for each in row)
