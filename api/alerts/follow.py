@@ -85,8 +85,9 @@ class FollowedChecks:
             # The first one ended the others.
             raise _first(errors) from None
         finally:
-            with contextlib.suppress(UnavailableError):
-                self.outbox.save(**self._place)
+            if self.file.state.cluster_id is not None:
+                with contextlib.suppress(UnavailableError):
+                    self.outbox.save(**self._place)
 
     async def until_fired(self) -> None:
         """Like `run`, until an alert that fires was delivered, and nothing else waits."""

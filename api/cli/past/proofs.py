@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogOrServer, Server, To
-from api.cli.source.opened_log import place_of
+from api.cli.source.opened_log import open_reader, place_of
 from api.cli.source.source import log_path, print_remark
 from api.cli.terminal import event_loop
 from api.cli.terminal.errors import ALERT, DONE, FOUND, reads_only
@@ -166,6 +166,8 @@ def _follow(
     if to != "end":
         raise bad_parameter("--follow has no end; leave out --to")
     place = log_path(str(log.place("check --follow")))
+    with open_reader(place):
+        pass  # refused before a state is made for what is no log
 
     async def run() -> int:
         file = StateFile(state or state_beside(place))

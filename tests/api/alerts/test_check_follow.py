@@ -233,6 +233,12 @@ def test_wrong_use_says_what_is_wrong(
     assert said in " ".join(done.err.replace("│", " ").split())
 
 
+def test_what_is_no_log_is_refused_and_leaves_no_state(metalog: Metalog, tmp_path: Path) -> None:
+    done = metalog("check", tmp_path / "none", "--follow")
+    assert (done.code, done.err.partition(": ")[2][:14]) == (3, "LOG_NOT_FOUND:")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_state_of_another_log_is_refused(metalog: Metalog, log: Path, tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     create(metalog, log, "second")
