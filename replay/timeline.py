@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from replay.expressions.expression import Expression
     from replay.incidents.event import TimelineEvent
     from replay.incidents.outage import Outages
-    from replay.incidents.overview import Overview
+    from replay.incidents.overview import OverviewReader
     from replay.incidents.reassigned import PartitionKey, ReplicasSince
     from replay.incidents.why import Chain
     from replay.time_travel.asked_for import AskedFor
@@ -94,26 +94,18 @@ class Timeline(LogImages):
             index=self._index,
         )
 
-    def overview(
-        self,
-        from_offset: int,
-        to_offset: int,
-        *,
-        until_ms: int | None = None,
-        progress: Progress | None = None,
-    ) -> "Overview":
-        """Return what a summary of [from_offset, to_offset) is made of; see `find_overview`."""
-        from replay.incidents.overview import find_overview
+    def overview_reader(self, from_offset: int, to_offset: int) -> "OverviewReader":
+        """Return a reader of what a summary of [from_offset, to_offset) is made of.
 
-        return find_overview(
-            self.source,
-            to_offset,
-            from_offset=from_offset,
-            until_ms=until_ms,
-            progress=progress,
-            newest=self.newest_snapshot,
-            index=self._index,
-        )
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
+        """
+        from replay.incidents.overview import OverviewReader
+
+        with explained(self.source):
+            return OverviewReader(
+                self.source, to_offset, from_offset, self.newest_snapshot, self._index
+            )
 
     def events(
         self,

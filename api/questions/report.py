@@ -1,6 +1,7 @@
 """Report: everything that a report's page shows about a range."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import msgspec
 from msgspec.structs import replace
@@ -9,11 +10,12 @@ from api.questions.host_mask import HostMask
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label
-from api.questions.summary import ShowSummary, Summary, summary_shown
+from api.questions.summary import ShowSummary, summary_of
 from controller.decisions.lookup import full_name
 from metadata_log.limits import MIB
 from records.errors import RequestError
 from replay.about import About
+from replay.incidents.overview import OverviewReader
 from replay.report.report import Redaction, Report
 from replay.report.size_limit import fitting_report
 
@@ -93,6 +95,16 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     )
     # Of a range that was narrowed the caller has another begin.
     known = request.known if first == requested else None
+    reading = _summary_reader(past, requested, at, request)
+
+    @cache
+    def clauses() -> object:
+        if reading is None:
+            return None
+        reading.read()
+        found = reading.overview(past.counted_until(at, ShowSummary().until))
+        return msgspec.to_builtins(summary_of(past, requested, at, found).clauses)
+
     about = {
         "cluster_id": past.reader.cluster_id if request.topics is None else "",
         "is_of_topics": request.topics is not None,
@@ -101,7 +113,6 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         # To count what is not understood reads the log.
         "about": _json(past.about(at) if known is None else past.place(at)),
         "asked": [requested, at],
-        "summary": _summary(past, at, request),
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
@@ -109,13 +120,14 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
             first,
             at,
             request.size_max,
-            about,
+            lambda: about | {"summary": clauses()},
             redaction,
             advance,
             _names(past, at, request.topics),
             # What masks hosts knows those of one answer.
             None if request.mask_hosts else past.kept_reports,
             known,
+            () if reading is None else (reading,),
         )
     return Computed(
         items=_pieces(found, narrowed=(found.first, found.last) != (requested, at)),
@@ -123,17 +135,15 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     )
 
 
-def _summary(past: Past, at: int, request: ShowReport) -> object:
-    """Return the clauses of the summary; None for a page that asks the service for them.
+def _summary_reader(past: Past, first: int, at: int, request: ShowReport) -> OverviewReader | None:
+    """Return the reader of the summary; None for a page that asks the service for it.
 
     Such a page has the newest records only. The summary of the whole cluster is not for a reader
     of some topics.
     """
     if request.records_max is not None or request.topics is not None or request.known is not None:
         return None
-    found = summary_shown(past, at, ShowSummary(first=request.first))
-    assert isinstance(found.answer, Summary)
-    return msgspec.to_builtins(found.answer.clauses)
+    return past.timeline.overview_reader(first, at + 1)
 
 
 def _first(requested: int, at: int, records_max: int | None) -> int:

@@ -93,16 +93,18 @@ def summary_shown(past: Past, at: int, request: ShowSummary) -> Computed:
         RequestError, UnknownHistoryError: as `Past.first_offset`.
     """
     first = past.first_offset(request.first, at)
-    until_ms = past.counted_until(at, request.until)
+    reading = past.timeline.overview_reader(first, at + 1)
     with past.progress("reading", at + 1) as advance:
-        found = past.timeline.overview(first, at + 1, until_ms=until_ms, progress=advance)
+        reading.read(advance)
+    found = reading.overview(past.counted_until(at, request.until))
     return Computed(
-        answer=_summary(past, first, at, found),
+        answer=summary_of(past, first, at, found),
         about=lambda: past.about_provenance(found.provenance, at),
     )
 
 
-def _summary(past: Past, first: int, at: int, found: Overview) -> Summary:
+def summary_of(past: Past, first: int, at: int, found: Overview) -> Summary:
+    """Return the summary of the records from `first` to `at`, given their overview."""
     times, health, controllers = found.leaderless, found.health, found.controllers
     actors = _actors(found.changes)
     longest = max(range(len(times)), key=lambda number: times[number].duration_ms, default=None)

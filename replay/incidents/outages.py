@@ -1,8 +1,8 @@
 """Finds the outages in a range of a log."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from records.envelope import Envelope
+from metadata_log.format.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
 from replay.incidents.health import broker_kinds, partition_kinds
@@ -12,7 +12,7 @@ from replay.incidents.outage_tracker import OutageTracker
 from replay.loader import BatchSource, Newest, Place, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
-from replay.transactions import Transactions, rows_within
+from replay.transactions import Resolved, Transactions, rows_within
 
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
 _SNAPSHOTS_TRIED = 2
@@ -50,54 +50,60 @@ def find_outages(
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    tracker, place = tracked(
-        source,
-        end_offset,
-        from_offset=from_offset,
-        assumed_min_isr=assumed_min_isr,
-        progress=progress,
-        newest=newest,
-        index=index,
-    )
-    return tracker.finish(from_offset, place.last, until_ms)
-
-
-def tracked(
-    source: BatchSource,
-    end_offset: int,
-    *,
-    from_offset: int,
-    assumed_min_isr: int | None = None,
-    progress: Callable[[int], None] | None = None,
-    newest: Newest = lambda _: None,
-    index: ChangeIndex | None = None,
-    told: Callable[[Sequence[Envelope]], object] | None = None,
-    tracker_type: type[OutageTracker] = OutageTracker,
-) -> tuple[OutageTracker, Place]:
-    """Return a tracker that has followed a log up to an end offset, and its place.
-
-    Args and errors are those of `find_outages`.
-
-    Args:
-        told: Called with the rows that take effect in the range, in order of effect.
-        tracker_type: Type of the tracker, by which outages it collects.
-    """
-    start = min(from_offset, end_offset)
-    tracker = _tracker_before(source, newest, index, start, assumed_min_isr, tracker_type)
-    place, transactions = Place(tracker.provenance), Transactions()
-    start = max(source.history_start, tracker.provenance.next_offset)
-    for batch in source.batches(start, end_offset):
-        rows = rows_within(batch, start, end_offset)
-        found = [each for each in transactions.resolved(rows) if each.in_effect]
-        rows = found[0].rows if len(found) == 1 else [row for of in found for row in of.rows]
-        tracker.replay(rows)
-        place.move(batch, min(batch.end_offset, end_offset), transactions.begin_offset)
-        if told is not None and batch.end_offset > from_offset:
-            for each in found:
-                told(each.rows_from(from_offset))
+    tracking = Tracking(source, end_offset, from_offset, newest, index, assumed_min_isr)
+    for batch in source.batches(tracking.next_offset, end_offset):
+        tracking.follow(batch)
         if progress is not None:
             progress(batch.end_offset)
-    return tracker, place
+    return tracking.tracker.finish(from_offset, tracking.place.last, until_ms)
+
+
+class Tracking:
+    """Follows a log batch by batch, from a snapshot before a range on.
+
+    Attributes:
+        next_offset: The first offset that was not read yet.
+        tracker: Has the outages up to there.
+        place: How far the log was read.
+    """
+
+    def __init__(
+        self,
+        source: BatchSource,
+        end_offset: int,
+        from_offset: int,
+        newest: Newest = lambda _: None,
+        index: ChangeIndex | None = None,
+        assumed_min_isr: int | None = None,
+        tracker_type: type[OutageTracker] = OutageTracker,
+    ) -> None:
+        """Start before a range; the arguments are those of `find_outages`.
+
+        Args:
+            tracker_type: Type of the tracker, by which outages it collects.
+
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
+        """
+        start = min(from_offset, end_offset)
+        self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr, tracker_type)
+        self.next_offset = max(source.history_start, self.tracker.provenance.next_offset)
+        self.place = Place(self.tracker.provenance)
+        self._end, self._transactions = end_offset, Transactions()
+
+    def follow(self, batch: Batch) -> list[Resolved]:
+        """Read the next batch, up to the range's end; return its rows that take effect.
+
+        Raises:
+            ContradictionError: a record contradicts the state before it.
+        """
+        rows = rows_within(batch, self.next_offset, self._end)
+        found = [each for each in self._transactions.resolved(rows) if each.in_effect]
+        rows = found[0].rows if len(found) == 1 else [row for of in found for row in of.rows]
+        self.tracker.replay(rows)
+        self.next_offset = min(batch.end_offset, self._end)
+        self.place.move(batch, self.next_offset, self._transactions.begin_offset)
+        return found
 
 
 def _tracker_before(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from metadata_log.format.batch import Batch
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.provenance import Provenance
@@ -12,10 +13,10 @@ from replay.incidents.event import BROKERS, CONTROLLERS, OTHERS, SILENT, TOPICS,
 from replay.incidents.health import Health, health
 from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
 from replay.incidents.outage_tracker import LeaderlessTracker
-from replay.incidents.outages import tracked
+from replay.incidents.outages import Tracking
 from replay.loader import BatchSource, Newest, check_point
 from replay.time_travel.change_index import ChangeIndex
-from replay.time_travel.contradictions import explains
+from replay.time_travel.contradictions import explained, explains
 from replay.transactions import rows_within
 
 
@@ -52,32 +53,75 @@ def find_overview(
     index: ChangeIndex | None = None,
 ) -> Overview:
     """Return the overview of [from_offset, end_offset); args and errors as of `find_outages`."""
-    check_point(source, end_offset - 1)
-    by_whom = _ByWhom()
-    known_from = source.history_start
-    for batch in source.batches(from_offset, min(known_from, end_offset)):
-        by_whom.add_stateless(rows_within(batch, from_offset, known_from))
-    tracker, place = tracked(
-        source,
-        end_offset,
-        from_offset=from_offset,
-        progress=progress,
-        newest=newest,
-        index=index,
-        told=by_whom.add,
-        tracker_type=LeaderlessTracker,
-    )
-    outages = tracker.finish(from_offset, place.last, until_ms)
-    brokers = list(tracker.state.brokers())
-    return Overview(
-        leaderless=leaderless_times(outages.intervals),
-        controllers=tuple(by_whom.controllers),
-        changes=by_whom.changes,
-        health=health(tracker.state.all_partitions()),
-        brokers=len(brokers),
-        fenced=sum(broker.fenced for broker in brokers),
-        provenance=tracker.state.provenance(place.of_image),
-    )
+    reading = OverviewReader(source, end_offset, from_offset, newest, index)
+    reading.read(progress)
+    return reading.overview(until_ms)
+
+
+class OverviewReader:
+    """Collects the overview of a range; another reader of the log may pass it the batches."""
+
+    def __init__(
+        self,
+        source: BatchSource,
+        end_offset: int,
+        from_offset: int,
+        newest: Newest = lambda _: None,
+        index: ChangeIndex | None = None,
+    ) -> None:
+        """Start before a range; args and errors as of `find_outages`."""
+        check_point(source, end_offset - 1)
+        self._source, self._end = source, end_offset
+        self._from, self._known_from = from_offset, source.history_start
+        self._by_whom = _ByWhom()
+        self._tracking = Tracking(
+            source, end_offset, from_offset, newest, index, tracker_type=LeaderlessTracker
+        )
+        self._stateless_from = from_offset
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was not read yet."""
+        if self._stateless_from < self._known_from:
+            return self._stateless_from
+        return self._tracking.next_offset
+
+    def read(self, progress: Callable[[int], None] | None = None) -> None:
+        """Read what was not read yet of the range; raises as `find_outages`."""
+        with explained(self._source):
+            for batch in self._source.batches(self.next_offset, self._end):
+                self.follow(batch)
+                if progress is not None:
+                    progress(batch.end_offset)
+
+    def follow(self, batch: Batch) -> None:
+        """Read a batch up to the range's end, unless it was read.
+
+        Raises:
+            ContradictionError: a record contradicts the state before it.
+        """
+        if self._stateless_from < min(batch.end_offset, self._known_from):
+            rows = rows_within(batch, self._stateless_from, self._known_from)
+            self._by_whom.add_stateless(rows)
+            self._stateless_from = batch.end_offset
+        if batch.end_offset > self._tracking.next_offset:
+            for each in self._tracking.follow(batch):
+                self._by_whom.add(each.rows_from(self._from))
+
+    def overview(self, until_ms: int | None = None) -> Overview:
+        """Return the overview of the range, once it is read; `until_ms` as of `find_outages`."""
+        tracker, place = self._tracking.tracker, self._tracking.place
+        outages = tracker.finish(self._from, place.last, until_ms)
+        brokers = list(tracker.state.brokers())
+        return Overview(
+            leaderless=leaderless_times(outages.intervals),
+            controllers=tuple(self._by_whom.controllers),
+            changes=self._by_whom.changes,
+            health=health(tracker.state.all_partitions()),
+            brokers=len(brokers),
+            fenced=sum(broker.fenced for broker in brokers),
+            provenance=tracker.state.provenance(place.of_image),
+        )
 
 
 class _ByWhom:

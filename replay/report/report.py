@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from metadata_log.format.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
@@ -34,6 +35,20 @@ class Redaction(NamedTuple):
     field: Callable[[str, str, Any], Any]
     label: Callable[[str, str], str]
     mask: Mask
+
+
+class Beside(Protocol):
+    """Reads the batches that a report reads.
+
+    Attributes:
+        next_offset: The first offset that it has not read yet.
+    """
+
+    @property
+    def next_offset(self) -> int: ...
+
+    def follow(self, batch: Batch) -> None:
+        """Read a batch, unless it was read."""
 
 
 class Report(NamedTuple):
@@ -127,8 +142,9 @@ class GrowingReport:
         self,
         timeline: Timeline,
         last: int,
-        about: dict[str, Any],
+        about: Callable[[], dict[str, Any]],
         progress: Progress = lambda offset: None,
+        beside: Sequence[Beside] = (),
     ) -> Report:
         """Return the report up to offset `last`, which must not be lower than in the previous call.
 
@@ -136,16 +152,17 @@ class GrowingReport:
             timeline: A timeline of the same log.
             last: The report's last offset. It must be the last offset of a batch if `until` or
                 `after` will be called again.
-            about: Further fields of the header.
+            about: Returns further fields of the header, once the records are read.
+            beside: What else reads them.
 
         Raises:
             CorruptLogError: a record contradicts the state before it; the `GrowingReport` must not
                 be used again.
         """
-        self._read(timeline.source, last, progress)
+        self._read(timeline.source, last, progress, beside)
         events = [] if self._events is None else self._events.all(timeline, last + 1)
         header, encoded = self._columns.encoded()
-        header |= {"format": FORMAT, "terms": self._terms.found} | about
+        header |= {"format": FORMAT, "terms": self._terms.found} | about()
         return self._packed(timeline, last, _START, header, encoded, events)
 
     def after(
@@ -153,8 +170,9 @@ class GrowingReport:
         timeline: Timeline,
         known: int,
         last: int,
-        about: dict[str, Any],
+        about: Callable[[], dict[str, Any]],
         progress: Progress = lambda offset: None,
+        beside: Sequence[Beside] = (),
     ) -> Report | None:
         """Return the difference between the report up to `last` and the one up to `known`.
 
@@ -184,7 +202,7 @@ class GrowingReport:
         # The last epoch that is known may have got its node, and lasts longer.
         terms = max(0, mark.terms - 1)
         header |= {"after": known, "terms": self._terms.found[terms:], "terms_at": terms}
-        header |= {"flaps": has_flaps} | about
+        header |= {"flaps": has_flaps} | about()
         return self._packed(timeline, last, mark, header, encoded, events)
 
     def _packed(
@@ -217,11 +235,13 @@ class GrowingReport:
     def _opens(self) -> tuple[int, int] | None:
         return self._incident.found or self._window.found
 
-    def _read(self, source: BatchSource, last: int, progress: Progress) -> None:
+    def _read(
+        self, source: BatchSource, last: int, progress: Progress, beside: Sequence[Beside] = ()
+    ) -> None:
         """Read the records up to offset `last`, and store a mark at it, for `after`."""
         if last >= self._next:
             with explained(source):
-                self._read_once(source, last + 1, progress)
+                self._read_once(source, last + 1, progress, beside)
             self._next = self._state_end = last + 1
             if self._events is not None:
                 self._events.end(source, last + 1)
@@ -236,12 +256,14 @@ class GrowingReport:
             if self._events is not None:
                 self._events.forget(next(iter(self._marks.values())).events)
 
-    def _read_once(self, source: BatchSource, end: int, progress: Progress) -> None:
+    def _read_once(
+        self, source: BatchSource, end: int, progress: Progress, beside: Sequence[Beside]
+    ) -> None:
         """Read records once, for the columns, causes, events and terms.
 
         Causes are looked up in whole batches, so a batch is followed before its rows are added.
         """
-        effects = self._effects_of(source, end, progress)
+        effects = self._effects_of(source, end, progress, beside)
         if not self._is_whole:
             for each in effects:
                 self._add(each)
@@ -252,17 +274,23 @@ class GrowingReport:
             for each in together:
                 self._add(each)
 
-    def _effects_of(self, source: BatchSource, end: int, progress: Progress) -> Iterator[Effect]:
-        """Yield the records with their effects; pass each batch to the events and terms."""
+    def _effects_of(
+        self, source: BatchSource, end: int, progress: Progress, beside: Sequence[Beside]
+    ) -> Iterator[Effect]:
+        """Yield the records with their effects; pass each batch to all others that read it."""
         events, first = self._events, min(self._next, self._state_end)
         if events is not None:
             first = min(first, events.next_offset)
+        first = min([first, *(each.next_offset for each in beside)])
         for batch in source.batches(first, end):
             yield from self._effects.of_rows(rows_within(batch, self._state_end, end))
             if events is not None:
-                events.follow(batch, end)
+                if batch.end_offset > events.next_offset:
+                    events.follow(batch, end)
                 if batch.end_offset > self._next:
                     self._terms.add(batch)
+            for each in beside:
+                each.follow(batch)
             progress(batch.end_offset)
 
     def _add(self, effect: Effect) -> None:

@@ -1,11 +1,11 @@
 """Narrows the range of a report until the report is not larger than the maximum size."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from replay.loader import BatchSource
 from replay.report.kept_reports import KeptReports
-from replay.report.report import GrowingReport, Progress, Redaction, Report
+from replay.report.report import Beside, GrowingReport, Progress, Redaction, Report
 from replay.timeline import Timeline
 
 # Sizes do not grow evenly with ranges.
@@ -17,12 +17,13 @@ def fitting_report(
     first: int,
     last: int,
     size_max: int,
-    about: dict[str, Any],
+    about: Callable[[], dict[str, Any]],
     redaction: Redaction,
     progress: Progress,
     topics: Collection[str] | None = None,
     kept: KeptReports | None = None,
     known: int | None = None,
+    beside: Sequence[Beside] = (),
 ) -> Report:
     """Return the report of [first, last]; if too large, of a range around its most eventful part.
 
@@ -33,6 +34,7 @@ def fitting_report(
         kept: Cache of recent reports with this redaction, which are continued if possible.
         known: Last offset of an earlier report of this range, if the caller has one. Then only the
             difference from that report is returned, if it can be computed.
+        about, beside: As for `GrowingReport.until`; nothing reads beside a difference.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -46,7 +48,7 @@ def fitting_report(
     if known is not None and first <= known <= last and _ends_batch(source, known):
         found = growing.after(timeline, known, last, about, progress)
     if found is None:
-        found = growing.until(timeline, last, about, progress)
+        found = growing.until(timeline, last, about, progress, beside)
     if len(found.packed) <= size_max or first >= last:
         # A later part of a batch would be taken for another batch.
         if kept is not None and end == source.end_offset:

@@ -6,6 +6,7 @@ Checked in a browser, with random histories.
 import base64
 import random
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from playwright.sync_api import Page
@@ -75,7 +76,7 @@ def blocks(
         packed = [
             fitting_report(
                 Timeline(source),
-                *(first, last, 1 << 24, about, _REDACTION, lambda offset: None),
+                *(first, last, 1 << 24, partial(dict, about), _REDACTION, lambda offset: None),
                 topics=topics,
                 kept=of,
                 known=since,

@@ -80,7 +80,7 @@ def test_a_report_of_a_real_log_opens_on_its_last_time_without_a_leader(
         timeline, end = Timeline.of(reader), reader.end_offset
         times = leaderless_times(timeline.outages(reader.history_start, end).intervals)
         report = GrowingReport(timeline, reader.history_start, redaction)
-        opens = report.until(timeline, end - 1, {}).opens if end else None
+        opens = report.until(timeline, end - 1, dict).opens if end else None
         if times and opens is not None:
             begin = times[-1].from_offset
             first = reader.history_start if begin is None else begin

@@ -31,7 +31,7 @@ def report(
     source = FakeLog(log)
     last, none = source.end_offset - 1, lambda offset: None
     made = fitting_report(
-        Timeline(source), first, last, 1 << 24, {}, REDACTION, none, kept=kept, **options
+        Timeline(source), first, last, 1 << 24, dict, REDACTION, none, kept=kept, **options
     )
     return made.packed
 

@@ -87,7 +87,7 @@ def test_a_report_of_topics_has_their_states_while_topics_move() -> None:
         source = FakeLog(history)
         timeline, last = Timeline(source), source.end_offset - 1
         first = history[10].base_offset
-        made = GrowingReport(timeline, first, SHOWN, names).until(timeline, last, {})
+        made = GrowingReport(timeline, first, SHOWN, names).until(timeline, last, dict)
         rebuilt = Rebuilt(Unpacked(made.packed))
         for offset in range(first - 1, last + 1):
             image = timeline.image(offset)
