@@ -29,6 +29,9 @@ DIRECTORIES_LEVEL = 17
 _BEAT_S = 0.01
 """Time between heartbeats while the broker starts; 2 s after that."""
 
+_REPLY_S = 4.5
+"""Timeout of registrations and heartbeats: half a session."""
+
 _BEATS_MAX = 300
 """Heartbeats without the wanted answer after which it is taken for one that never comes."""
 
@@ -52,14 +55,16 @@ class StrictBroker:
         max_wait_ms: int = 500,
         reply_s: float = REPLY_S,
         beat_s: float = _BEAT_S,
+        **options: float,
     ) -> None:
-        """Make a process of a broker."""
+        """Make a process of a broker; `options` are those of its raft client."""
         self.identity = identity
         self.disk = disk or Disk()
-        self.raft = RaftClient(identity, self.disk, max_wait_ms=max_wait_ms, reply_s=reply_s)
+        self.raft = RaftClient(
+            identity, self.disk, max_wait_ms=max_wait_ms, reply_s=reply_s, **options
+        )
         self.broker_epoch = -1
         self._beat_s = beat_s
-        self._reply_s = reply_s
         self._incarnation = os.urandom(16)
         self._endpoints = [Endpoint("PLAINTEXT", "localhost", 9092 + identity.node_id)]
         self._controller: Connection | None = None
@@ -79,8 +84,7 @@ class StrictBroker:
         self._thread.cancel()
         await asyncio.wait([self._thread])
         self.raft.close()
-        if self._controller is not None:
-            self._controller.close()
+        self._hang_up()
 
     # What a test does
 
@@ -172,12 +176,28 @@ class StrictBroker:
         await self._while_fetching(wait())
 
     async def _ask(self, key: int, message: Callable[[int], bytes]) -> Reader:
+        """Send a request to the leader; if its connection breaks, to the next one."""
+        while True:
+            try:
+                return await self._asked_once(key, message)
+            except (OSError, EOFError):
+                self._hang_up()
+                await self.raft.news()
+
+    async def _asked_once(self, key: int, message: Callable[[int], bytes]) -> Reader:
+        while self.raft.leader_id < 0:
+            await self.raft.news()
         if self._controller is None:
             self._controller = await Connection.open(
-                self.raft.leader_voter(), self.identity.release, reply_s=self._reply_s
+                self.raft.leader_voter(), self.identity.release, reply_s=_REPLY_S
             )
         version = self._controller.version_of(key)
         return await self._controller.ask(key, version, message(version))
+
+    def _hang_up(self) -> None:
+        if self._controller is not None:
+            self._controller.close()
+            self._controller = None
 
     async def _register(self) -> tuple[int, int]:
         me = self.identity

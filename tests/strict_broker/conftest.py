@@ -59,6 +59,8 @@ def broker_of(fake: FakeController) -> Brokers:
             bootstrap=tuple(fake.voters.values()),
             directory=bytes([node_id]) * 16,
         )
-        return StrictBroker(identity, disk, max_wait_ms=20, reply_s=reply_s, beat_s=0.001)
+        return StrictBroker(
+            identity, disk, max_wait_ms=20, reply_s=reply_s, beat_s=0.001, backoff_s=0.001
+        )
 
     return make

@@ -10,7 +10,7 @@ from tests.strict_broker.traps import BrokenError, Trap
 
 UNSUPPORTED_VERSION = 35
 REPLY_S = 2.0
-"""Kafka's timeouts of a request and of a fetch."""
+"""Kafka's timeouts of a request and of a fetch, in the raft client."""
 
 
 @dataclass

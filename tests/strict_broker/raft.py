@@ -35,6 +35,9 @@ SNAPSHOT_NOT_FOUND, INCONSISTENT_CLUSTER_ID = 98, 104
 _IN_VAIN_MAX = 10
 """Answers in a row that bring nothing although they came at once: an endless loop."""
 
+_SEARCH_MAX = 250
+"""Answers in a row that name no leader, with a pause after each: some seconds in all."""
+
 _BACKOFF_S = 0.02
 
 
@@ -97,6 +100,7 @@ class RaftClient:
         *,
         max_wait_ms: int = 500,
         reply_s: float = REPLY_S,
+        backoff_s: float = _BACKOFF_S,
     ) -> None:
         self.identity = identity
         self.disk = disk
@@ -106,6 +110,7 @@ class RaftClient:
         self._leader_address: Address | None = None
         self._max_wait_ms = max_wait_ms
         self._reply_s = reply_s
+        self._backoff_s = backoff_s
         self._asked: Iterator[Address] = itertools.cycle(
             identity.bootstrap or tuple(identity.voters.values())
         )
@@ -175,11 +180,11 @@ class RaftClient:
         except (OSError, EOFError):
             self._connections.pop(address, None)
             self._forget_leader()
-            await asyncio.sleep(_BACKOFF_S)
+            await asyncio.sleep(self._backoff_s)
             return
         before = self.disk.end_offset, self.high_watermark, self.disk.epoch
         if not await self._handle(answer, connection) or self.leader_id < 0:
-            await asyncio.sleep(_BACKOFF_S)
+            await asyncio.sleep(self._backoff_s)
         if (self.disk.end_offset, self.high_watermark, self.disk.epoch) != before:
             self._in_vain = 0
 
@@ -254,7 +259,7 @@ class RaftClient:
                 Trap.TWO_LEADERS, f"{self.leader_id} and {leader.node_id} in {leader.epoch}"
             )
         if error in (FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER):
-            self._count_in_vain(Trap.LEADER_NOT_FOUND, f"error {error}, {leader}")
+            self._count_in_vain(Trap.LEADER_NOT_FOUND, f"error {error}, {leader}", _SEARCH_MAX)
             self._forget_leader()
             return True
         return False
@@ -274,9 +279,9 @@ class RaftClient:
     def _forget_leader(self) -> None:
         self.leader_id, self._leader_address = -1, None
 
-    def _count_in_vain(self, trap: Trap, detail: str) -> None:
+    def _count_in_vain(self, trap: Trap, detail: str, most: int = _IN_VAIN_MAX) -> None:
         self._in_vain += 1
-        if self._in_vain > _IN_VAIN_MAX:
+        if self._in_vain > most:
             raise BrokenError(trap, f"{self._in_vain} answers: {detail}")
 
     # The log
