@@ -71,7 +71,8 @@ class Connection:
         frame = header.done() + message
         self.writer.write(struct.pack(">i", len(frame)) + frame)
         try:
-            answer = await asyncio.wait_for(self._frame(), self.reply_s)
+            async with asyncio.timeout(self.reply_s):
+                answer = await self._frame()
         except TimeoutError:
             raise BrokenError(Trap.LATE, f"key {key}: no answer in {self.reply_s} s") from None
         reader = Reader(answer, is_flexible=has_tags)
