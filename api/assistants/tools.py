@@ -27,7 +27,16 @@ _READ_ONLY = types.ToolAnnotations(
 ITEMS = 100
 """Items of a list in an answer, if the call has no `limit`."""
 
-_LIMIT = {"description": f"Most items in the answer; {ITEMS} if not given."}
+_POINT = "A point, such as 4107, end-2h, 02:00 or 2026-01-31T02:00Z."
+
+_DESCRIPTIONS = {
+    LIMIT: f"Most items in the answer; {ITEMS} if not given.",
+    "object": "Object: topic:orders, partition:orders/0#leader, broker:1, config:topic/orders.",
+}
+"""Of arguments, where the OpenAPI document has none or another."""
+
+_POINT_FIELDS = (None, "first", "before", "since", "until")
+"""Fields of requests that hold points; a parameter without a field is the point of the question."""
 
 _CURSOR = {"type": "string", "description": "Of a long answer: the cursor that its page gave."}
 
@@ -108,7 +117,12 @@ def tool_named(name: str) -> QuestionTool:
 def _tool(path: str, operation: Mapping[str, Any]) -> QuestionTool:
     route = ROUTES[path]
     parameters = [each for each in operation["parameters"] if each["name"] not in _LEFT_OUT]
-    properties = {each["name"]: _property(each) for each in parameters}
+    points = {
+        each.name for each in route.parameters if each.field in _POINT_FIELDS and each.type is str
+    }
+    properties = {
+        each["name"]: _property(each, is_point=each["name"] in points) for each in parameters
+    }
     is_list = LIMIT in properties
     if route.document is not None:
         properties[CURSOR] = _CURSOR
@@ -125,11 +139,12 @@ def _tool(path: str, operation: Mapping[str, Any]) -> QuestionTool:
     )
 
 
-def _property(parameter: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(parameter["schema"])
-    if "description" in parameter:
-        found["description"] = parameter["description"]
-    return found | (_LIMIT if parameter["name"] == LIMIT else {})
+def _property(parameter: Mapping[str, Any], *, is_point: bool) -> dict[str, Any]:
+    found, name = dict(parameter["schema"]), parameter["name"]
+    if is_point:
+        return found | {"description": _POINT}
+    text = _DESCRIPTIONS.get(name, parameter.get("description"))
+    return found if text is None else found | {"description": text}
 
 
 def _text(value: Any) -> Any:

@@ -55,6 +55,9 @@ async def test_every_question_is_a_tool_that_only_reads(log: Path) -> None:
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint
         assert not tool.annotations.destructive_hint
+        for point in {"at", "from", "to"} & set(tool.input_schema["properties"]):
+            text = tool.input_schema["properties"][point].get("description", "")
+            assert text.startswith("A point") == ((name, point) != ("upgrade_check", "to")), name
         example = question_tools()[name].example
         jsonschema.validate(dict(example), tool.input_schema)
         assert json.dumps(dict(example)) in tool.description or not example
