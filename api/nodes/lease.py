@@ -52,7 +52,10 @@ class HeldLease:
 
     Attributes:
         lease: As it was written last.
+        before: What it replaced.
     """
+
+    before: Lease | None = None
 
     def __init__(self, log: SharedLog, lease: Lease, clocks: MachineClocks) -> None:
         self._log = log
@@ -72,6 +75,7 @@ class HeldLease:
             UnavailableError: the store does not answer.
         """
         held = cls(log, wanted, clocks)
+        held.before = found
         return held if await held._write(wanted, found) else None
 
     def tell(self, content: bytes) -> None:

@@ -32,6 +32,7 @@ from api.nodes.options import (
     content_of,
     handing_over,
     leader_of,
+    taking,
 )
 from api.nodes.release import Release, this_release
 from api.nodes.standby import Standby
@@ -235,6 +236,7 @@ class Node:
         settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
         followed = FollowedLog(self._directory, self._fs)
         service = NodeService(followed, image, settings, self._log.confirmed_end)
+        await self._follow_folder(service)  # an open transaction, which the image is without
         await listening.enter_async_context(self._serve(service))
         self._service = service
         await listening.enter_async_context(self._membership.kept())
@@ -261,24 +263,26 @@ class Node:
             service.caught_up()
             look_s = _OFTEN_S if self._candidacy.is_next(found) else self._look_s
             is_free = self._candidacy.is_free(found, is_patient=self._membership.clock_is_off)
+            if not self._may_lead(standby, service, found) or not is_free:
+                continue
             content = self._leader_content(service.image, requests_from=standby.requests_from)
-            self._judge(unfit(content, None if found is None else content_of(found)))
-            is_told = self._candidacy.is_told(found)
-            if not self._unfit.may_lead(is_told=is_told):
-                continue
-            if not is_free:
-                continue
             wanted = Lease(
                 node_id=self._options.node_id,
                 process=self._process,
                 nonce=secrets.token_bytes(NONCE_SIZE),
                 duration_ms=self._options.lease_ms,
                 proven=standby.copy.position,
-                content=msgspec.msgpack.encode(content),
+                content=taking(found, content),
             )
             held = await HeldLease.take(self._log, wanted, found, self._clocks)
             if held is not None:
                 return held
+
+    def _may_lead(self, standby: Standby, service: NodeService, before: Lease | None) -> bool:
+        """Return whether this node is fit to lead after the holder of a lease."""
+        content = self._leader_content(service.image, requests_from=standby.requests_from)
+        self._judge(unfit(content, None if before is None else content_of(before)))
+        return self._unfit.may_lead(is_told=self._candidacy.is_told(before))
 
     def _judge(self, found: Unfit) -> None:
         """Note why this node would not lead, and say it when it changes."""
@@ -329,6 +333,9 @@ class Node:
             The node that should lead next; None if any may.
         """
         await standby.catch_up(service.follow)
+        if not self._may_lead(standby, service, held.before):
+            return None  # something has come since it took the lease
+        content = self._leader_content(service.image, requests_from=standby.requests_from)
         claim = await self._claim(standby.copy.position, standby.copy.tail.leader_epoch)
         log = await self._writer(standby, claim)
         try:
@@ -338,6 +345,7 @@ class Node:
             raise
         await service.lead(log)
         self._leads(service)
+        held.tell(msgspec.msgpack.encode(content))
         self._membership.changed()
         outranked = asyncio.create_task(self._membership.outranked(), name="outranked")
         trimming = None if self._trimming is None else asyncio.create_task(self._trimming.run())

@@ -103,6 +103,25 @@ def content_of(lease: Lease) -> LeaderContent:
     return msgspec.msgpack.decode(lease.content, type=LeaderContent)
 
 
+def taking(before: Lease | None, own: LeaderContent) -> bytes:
+    """Return the content of a lease with which a node takes it.
+
+    Until it leads it says what the last leader said: it may find that it must not lead. If their
+    releases differ, it names none: nobody is fit only because it is of the same one.
+    """
+    if before is None:
+        return msgspec.msgpack.encode(own)
+    found = content_of(before)
+    content = msgspec.structs.replace(
+        own,
+        version=own.version if own.version == found.version else "",
+        not_understood=found.not_understood,
+        settings=found.settings,
+        requests_from=found.requests_from,
+    )
+    return msgspec.msgpack.encode(content)
+
+
 def handing_over(lease: Lease, next_leader: int | None = None) -> bytes:
     """Return the content of a lease with which its holder announces that it gives it away."""
     content = content_of(lease)

@@ -1,12 +1,15 @@
 """Clients that change and ask, and brokers that send heartbeats, over nodes that come and go."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from api.requests.commands import COMMANDS
 from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
+from controller.controller import Controller
 from controller.decisions.brokers.heartbeats import Heartbeat
 from controller.decisions.brokers.registrations import RegisterBroker
 from controller.decisions.levels import SUPPORTED_LEVELS
@@ -63,6 +66,21 @@ class Clients:
     async def create_new(self, random: Random) -> None:
         """Create a namespace that nobody else does."""
         await self._change(random, Kind.CREATE, f"new{self._asked}", has_id=True)
+
+    async def transaction(self, node: SimulatedNode, open_s: float) -> None:
+        """Create a namespace in a transaction that stays open for a while."""
+        name = f"open{self._number()}"
+
+        async def run(service: Service) -> None:
+            controller = service._controller
+            if isinstance(controller, Controller):
+                async with controller.transaction("open for a while") as transaction:
+                    create = COMMANDS["namespaces create"].bound(CreateNamespace(name), CONTROLLER)
+                    await transaction.submit(create)
+                    await asyncio.sleep(open_s)
+
+        with contextlib.suppress(MetadataLogError):
+            await node.call(run)
 
     async def _change(self, random: Random, kind: Kind, name: str, *, has_id: bool) -> None:
         number = self._number()

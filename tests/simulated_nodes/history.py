@@ -15,7 +15,8 @@ import msgspec
 
 from metadata_log.format.batch import Batch
 from records.errors import Outcome
-from records.topics import NamespaceRecord, RemoveNamespaceRecord
+from replay.image.metadata import MetadataImage
+from replay.loader import Replayer
 from tests.simulated_nodes.machine import WINDOW_OFFSETS
 
 REFUSED = "refused"
@@ -63,15 +64,11 @@ class Truth:
         self.ends: list[int] = [0]
         self.names: list[frozenset[str]] = [frozenset()]
         self.found: dict[int, list[Batch]] = {}
-        by_id: dict[object, str] = {}
+        replayer = Replayer(MetadataImage.EMPTY)
         for batch in batches:
-            for row in batch.rows:
-                if isinstance(row.payload, NamespaceRecord):
-                    by_id[row.payload.namespace_id] = row.payload.name
-                elif isinstance(row.payload, RemoveNamespaceRecord):
-                    by_id.pop(row.payload.namespace_id)
+            replayer.replay(batch)
             self.ends.append(batch.end_offset)
-            self.names.append(frozenset(by_id.values()))
+            self.names.append(frozenset(each.name for each in replayer.image().namespaces()))
             origin = batch.rows[0].origin
             if origin is not None and (origin.reason or "").startswith("call "):
                 self.found.setdefault(int((origin.reason or "")[5:]), []).append(batch)

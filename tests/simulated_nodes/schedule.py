@@ -134,6 +134,7 @@ class Schedule:
             self._take_turns: 1,
             self._remove: 1,
             self._use_next_release: 1,
+            self._open_transaction: 1,
             self._ask: 5,
         }
         return [operation for operation, weight in weights.items() for _ in range(weight)]
@@ -237,6 +238,13 @@ class Schedule:
                 node.call(lambda _: service.append(batch, caller=CONTROLLER))
             )
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _open_transaction(self, node: SimulatedNode, random: Random) -> None:
+        """Let the leader begin a transaction, and end it after a while, if it can."""
+        for each in self.nodes:
+            if each.leads:
+                open_s = random.choice((0.1, 1.0, 3.0))
+                self.loop.create_task(self.clients.transaction(each, open_s))
 
     def _ask(self, node: SimulatedNode, random: Random) -> None:
         for _ in range(random.randrange(1, 5)):

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from api.nodes.fitness import Unfit, settings_digests, unfit
 from api.nodes.membership import content_of as told_by
 from api.nodes.operations import ask_to_hand_over
-from api.nodes.options import LeaderContent, content_of
+from api.nodes.options import LeaderContent, content_of, taking
 from controller.authorization.acls import AclAuthorizer
 from controller.decisions.context.context import Settings
 from metadata_log.format.batch import NewBatch
+from metadata_log.shared.shared_log import EMPTY, Lease
 from records.configs import FeatureLevelRecord
 from tests.api.nodes.group import LEASE_MS, Group, Member
 
@@ -141,6 +142,27 @@ def test_what_counts_as_a_difference() -> None:
     assert differing(Settings(topic_policy=lambda topic: None)) == ("has_topic_policy",)
     secret = {"delegation.token.secret.key": "of all controllers"}
     assert differing(Settings(static_configs=Map(secret))) == ("delegation.token.secret.key",)
+
+
+def test_a_node_says_of_itself_what_the_last_leader_said_until_it_leads() -> None:
+    """Perhaps it finds a record that it does not understand, or dies before."""
+    before = LeaderContent(version="2", not_understood=("group.version 1",), requests_from=7)
+    lease = Lease(
+        node_id=1,
+        process=b"",
+        nonce=b"",
+        duration_ms=0,
+        proven=EMPTY,
+        content=msgspec.msgpack.encode(before),
+    )
+    own = LeaderContent(version="1", addresses={"kafka": "b:1"})
+    told = content_of(replace(lease, content=taking(lease, own)))
+    assert told == replace(before, version="", addresses=own.addresses)
+    with_more = replace(own, not_understood=("share.version 1",))
+    assert unfit(with_more, told) == Unfit(not_understood=("share.version 1",))
+    same = replace(own, version="2")
+    assert content_of(replace(lease, content=taking(lease, same))).version == "2"
+    assert taking(None, own) == msgspec.msgpack.encode(own)
 
 
 def test_a_node_need_know_only_the_requests_that_the_last_leader_did() -> None:

@@ -338,6 +338,27 @@ async def _left_open(leader: NodeMember, group: Group) -> None:
         await group.leader(leader)
 
 
+async def test_a_node_that_starts_while_a_transaction_is_open_has_its_records(
+    tmp_path: Path,
+) -> None:
+    group = Group(tmp_path, count=2)
+    leader, late = group.members
+    leader.start()
+    await group.leader()
+    controller = (await leader.serves())._controller
+    assert isinstance(controller, Controller)
+    async with controller.transaction("open") as transaction:
+        bound = COMMANDS["namespaces create"].bound(CreateNamespace("a"), CONTROLLER)
+        await transaction.submit(bound)
+        late.start()
+        service = await late.serves()
+        assert list(service.image.namespaces()) == []
+    async with asyncio.timeout(20):
+        while not list(service.image.namespaces()):
+            await asyncio.sleep(0.01)
+    await group.stop()
+
+
 async def test_a_transaction_that_a_leader_left_open_is_aborted_everywhere(group: Group) -> None:
     leader = await group.leader()
     told: list[range] = []
