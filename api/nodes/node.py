@@ -36,6 +36,7 @@ from api.nodes.options import (
 )
 from api.nodes.release import Release, this_release
 from api.nodes.standby import Standby
+from api.nodes.state import state_of
 from api.nodes.trimming import Trimming
 from api.service.followed_log import FollowedLog
 from api.service.history import keep_images
@@ -235,7 +236,8 @@ class Node:
         cluster_id = read_manifest(self._fs, self._directory).cluster_id
         settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
         followed = FollowedLog(self._directory, self._fs)
-        service = NodeService(followed, image, settings, self._log.confirmed_end)
+        nodes = partial(state_of, self._log)
+        service = NodeService(followed, image, settings, self._log.confirmed_end, nodes)
         await self._follow_folder(service)  # an open transaction, which the image is without
         await listening.enter_async_context(self._serve(service))
         self._service = service

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from api.nodes.confirmations import Confirmations
 from api.nodes.options import Leader
+from api.questions.nodes import SharedLogState
 from api.service.followed_log import FollowedLog
 from api.service.follower_service import FollowerService
 from api.service.follower_status import FollowerStatus
@@ -19,6 +20,9 @@ from metadata_log.shared.shared_log import Position
 from metadata_log.writer.log import MetadataLog
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
+
+if TYPE_CHECKING:
+    from api.service.answers import Live
 
 T = TypeVar("T")
 
@@ -36,16 +40,24 @@ class NodeService(FollowerService):
         image: MetadataImage,
         settings: Settings,
         confirmed_end: Callable[[], Awaitable[Position]],
+        nodes: Callable[[], Awaitable[SharedLogState]],
     ) -> None:
         """Follow on from the image of all records in the folder.
 
         Args:
             confirmed_end: That of the shared log.
+            nodes: Asks the store for the nodes.
         """
         super().__init__(log, image, settings)
         self._confirmations = Confirmations(confirmed_end)
+        self._nodes = nodes
         self.leader: Leader | None = None
         self.caught_up()
+
+    @property
+    def live_answers(self) -> "Mapping[str, Live]":
+        """Which nodes there are, the store knows."""
+        return {"nodes list": self._nodes}
 
     @property
     def leader_id(self) -> int:

@@ -71,6 +71,20 @@ def _store_of(url: str, accept_hollow: bool) -> "PostgresSharedLog | BucketShare
     )
 
 
+def url_of(place: str) -> str | None:
+    """Return the URL of a shared log, which may be named by the folder of a node.
+
+    None for the folder of a log that no nodes share.
+
+    Raises:
+        RequestError, CorruptLogError: as `shared_url`.
+    """
+    if "://" in place:
+        return place
+    read_manifest(OsFs(), Path(place))
+    return None if node_of(OsFs(), Path(place)) is None else shared_url(place)
+
+
 def shared_url(place: str) -> str:
     """Return the URL of a shared log, which may be named by the folder of a node.
 

@@ -129,6 +129,7 @@ QUESTIONS: dict[str, Row] = {
     "why": Row("why:WHY", "object_rights:DESCRIBE_ALL"),
     "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "incidents:TIMELINE"),
     "notes list": Row("notes:NOTES", "DESCRIBE_CLUSTER", "notes:NoteList"),
+    "nodes list": Row("nodes:NODES", "DESCRIBE_CLUSTER"),
     "topics lives": Row("lives:LIVES", "DESCRIBE_CLUSTER", "incidents:Lives"),
     "report": Row("report:REPORT", "object_rights:SHOW_REPORT", None),
     "bisect": Row("bisect:BISECT", "DESCRIBE_CLUSTER", "pieces:PIECES"),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
@@ -67,6 +68,10 @@ EARLY_A_CALLER_MAX = 100
 occupies a connection: one caller alone must not take the connections of others."""
 
 
+Live = Callable[[], Awaitable[Any]]
+"""Returns an answer that does not depend on the request."""
+
+
 class Answers:
     """Answers questions about a service's log and its current state.
 
@@ -87,6 +92,7 @@ class Answers:
         final_end: Callable[[int], Awaitable[int]],
         is_live: bool = True,
         workers: Workers | None = None,
+        live: Mapping[str, Live] = MappingProxyType({}),
     ) -> None:
         """Create the answers for the log of a controller.
 
@@ -100,6 +106,7 @@ class Answers:
             final_end: Returns the end of the final records of a log with this end.
             is_live: False for a log that may be a copy; see `PagedLog`.
             workers: Of this log; None: new ones.
+            live: Questions about the present that only this process answers, by name.
         """
         for name in QUESTIONS:
             # Now: while it serves, an import would delay all other requests.
@@ -113,6 +120,7 @@ class Answers:
         self._standing = standing
         self._confirmed_end = confirmed_end
         self._final_end = final_end
+        self._live = live
         self._followers = Waiters("subscriptions are waiting for records")
         self._early = Waiters("questions are waiting for their min_offset")
         self._workers = workers or Workers(log.directory, is_live=is_live)
@@ -180,6 +188,8 @@ class Answers:
         question = find_question(name)
         request = from_wire(payload, question.request)
         pinned = None if cursor is None else cursor.points.get(at)
+        if at == END and (live := self._live.get(name)) is not None:
+            return await self._of_the_moment(question, request, caller, live)
         if question.tell is None and at == END and pinned in (None, self._last_offset):
             page = await self._of_present(question, request, caller)
             if pinned is None or page.points == {at: pinned}:
@@ -305,6 +315,18 @@ class Answers:
         if self._end is not None:
             self._end.cancel()
         await self._workers.close()
+
+    async def _of_the_moment(
+        self, question: Question, request: Any, caller: Caller, live: Live
+    ) -> Page:
+        """Answer from what only this process can ask."""
+        access = self._access(caller)
+        guard_of(question).check_caller(access)
+        guard_of(question).check_request(access, request)
+        payload, found = to_wire(await live()), self._history.image.provenance
+        end = found.next_offset
+        log = Bounds(self.history_start, end, await self._final_end(end))
+        return Page(payload=payload, about=about_provenance(log, found, end - 1))
 
     async def _of_present(self, question: Question, request: Any, caller: Caller) -> Page:
         """Answer from the controller's current state, once that state is committed."""

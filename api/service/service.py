@@ -6,7 +6,7 @@ Listeners (Kafka's protocol, HTTP, sockets) translate requests into commands and
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -52,7 +52,7 @@ from replay.timeline import Timeline
 
 if TYPE_CHECKING:
     from api.questions.workers import Workers
-    from api.service.answers import Answers
+    from api.service.answers import Answers, Live
 
 T = TypeVar("T")
 
@@ -203,7 +203,13 @@ class Service(Alone):
             workers=self.workers,
             final_end=self.final_end,
             confirmed_end=self.confirmed_end,
+            live=self.live_answers,
         )
+
+    @property
+    def live_answers(self) -> "Mapping[str, Live]":
+        """Questions that are answered neither from the log nor from the controller's state."""
+        return {}
 
     @property
     def settings(self) -> Settings:

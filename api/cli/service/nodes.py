@@ -1,17 +1,23 @@
 """The `nodes` commands: processes that share a log in PostgreSQL or in a bucket."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
-from api.cli.source.arguments import Json
+from api.cli.source.arguments import Json, Server
+from api.cli.source.opened_log import place_of
+from api.cli.source.source import Source
 from api.cli.terminal import event_loop
 from api.cli.terminal.output import bytes_size_text, print_json, print_line, print_table
 from api.cli.terminal.progress_bar import progress
-from api.documents.nodes import SharedLogCreated, SharedLogState
+from api.documents.nodes import SharedLogCreated
 from records.errors import RequestError
 from records.text import duration_text
+
+if TYPE_CHECKING:
+    from api.documents.logs import Place
+    from api.questions.nodes import SharedLogState
 
 app = App()
 
@@ -68,12 +74,35 @@ def create(
 
 
 @app.command("list")
-def list_(store: _Store, json: Json = False) -> None:
-    """List the nodes of a shared log: who leads, who stands by, and how far each is."""
-    from api.nodes.operations import look
-    from api.nodes.stores import shared_url
+def list_(
+    log: Annotated[
+        Source,
+        Argument(
+            metavar="URL|LOG",
+            help="The shared log: postgresql://USER@HOST/DB, s3://bucket/prefix, or a node's "
+            "folder; else METALOG_LOG. Left out with --server.",
+            show_default=False,
+            parser=Source.parse,
+        ),
+    ],
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """List the nodes of a shared log: who leads, who stands by, and how far each is.
 
-    _print(event_loop.run(look(shared_url(store))), json)
+    With --server a node is asked, which asks the store: no access to the store is needed.
+    """
+    from api.nodes.operations import look
+    from api.nodes.stores import url_of
+
+    url = None if log.log is None else url_of(str(log.log))
+    if url is not None:
+        _print(event_loop.run(look(url)), json)
+        return
+    from api.questions.nodes import NODES, ListNodes
+
+    found = log.ask(NODES, ListNodes())
+    _print(found.answer, json, place_of(found.about()))
 
 
 @app.command()
@@ -132,11 +161,14 @@ def repair(
     return repaired(log, store, is_put_back=put_back, copy=give_up, json=json)
 
 
-def _print(found: "SharedLogState", json: bool) -> None:
+def _print(found: "SharedLogState", json: bool, place: "Place | None" = None) -> None:
     from api.nodes.fitness import Unfit
 
     if json:
-        print_json(found)
+        print_json(*([] if place is None else [place]), found)
+        return
+    if found.log_id is None:
+        print_line(f"cluster {found.cluster_id}, log end {found.log_end}: no nodes share this log")
         return
     print_line(f"cluster {found.cluster_id}, epoch {found.leader_epoch}, log end {found.log_end}")
     print_table(

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from api.nodes import membership
 from api.nodes.membership import MemberContent, Membership
-from api.nodes.operations import ask_to_hand_over, held_by, node_of
+from api.nodes.operations import ask_to_hand_over
+from api.nodes.state import held_by, node_of
 from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller

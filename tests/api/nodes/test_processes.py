@@ -129,7 +129,9 @@ def test_nodes_are_listed_from_a_folder(
     assert "from offset 0 on: no node archives the log" in told
     alone = tmp_path / "alone"
     metalog("init", str(alone))
-    _says_no("nodes", "list", str(alone), says="is not the folder of a node")
+    shared_by_none = metalog("nodes", "list", str(alone))
+    assert (shared_by_none["log_id"], shared_by_none["nodes"]) == (None, [])
+    _says_no("nodes", "lead", str(alone), "1", says="is not the folder of a node")
     _says_no("nodes", "list", str(tmp_path / "none"), says="LOG_NOT_FOUND")
 
 

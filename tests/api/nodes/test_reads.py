@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -12,12 +13,16 @@ from api.clients.reconnecting_client import ReconnectingClient
 from api.clients.service_url import connect, next_first
 from api.nodes.confirmations import Confirmations
 from api.nodes.node_service import NodeService
+from api.questions.nodes import ListNodes, SharedLogState
 from api.requests.wire_requests import AnswerPage
 from api.server import ServeOptions, serving
 from api.service import answers
-from controller.authorization.caller import CONTROLLER
+from controller.authorization.acls import AclAuthorizer
+from controller.authorization.caller import CONTROLLER, Caller
+from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.descriptions.namespaces import ListNamespaces
+from controller.wire import from_wire, to_wire
 from metadata_log.format.batch import NewBatch
 from metadata_log.shared.shared_log import Position
 from records.control import NoOpRecord
@@ -235,6 +240,44 @@ async def test_a_question_that_gives_up_does_not_end_the_others() -> None:
     one.cancel()
     end.set()
     assert await other == Position(end_offset=5)
+
+
+def test_each_node_lists_the_nodes_over_every_listener(tmp_path: Path, url: str) -> None:
+    more = ("--http", "127.0.0.1:0", "--socket", "127.0.0.1:0")
+    with two_nodes(tmp_path, url, more, more) as nodes:
+        of_store = metalog("nodes", "list", url)
+        for node in nodes:
+            line = node.lines[-1]
+            http = httpx.get(f"http://{line['http']}/v1/nodes/list").json()
+            asked = [
+                metalog("nodes", "list", "--server", f"{scheme}://{line[scheme]}")
+                for scheme in ("kafka", "socket")
+            ]
+            for found in (http, *asked):
+                assert found["log_id"] == of_store["log_id"]
+                assert [each["role"] for each in found["nodes"]] == ["leader", "standby"]
+                assert found["as_of"] == of_store["log_end"] - 1
+            assert refused("nodes", "list", url, "--server", f"kafka://{line['kafka']}")
+
+
+async def test_only_who_may_describe_the_cluster_is_told_its_nodes(tmp_path: Path) -> None:
+    group = Group(tmp_path, count=1)
+    (member,) = group.members
+    member.settings = Settings(authorizer=AclAuthorizer.of({}))
+    group.start()
+    await group.leader()
+    service = await member.serves()
+    ask = partial(service.answers.page, "nodes list", to_wire(ListNodes()))
+    with pytest.raises(RequestError) as caught:
+        await ask(caller=Caller(principal="User:ann"))
+    assert caught.value.code == "CLUSTER_AUTHORIZATION_FAILED"
+    found = from_wire((await ask(caller=CONTROLLER)).payload, SharedLogState)
+    assert [each.role for each in found.nodes] == ["leader"]
+    member.log.is_cut = True
+    with pytest.raises(UnavailableError):
+        await ask(caller=CONTROLLER)
+    member.log.is_cut = False
+    await group.stop()
 
 
 def test_the_command_line_and_http_ask_consistently(tmp_path: Path, url: str) -> None:

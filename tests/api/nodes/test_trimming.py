@@ -10,7 +10,7 @@ import pytest
 
 from api.nodes import membership, standby
 from api.nodes.membership import MemberContent, content_of
-from api.nodes.operations import kept_from
+from api.nodes.state import kept_from
 from metadata_log.files.names import NODE_FILE
 from metadata_log.reader.log_reader import LogReader
 from records.errors import UnknownHistoryError

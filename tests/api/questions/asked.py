@@ -119,6 +119,11 @@ ASKED: dict[str, Asked] = {
         at_points=["info LOG"],
         whole="a log",
     ),
+    "nodes list": Asked(
+        lines=["nodes list LOG"],
+        at_points=["nodes list LOG"],
+        whole="a shared log",
+    ),
     "image": Asked(
         lines=[
             "image LOG --json",

@@ -14,6 +14,7 @@ from api.questions.differences import ShowDiff
 from api.questions.history import ShowHistory
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
+from api.questions.nodes import ListNodes
 from api.questions.notes import ListNotes
 from api.questions.objects import ShowDigest, ShowImage, ShowKraftImage
 from api.questions.outages import ShowOutages
@@ -60,6 +61,7 @@ REQUESTS: dict[str, Any] = {
     "du": ShowUsage(),
     "timeline": ShowTimeline(),
     "notes list": ListNotes(),
+    "nodes list": ListNodes(),
     "topics lives": ShowLives(name="a"),
     "outages": ShowOutages(),
     "summary": ShowSummary(),
