@@ -243,7 +243,8 @@ class Schedule:
         """Let the leader begin a transaction, and end it after a while, if it can."""
         for each in self.nodes:
             if each.leads:
-                open_s = random.choice((0.1, 1.0, 3.0))
+                # Heartbeats wait meanwhile, so it is shorter than a session, as it has to be.
+                open_s = random.choice((0.1, 0.5, 1.0))
                 self.loop.create_task(self.clients.transaction(each, open_s))
 
     def _ask(self, node: SimulatedNode, random: Random) -> None:
