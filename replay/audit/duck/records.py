@@ -47,7 +47,12 @@ class Records:
                 self.files.base_end_offset,
                 at + 1,
             )
-            batches = [each for number in range(len(scan.tasks)) for each in scan.batches(number)]
+            found = [each for number in range(len(scan.tasks)) for each in scan.batches(number)]
+            # A block makes a batch, and an own log has blocks of a few records: folding each of
+            # them by itself takes longer than to copy them.
+            batches = (
+                pyarrow.Table.from_batches(found).combine_chunks().to_batches() if found else []
+            )
             self._decoded[at] = types, batches
         return batches
 
