@@ -306,9 +306,9 @@ BUGS = (
         file="api/nodes/fitness.py",
         old="not self.other_settings and self.requests_from is None\n",
         new="not self.other_settings\n",
-        campaign="nodes",
-        seeds=(0, 1, 2, 3),
-        expects="is there 2 times|though it was done before",
+        campaign="tests/api/nodes/test_fitness.py",
+        seeds=(0,),
+        expects="only_the_requests",
     ),
     Bug(
         name="retention beside a take-over",
