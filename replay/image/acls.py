@@ -13,7 +13,7 @@ from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.fields import copied
 
 HOST_RANGE = "/"
-"""Marks a host that is a range of addresses, such as `10.0.0.0/8`."""
+"""The character that only address ranges such as `10.0.0.0/8` contain."""
 
 
 class Acl(msgspec.Struct, frozen=True, gc=False):
@@ -33,7 +33,7 @@ AclPattern = tuple[int, int, str]
 """Resource type, pattern type, and the name or prefix of the resources."""
 
 AclSubject = tuple[str, str]
-"""Principal and host; all ranges of addresses have the host HOST_RANGE."""
+"""Principal and host; HOST_RANGE stands for every host that is an address range."""
 
 AclsBySubject = Map[AclSubject, frozenset[Acl]]
 
@@ -41,7 +41,7 @@ NO_ACLS: AclsBySubject = Map()
 
 
 def subject(principal: str, host: str) -> AclSubject:
-    """Return the index key of an entry within its resource pattern: principal and host."""
+    """Return the key under which an ACL of this principal and host is indexed."""
     return principal, HOST_RANGE if HOST_RANGE in host else host
 
 
@@ -65,15 +65,15 @@ class AclsDelta:
         return self._by_id.changed
 
     def set(self, record: AccessControlEntryRecord) -> None:
-        """Add the record's entry, or replace the entry with its id."""
+        """Add the record's entry, or replace the existing entry with the same id."""
         self.put(copied(record, Acl))
 
     def put(self, acl: Acl) -> None:
-        """Add an entry, or replace the entry with its id."""
+        """Add an entry, or replace the existing entry with the same id."""
         self._by_id.put(acl.id, acl)
 
     def get(self, acl_id: Uuid) -> Acl | None:
-        """Return the entry with an id."""
+        """Return the entry with this id, None if there is none."""
         return self._by_id.get(acl_id)
 
     def remove(self, record: RemoveAccessControlEntryRecord) -> None:
@@ -97,7 +97,7 @@ class AclsDelta:
 
 
 def acls_image(acls: Iterable[Acl]) -> AclsImage:
-    """Return an image with these entries."""
+    """Return an image that contains exactly these entries."""
     delta = AclsDelta(AclsImage())
     for acl in acls:
         delta.put(acl)

@@ -35,9 +35,8 @@ _CORDONED_VERSION = 4
 class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A registered broker.
 
-    `record_version` is the layout version to use when the broker is exported: the version of its
-    registration record, or a higher one if a later change set a field that the former version
-    lacks.
+    `record_version` is the layout version in which the broker is exported: that of its
+    registration record, or a higher one if a later record set a field that this version lacks.
     """
 
     broker_id: int
@@ -55,9 +54,9 @@ class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Controller(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A controller of the quorum, as in its last registration record.
+    """A controller of the quorum, as its last registration record describes it.
 
-    `version` is the offset of that record.
+    `version` is the offset of the registration record.
     """
 
     controller_id: int
@@ -90,7 +89,7 @@ class BrokersDelta(MapDelta[int, Broker]):
         self._set_fenced(self._current(record.id, record.epoch), False)
 
     def change(self, record: BrokerRegistrationChangeRecord) -> None:
-        """Change those fields of a broker that the record sets."""
+        """Replace the fields of a broker that the record sets; the others stay."""
         broker = self._current(record.broker_id, record.broker_epoch)
         changed = msgspec.structs.replace(
             broker,

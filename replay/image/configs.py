@@ -15,16 +15,16 @@ BROKER = 4
 """Resource type of a broker; the name "" means all brokers."""
 
 BROKER_LOGGER = 8
-"""Resource type of a broker's loggers, by the broker's id; the configs are the loggers' levels."""
+"""Resource type of a broker's loggers; the name is the broker id, the configs are log levels."""
 
 CLIENT_METRICS = 16
-"""Resource type of a subscription to metrics of clients (KIP-714)."""
+"""Resource type of a client metrics subscription (KIP-714)."""
 
 GROUP = 32
-"""Resource type of a group of consumers."""
+"""Resource type of a consumer group."""
 
 NAMESPACE = 100
-"""Resource type of a namespace, by its full name. Kafka has none; its codes are powers of two."""
+"""Resource type of a namespace; Kafka has no such type, and its own codes are powers of two."""
 
 RESOURCE_TYPES = {
     "topic": TOPIC,
@@ -34,10 +34,10 @@ RESOURCE_TYPES = {
     "group": GROUP,
     "namespace": NAMESPACE,
 }
-"""The types by name, as in `config:topic/orders`."""
+"""Resource type by its word in object names, such as `topic` in `config:topic/orders`."""
 
 RESOURCE_NAMES = {code: name for name, code in RESOURCE_TYPES.items()}
-"""The names of the types."""
+"""The word for each resource type; the inverse of RESOURCE_TYPES."""
 
 ConfigResource = tuple[int, str]
 """Resource type and name."""
@@ -62,7 +62,7 @@ class ConfigValue(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResourceConfigs(msgspec.Struct, frozen=True, gc=False):
-    """The keys and values set on one resource, at least one, and their common version.
+    """The keys and values set on one resource (never empty), and their common version.
 
     `values` must not be modified, because images share it.
     """
@@ -72,7 +72,7 @@ class ResourceConfigs(msgspec.Struct, frozen=True, gc=False):
 
 
 ConfigsImage = Map[ConfigResource, ResourceConfigs]
-"""The resources that have keys set."""
+"""The configs of each resource that has at least one key set."""
 
 
 class ConfigsDelta:

@@ -62,11 +62,11 @@ class MetadataDelta(PartDeltas):
     def replay_records(
         self, records: Sequence[Record], base_offset: int, timestamp: int, origin: Origin | None
     ) -> None:
-        """Apply the records of a batch like `replay_all`, but without their rows; takes less time.
+        """Apply the records of a batch, given without their rows: faster than `replay_all`.
 
         Args:
             records: Must not contain a record of a type in `NEED_ROWS`.
-            timestamp, origin: Those of the batch; used only in the ContradictionError.
+            timestamp, origin: Time and origin of the batch; used only in the ContradictionError.
         """
         known = self._rules
         try:

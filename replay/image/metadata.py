@@ -73,7 +73,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.topic(topic_id)
 
     def topic_by_name(self, name: str, namespace_id: Uuid | None = None) -> Topic | None:
-        """Return the topic with this name in a namespace (None: the default one)."""
+        """Return the topic with this name in a namespace (None: the default namespace)."""
         return self._topics.topic_by_name(name, namespace_id)
 
     def topic_by_full_name(self, full_name: str) -> Topic | None:
@@ -183,7 +183,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return dict(self._configs.get((resource_type, resource_name), _NO_CONFIGS).values)
 
     def config_value(self, resource_type: int, resource_name: str, key: str) -> str | None:
-        """Return the value of one key of a resource, without copying the others."""
+        """Return the value of one config key of a resource, None if it is not set."""
         return self._configs.get((resource_type, resource_name), _NO_CONFIGS).values.get(key)
 
     def config_version(self, resource_type: int, resource_name: str) -> int:
@@ -248,7 +248,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._scram.get((user, mechanism))
 
     def has_users_of(self, other: "MetadataImage") -> bool:
-        """True only if credentials and tokens equal those of `other`: O(1).
+        """True only if SCRAM credentials and delegation tokens equal those of `other`: O(1).
 
         Compares them by identity, so the result may be False although they are equal.
         """

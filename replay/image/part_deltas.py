@@ -108,9 +108,9 @@ class PartDeltas:
     def applied_to(self, other: MetadataImage, provenance: Provenance) -> MetadataImage | None:
         """Return `other` with the same changes; None if the records might change it differently.
 
-        Copies the result of `apply`, which must be called before, wherever the two images share the
-        objects that were read and changed. Objects are compared by identity, so this takes a
-        fraction of the time of applying the records again.
+        Copies the result of `apply`, which must be called first, if `other` and this delta's image
+        share the objects that were read and changed. Objects are compared by identity, which is
+        much faster than applying the records again.
 
         Args:
             provenance: Provenance of the returned image, without `not_understood`.

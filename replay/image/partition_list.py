@@ -130,7 +130,7 @@ def _in_order(partitions: _Changes) -> _Chunk:
 
 
 def _index(chunk: _Chunk, partition_id: int) -> int | None:
-    """Return the index of a partition in a chunk, None if the chunk does not contain it.
+    """Return the index of a partition in a chunk, None if the partition is not there.
 
     First tries the index that the partition has if no lower id is missing, then searches the chunk.
     """

@@ -8,7 +8,7 @@ from records.partitions import PartitionChangeRecord, PartitionRecord
 READ_WRITE = 0
 READ_ONLY = 1
 NONE = -1
-"""Codes of a partition's mode: reads and writes; only reads; neither."""
+"""Codes of a partition's mode: READ_WRITE, READ_ONLY, and NONE (neither reads nor writes)."""
 
 NO_LEADER = -1
 
@@ -64,7 +64,7 @@ def created(record: PartitionRecord, topic_id: Uuid) -> Partition:
 
 
 def changed(old: Partition, record: PartitionChangeRecord) -> Partition:
-    """Return the partition after a change record: only the fields that it sets are replaced."""
+    """Return the partition after a change record, which replaces only the fields it sets."""
     replicas = old.replicas if record.replicas is None else record.replicas
     directories = record.directories or old.directories
     if record.replicas is not None and not record.directories and len(directories) != len(replicas):

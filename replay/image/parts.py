@@ -49,7 +49,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
         field: Name of the field of MetadataImage that holds the part, without the underscore; empty
             if it equals `name`.
         unordered: List fields whose order has no meaning.
-        later: List fields added in a later release: printed and digested only if not empty.
+        later: List fields that the first release lacked: printed and digested only if not empty.
         beside: Fields that are stored but neither digested nor printed.
     """
 
@@ -363,4 +363,4 @@ _ALL = (
 )
 
 PARTS: dict[str, Part] = {part.name: part for part in _ALL}
-"""By name, in the order of base checkpoints: Kafka's, extended with what Kafka does not know."""
+"""Parts by name, in the order of base checkpoints: Kafka's, with the parts that Kafka lacks."""

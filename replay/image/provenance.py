@@ -9,7 +9,7 @@ from records.envelope import Envelope
 class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
     """Number of applied records that were not fully understood, and offset of the first one.
 
-    `first_offset` is None if that record is older than the kept history.
+    `first_offset` is None if the first such record is older than the kept history.
     """
 
     records: int
@@ -36,8 +36,8 @@ def has_unknown_tags(row: Envelope) -> bool:
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The last offset contained in an image, with its leader epoch and timestamp.
 
-    Replay can continue any image from `next_offset`. Records of an open transaction are not
-    contained, so they are read again.
+    Replay can continue from `next_offset`. The image does not contain the records of an open
+    transaction, so replay reads them again.
     """
 
     # Last contained offset, inclusive; None for the empty image.

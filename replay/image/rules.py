@@ -153,7 +153,7 @@ RULES: dict[type[Record], Callable[[PartDeltas], Rule[Any]]] = {
     control.NoOpRunRecord: lambda delta: _ignore,
     control.UnknownRecord: lambda delta: partial(_count_not_understood, delta),
 }
-"""For each record type: given a delta, the function that applies such a record."""
+"""Rules by record type: each entry takes a delta and returns the rule that applies the record."""
 
 NEED_ROWS: frozenset[type[Record]] = frozenset(
     {
@@ -163,4 +163,4 @@ NEED_ROWS: frozenset[type[Record]] = frozenset(
         control.AbortTransactionRecord,
     }
 )
-"""The record types whose rules read the record's row, too."""
+"""The record types whose rules read the row (`delta.row`) besides the record."""

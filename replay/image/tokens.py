@@ -9,7 +9,7 @@ from replay.image.fields import copied
 
 
 class DelegationToken(msgspec.Struct, frozen=True, gc=False):
-    """A token that allows its users to act as `owner`; times are in ms since 1970."""
+    """A token whose holders act as the principal `owner`; times are in ms since 1970."""
 
     token_id: str
     owner: str

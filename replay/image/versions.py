@@ -17,7 +17,7 @@ from typing import TypeAlias
 from immutables import Map
 
 UNKNOWN = -1
-"""Not known from the kept history."""
+"""Stands for an offset that the kept history does not contain."""
 
 _FIELDS = 2
 _PAIR = struct.Struct("=qq")
@@ -26,10 +26,10 @@ _CHUNK_BITS = 8
 _IN_CHUNK = (1 << _CHUNK_BITS) - 1
 
 PartitionOffsets: TypeAlias = bytes | Map[int, bytes]
-"""Version and creation of each partition of a topic, by id.
+"""Version and creation offset of each partition of a topic, packed in the order of their ids.
 
-A chunk holds those of 256 ids and ends with the last one known. Nearly all topics have only the
-first chunk; the others have a map of chunks, and a change copies the chunk it is in.
+A chunk holds the offsets of 256 ids, without unknown ones at its end. Nearly all topics have only
+the first chunk; the others have a map of chunks, and a change copies only the changed chunk.
 """
 
 

@@ -27,7 +27,7 @@ _NAMED_BY_TOPIC = frozenset({"topic", "partition", "config", "removal", "deletio
 
 
 def types_reaching(kind: str) -> frozenset[type[Record]]:
-    """Return the record types that can change objects of a kind, or objects they refer to."""
+    """Return the record types that can change objects of a kind, or the topics that name them."""
     found = frozenset(record_type for record_type, kinds in AFFECTED.items() if kind in kinds)
     return found | _NAMING if kind in _NAMED_BY_TOPIC else found
 
@@ -136,4 +136,4 @@ AFFECTED: dict[type[Record], dict[str, Keys]] = {
     control.VotersRecord: {"voter": _voters},
     control.NoteRecord: {"note": _of("at_offset", "author", "text")},
 }
-"""For each record type the kinds of objects that it can change, and which ones of each."""
+"""By record type: the kinds of objects that a record can change, and how to find their keys."""

@@ -63,12 +63,12 @@ class ChangeIndex(Protocol):
 
         Args:
             name: Name of the object; `broker:*` means all brokers.
-            ids: Ids of topics and namespaces that the name is known to mean, in addition to those
-                in the index.
+            ids: Ids of topics and namespaces that the name is known to mean, besides the ids that
+                the index has for the name.
         """
 
     def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
-        """Return the states from which the outages in progress before offset `at` began.
+        """Return the states in which the outages that are in progress at offset `at` began.
 
         Returns None if the index cannot answer.
 

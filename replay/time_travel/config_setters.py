@@ -1,8 +1,8 @@
 """Finds the record that set each value of a topic's configs, even if the topic was moved since.
 
-A topic's configs are stored under its name. When a topic is moved, its configs are renamed; and
-Kafka may write the configs before the topic. So the record that moved or created the topic is not
-the record that set them.
+A topic's configs are stored under the topic's name, so they are renamed when the topic is moved,
+and Kafka may write them before the topic. So the record that moved or created the topic is not the
+record that set its configs.
 """
 
 from collections.abc import Mapping

@@ -20,12 +20,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @contextmanager
 def explained(source: BatchSource) -> Iterator[None]:
-    """Complete the error for a contradiction that the `with` block finds in a log.
+    """Add details to a ContradictionError raised in the `with` block.
 
     Raises:
-        ContradictionError: for a mirror: the same error, with the record that set the contradicted
-            state.
-        CorruptLogError: for a log that is not a mirror.
+        ContradictionError: the log is a mirror; names both contradicting records.
+        CorruptLogError: the log is an own log, which must not contain contradictions.
     """
     try:
         yield
@@ -54,7 +53,7 @@ def _items(source: BatchSource, items: Iterator[Any]) -> Iterator[Any]:
 
 
 def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogError:
-    """Return the complete error for a contradiction that replay found in a log.
+    """Return the error to raise for a contradiction that replay found in a log.
 
     Returns:
         For a mirror, a ContradictionError with the earlier record that set the contradicted state
@@ -70,9 +69,7 @@ def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogEr
 
 
 def _maker(source: BatchSource, error: ContradictionError, offset: int) -> RecordPlace | None:
-    """Return the last record before `offset` that changed the object named in the error, or
-    None.
-    """
+    """Return the last record before `offset` that changed the object the error names, or None."""
     if error.about is None or offset <= source.history_start:
         return None
     # Only an error needs it, and short commands load as little as they can.

@@ -21,7 +21,7 @@ _IN_TOPICS = frozenset({"partition", "removal", "deletion"})
 
 
 def label_by_name(kind: Kind, image: MetadataImage, key: Any) -> str:
-    """Return an object's label; a replica deletion has the name of its topic if there is one."""
+    """Return an object's label; for a replica deletion, with the topic's name if it exists."""
     if kind.name != "deletion":
         return kind.label(image, key)
     return "/".join((topic_label(image, key[0]), *map(str, key[1:])))

@@ -19,7 +19,7 @@ _KINDS_LEFT_ASIDE = frozenset({"note", "cluster", "deletion"})
 
 
 NamedFields = Mapping[str, Mapping[str, Fields]]
-"""Fields by the name of a kind, and by the name of an object of it."""
+"""Fields by kind, then by the object's name."""
 
 
 def diff_by_name(

@@ -9,9 +9,9 @@ values before and after.
   each process.
 - Values are those of `Kind.value` immediately before and after the record, whether or not images
   were made.
-- `before` and `after` name the touched objects as they were then. All else in them may lack earlier
-  changes of partitions: most records change one partition, and an image for each would take most of
-  the time.
+- `before` and `after` give the touched objects their names at that time. Other objects in these
+  images may lack recent partition changes: most records change one partition, and making an image
+  for each would take most of the time.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -45,17 +45,17 @@ _TOPIC, _PARTITION = KINDS["topic"], KINDS["partition"]
 OF_A_PARTITION: frozenset[type[Record]] = frozenset(
     {partitions.PartitionRecord, partitions.PartitionChangeRecord}
 )
-"""Records that set or change one partition."""
+"""The record types that set or change one partition."""
 
 WITHOUT_EFFECT: frozenset[type[Record]] = MARKERS | {
     *(control.NoOpRecord, control.NoOpRunRecord, control.UnknownRecord),
     *(control.LeaderChangeMessage, control.SnapshotHeaderRecord, control.SnapshotFooterRecord),
 }
-"""Records that change no object."""
+"""The record types that change no object."""
 
 
 class Touched(NamedTuple):
-    """An object that a record touched: its values before and after, None where it is absent."""
+    """An object that a record touched, with its values before and after (None: absent)."""
 
     kind: Kind
     key: Any
@@ -111,7 +111,7 @@ class Effects:
 
     @property
     def named(self) -> MetadataImage:
-        """An image that names all objects; it may lack the latest changes of partitions."""
+        """An image with the current names of all objects; may lack recent partition changes."""
         if self._is_stale:
             self._advance()
         return self._image
@@ -126,7 +126,7 @@ class Effects:
     ) -> Iterator[Effect]:
         """Yield the effects of the next records up to `to_offset` (exclusive), in order of effect.
 
-        Those of a transaction are yielded when it ends or is aborted.
+        The effects of a transaction's records are yielded when it ends or is aborted.
 
         Args:
             progress: Called with the end offset of each batch read.
@@ -140,7 +140,7 @@ class Effects:
         return self._until(source, first, to_offset, progress, aborted)
 
     def of_rows(self, rows: Sequence[Envelope], *, aborted: bool = False) -> Iterator[Effect]:
-        """Yield the effects of the next rows of the log, as `until`, for a caller that reads it.
+        """Yield the effects of the log's next rows, like `until`, for callers that read the log.
 
         Raises:
             ContradictionError: a record contradicts the state before it.
@@ -156,8 +156,8 @@ class Effects:
         """Apply a record that takes effect, and return its effect.
 
         Raises:
-            ContradictionError: the record contradicts the state before it, and may be applied in
-                part.
+            ContradictionError: the record contradicts the state before it; it may have been applied
+                in part.
         """
         record_type = type(row.payload)
         if record_type in OF_A_PARTITION:
@@ -176,7 +176,7 @@ class Effects:
     def of_partition(self, row: Envelope) -> tuple[Partition | None, Partition]:
         """Apply a record of a type in OF_A_PARTITION; return the partition before and after.
 
-        Most records of a log are of these types, and `of` takes twice as long.
+        Most records of a log are of these types; `of` takes twice as long as this method.
 
         Raises:
             ContradictionError: as `of`.
@@ -204,7 +204,7 @@ class Effects:
     def of_aborted(self, found: Resolved) -> Iterator[Effect]:
         """Yield what the rows of an aborted transaction would have changed.
 
-        Stops at a record that contradicts the state. The state stays as it is.
+        Stops at a record that contradicts the state. The state of this object does not change.
         """
         tried = Effects(self.image)
         try:
@@ -255,9 +255,9 @@ def _values(
 
 
 def touched_keys(delta: MetadataDelta) -> dict[str, Collection[Key]]:
-    """Return by kind the keys of all objects changed in a delta not yet applied.
+    """Return, by kind, the keys of all objects that a delta has changed, before it is applied.
 
-    May include a few that did not change.
+    May include keys of a few objects that did not change.
     """
     found: dict[str, Collection[Key]] = {}
     singles: list[Key] = []

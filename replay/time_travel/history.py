@@ -19,34 +19,34 @@ from replay.time_travel.past_topics import PastTopics
 
 
 class LastSet(msgspec.Struct, frozen=True):
-    """A field's value and the row that last set it; None if that is older than the kept history."""
+    """A field's value and the row that last set it; None if the row is not in the kept history."""
 
     value: Any
     row: Envelope | None = None
 
     @property
     def known(self) -> bool:
-        """True if the record is in the kept history."""
+        """True if the record that set the value is in the kept history."""
         return self.row is not None
 
     @property
     def offset(self) -> int | None:
-        """Offset of the record."""
+        """Offset of the record that set the value, None if unknown."""
         return None if self.row is None else self.row.offset
 
     @property
     def timestamp(self) -> int | None:
-        """Time of the record, ms since 1970."""
+        """Time of the record that set the value, ms since 1970; None if unknown."""
         return None if self.row is None else self.row.timestamp
 
     @property
     def type(self) -> str | None:
-        """Type of the record."""
+        """Type of the record that set the value, None if unknown."""
         return None if self.row is None else type(self.row.payload).__name__
 
     @property
     def origin(self) -> Origin | None:
-        """Origin of the record."""
+        """Origin of the record that set the value, None if unknown."""
         return None if self.row is None else self.row.origin
 
 
@@ -63,8 +63,8 @@ def history(
 ) -> Iterator[Event]:
     """Yield the records that changed the object called `name`, oldest first.
 
-    A name may have meant several objects in succession; an id (`topic:@...`) means only one. Yields
-    nothing for an object that existed all the time and did not change.
+    A name may have meant several objects in succession; an id (`topic:@...`) means only one. For an
+    object that existed but did not change, yields nothing and raises no error.
 
     Args:
         end_offset: Exclusive; None means the end of the log.
@@ -74,7 +74,7 @@ def history(
         past: Used to skip parts of the log in which the object was not touched.
 
     Raises:
-        RequestError: there was no such object or field in the range; see `absence`.
+        RequestError: there was no such object or field in the range; the code is one of `absence`.
         UnknownHistoryError: the range ends before the kept history.
     """
     end = source.end_offset if end_offset is None else end_offset
@@ -156,11 +156,11 @@ def blame(
     """Return, for each field of an object at offset `at`, the record that last set it.
 
     Args:
-        by_name: The past of an object begins when it gets its name: the record that moved it here
-            set all of its fields.
+        by_name: Look back only until the object got this name: if a move gave it the name, the
+            move set all of its fields.
 
     Raises:
-        RequestError: the object or field is absent at that offset; see `absence`.
+        RequestError: the object or field is absent at that offset; the code is one of `absence`.
         UnknownHistoryError: the offset is before the kept history.
     """
     check_point(source, at)
@@ -176,7 +176,7 @@ def blame(
 
 
 def _own_row(event: Event, field: str) -> Envelope | None:
-    """Return the record that set a field; of a topic that was moved, the record of the move."""
+    """Return the record that set a field; if the event is a move of the topic, the move itself."""
     return event.row if isinstance(event.row.payload, MoveTopicRecord) else event.setter(field)
 
 
@@ -189,7 +189,7 @@ def _last_setters(
     past: PastTopics | None,
     setter: Callable[[Event, str], Envelope | None] = Event.setter,
 ) -> tuple[ObjectReplay, dict[str, Envelope | None], bool]:
-    """Return the object's replay at `at`, the last setters, and True if the object was moved.
+    """Return the object's replay up to `at`, each field's last setter, and whether it was moved.
 
     After a move the name may mean another topic.
     """
@@ -264,9 +264,9 @@ def absence(
     """Return the error for an object or field that is absent at offset `at`.
 
     Returns:
-        RESOURCE_GONE: it was removed; the message gives the offset.
-        RESOURCE_NOT_FOUND: it never existed, or it was created later.
-        UNKNOWN_HISTORY: it is not in the kept history, and may have existed before that begins.
+        RESOURCE_GONE: the object was removed; the message gives the offset.
+        RESOURCE_NOT_FOUND: the object never existed, or was created after `at`.
+        UNKNOWN_HISTORY: the object is not in the kept history, but may have existed before it.
     """
     removed: Envelope | None = None
     created: Envelope | None = None

@@ -51,12 +51,12 @@ Fields = dict[str, Any]
 class Kind(msgspec.Struct, frozen=True):
     """One kind of object, stored in one or several parts of the image.
 
-    `objects` yields key and value of every object, `value` returns that of one, None if the image
-    has no such object; if a value is the same Python object in two images, the object has not
-    changed. `fields_of` returns the fields of a value, `differing` those that differ between two
-    values. `find` returns the key for a name in the form of `label`, None if the image has no such
-    object. It raises ValueError if the name is invalid for this kind, or ambiguous. `is_renamed`:
-    an object may have another label in another image.
+    `objects` yields key and value of every object; `value` returns the value for a key, None if the
+    image has no such object. If a value is the same Python object in two images, the object has not
+    changed. `fields_of` returns the fields of a value, `differing` the fields that differ between
+    two values. `find` returns the key for a label, None if the image has no such object, and raises
+    ValueError if the label is invalid for this kind, or ambiguous. `is_renamed`: an object may have
+    different labels in different images.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Kind(msgspec.Struct, frozen=True):
         return None if value is None else self.fields_of(value)
 
     def fields_of_two(self, old: Any, new: Any) -> "FieldsOfTwo":
-        """Return the fields of two values, each may be None; equal fields may be left out."""
+        """Return the fields of two values, either of which may be None; may omit equal fields."""
         if self.differing is None or old is None or new is None:
             return self.fields_or_none(old), self.fields_or_none(new)
         return self.differing(old, new)
@@ -88,7 +88,7 @@ FieldsOfTwo = tuple[Fields | None, Fields | None]
 
 
 def _without(names: Collection[str], later: Collection[str], struct: msgspec.Struct) -> Fields:
-    """Return the fields as JSON, without `names`, and without those of `later` that are empty."""
+    """Return the fields as JSON, without `names` and without empty fields listed in `later`."""
     return {
         name: value
         for name, value in fields_json(struct).items()
@@ -132,7 +132,7 @@ def _kind(
 def _differing(
     hidden: Collection[str], later: Collection[str], old: msgspec.Struct, new: msgspec.Struct
 ) -> FieldsOfTwo:
-    """Return only the fields that differ: most changes concern few, and formatting ids is slow."""
+    """Return only the fields that differ: formatting the ids in all fields would be slow."""
     names = [
         name
         for name in old.__struct_fields__
@@ -147,7 +147,7 @@ def _some(struct: msgspec.Struct, names: Collection[str], later: Collection[str]
 
 
 class TopicValue(NamedTuple):
-    """A topic, and what is shown with it: its namespace, and the number of its partitions."""
+    """A topic with its namespace and its number of partitions, for display."""
 
     topic: Topic
     namespace: Namespace | None

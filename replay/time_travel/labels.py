@@ -1,4 +1,4 @@
-"""Labels of objects: the names by which queries refer to them, and the keys they stand for.
+"""Labels of objects: converts between the names used in queries and the keys in an image.
 
 For each kind of object there is a function that returns the label of a key, and one that returns
 the key of a label, None if an image has no such object.
@@ -173,7 +173,7 @@ def acl_key(image: MetadataImage, name: str) -> Any:
 
 
 def quota_label(_: MetadataImage, key: Any) -> str:
-    """Return `ENTITY/KEY`; see `entity_text`."""
+    """Return `ENTITY/KEY`, such as `client-id=x,user=ann/producer_byte_rate`."""
     entity, quota = key
     return f"{entity_text(entity)}/{escaped(quota)}"
 
@@ -199,7 +199,7 @@ def _entity_name(name: str | None) -> str:
 
 
 def note_label(_: MetadataImage, key: Any) -> str:
-    """Return a note's label, with a hash: an author may write several notes at an offset."""
+    """Return `OFFSET/AUTHOR/HASH`: the hash tells an author's notes at one offset apart."""
     digest = hashlib.sha256(key[2].encode("utf-8", "surrogatepass")).hexdigest()
     return f"{_note_place(key)}/{digest[:_NOTE_DIGITS]}"
 
@@ -224,8 +224,8 @@ def note_key(image: MetadataImage, name: str) -> Any:
 def listed(name: str, part: str, label: Label) -> Find:
     """Return a function that finds an object of a part by its label.
 
-    It compares a name with the labels of all objects, so it is for kinds with few objects. A `,` in
-    a name needs no escape as long as the name is unambiguous.
+    The function compares a name with the labels of all objects, so it is for kinds with few
+    objects. A `,` in a name needs no escape as long as the name is unambiguous.
     """
     of = PARTS[part]
 

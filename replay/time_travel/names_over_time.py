@@ -1,4 +1,4 @@
-"""Names that an object given by its topic's id had in a range of a log, one after the other."""
+"""Names that an object given by id (`partition:@ID/0`) had over time, one after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -11,7 +11,7 @@ from replay.time_travel.objects import ObjectName, in_topic, is_label, label_in,
 
 
 class NameSpan(msgspec.Struct, frozen=True):
-    """A name or pattern, and the offsets, inclusive, between which it meant the object."""
+    """A name or pattern, and the first and last offset (inclusive) at which it meant the object."""
 
     text: str
     first: int
@@ -24,14 +24,14 @@ def names_over_time(
     last: int,
     history: Callable[[ObjectName], Iterable[Event]],
 ) -> Iterator[NameSpan]:
-    """Yield the names that an object has up to an offset, as the log's records wrote them.
+    """Yield the names that an object had up to an offset, oldest first, as records wrote them.
 
     Args:
         image: The image at the offset `last`.
         history: Returns the events of an object up to the offset.
 
     Raises:
-        RequestError: there never was a topic of this id; or INVALID_REQUEST, it is no id.
+        RequestError: there never was a topic of this id; INVALID_REQUEST if it is not a valid id.
     """
     text, of = label_in(name.object, image), in_topic(name.object)
     first = 0

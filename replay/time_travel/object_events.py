@@ -1,4 +1,4 @@
-"""The records that changed one object, found by replaying the records that may reach it."""
+"""The records that changed one object, found by replaying all records that may affect it."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -110,7 +110,7 @@ class ObjectReplay:
         return True
 
     def _is_about(self, record: Any) -> bool:
-        """True if a record of a partition may be about the object."""
+        """True if a PartitionRecord or PartitionChangeRecord may be about the object."""
         if self._known is None or self._known[0] is not self.image:
             self._known = self.image, self._name.key(self.image)
         key = self._known[1]
@@ -136,7 +136,7 @@ def events_below(
     index: ChangeIndex | None = None,
     past: PastTopics | None = None,
 ) -> tuple["ObjectReplay", Iterator[Event]]:
-    """Return an object's replay, at the start of the history, and its events below `end`."""
+    """Return an object's replay, and its events below `end`; reading these advances the replay."""
     before, rows, _ = reaching_rows(source, name, end, progress, index, past)
     replay = ObjectReplay(before, name)
     return replay, replay.events(rows)

@@ -58,13 +58,13 @@ class ObjectName(msgspec.Struct, frozen=True):
         return {name: value for name, value in found.items() if name == self.field}
 
     def by_id(self, key: Any) -> "ObjectName":
-        """Return the name of the object with a key that is the same after the object was moved."""
+        """Return the object's name by id, such as `topic:@ID`, which stays valid after a move."""
         label = self.kind.label(MetadataImage.EMPTY, key)
         return msgspec.structs.replace(self, text=f"{self.kind.name}:{label}", name=label)
 
 
 class InTopic(msgspec.Struct, frozen=True):
-    """An object's name or pattern, cut around the topic or namespace that it is named after.
+    """An object's name or pattern, split into its topic or namespace and the text around it.
 
     Attributes:
         kind: `topic` or `namespace`.
@@ -83,16 +83,16 @@ class InTopic(msgspec.Struct, frozen=True):
 
     @property
     def is_labelled_by_id(self) -> bool:
-        """True if labels of such objects have the topic's id: the topic may no longer exist."""
+        """True if labels of this kind contain the topic's id, as the topic may be deleted."""
         return self.before == "deletion:"
 
     def named(self, ref: str) -> str:
-        """Return the name or pattern with another topic or namespace."""
+        """Return the name or pattern with its topic or namespace replaced by `ref`."""
         return f"{self.before}{ref}{self.after}"
 
 
 def in_topic(text: str) -> InTopic | None:
-    """Cut an object's name or pattern; None if it is not named after a topic or namespace."""
+    """Split an object's name or pattern; None if it contains no topic or namespace."""
     for kind, of in (("topic", _OF_TOPIC), ("namespace", _OF_NAMESPACE)):
         if found := of.fullmatch(text):
             return InTopic(kind, *found.groups())
@@ -106,7 +106,7 @@ def names_by_id(text: str) -> bool:
 
 
 def is_label(text: str) -> bool:
-    """True if an object's name or pattern has the form of labels, the same in every image."""
+    """True if a name or pattern is already in the form of labels, so no image is needed."""
     found = in_topic(text)
     if found is None or found.is_by_id == found.is_labelled_by_id:
         return True
@@ -114,7 +114,7 @@ def is_label(text: str) -> bool:
 
 
 def label_in(text: str, image: MetadataImage) -> str | None:
-    """Return an object's name or pattern as the image labels the object.
+    """Return an object's name or pattern in the form of the image's labels.
 
     A topic or namespace given as `@ID` gets its name in the image: `partition:@ID/*` becomes
     `partition:orders/*`. The topic of a deletion gets its id. All else is returned as it is.

@@ -54,7 +54,7 @@ class PastTopics(Protocol):
 
 
 class Target(Protocol):
-    """The object that is searched for, and the topics that it is known to depend on."""
+    """The object to search for, and the topics that it is known to depend on."""
 
     @property
     def ids(self) -> Collection[Uuid]:
@@ -69,14 +69,14 @@ class Target(Protocol):
 
 
 def untouched_until(past: PastTopics, target: Target, at: int, end: int) -> int:
-    """Return the last of `past.end_offsets()` up to which no record from `at` on touches the
-    object.
+    """Return the last known end offset up to which no record from `at` on touches the object.
 
-    While the object's topic is unchanged, the object's name cannot mean another object. Topics that
-    later take that name must also be unchanged, and so must namespaces and partition removals.
+    Known end offsets are `past.end_offsets()`. While the object's topic is unchanged, the object's
+    name cannot mean another object. Topics that later take the name must also be unchanged, and so
+    must namespaces and partition removals.
 
     Args:
-        at: One of `past.end_offsets()`; returned if the object was touched before the next one.
+        at: A known end offset; returned if the object was touched before the next known one.
         end: Upper limit of the result.
     """
     state = past.state(at, target.ids, target.partition_id)

@@ -29,7 +29,7 @@ def history_matching(
     shown: Shown,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[str, Envelope, list[EffectiveChange]]]:
-    """Yield each change of a matching object: its label, the record, and the changed fields.
+    """Yield each change of a matching object: the object's label, the record, the changed fields.
 
     An object matches by its name at the time of the change. Changes by one record are ordered by
     name.
@@ -125,7 +125,7 @@ class _PatternReplayer:
                 yield label, chosen
 
     def _is_about_match(self, record: Any) -> bool:
-        """True if a record of a partition is about a matching object."""
+        """True if a PartitionRecord or PartitionChangeRecord is about a matching object."""
         topic_id, number = record.topic_id, record.partition_id
         known = self._matching.setdefault(topic_id, {})
         if number not in known:
@@ -137,7 +137,7 @@ class _PatternReplayer:
         return self._is_named(self._kind.label(image, key), image)
 
     def _is_named(self, label: str, *images: MetadataImage) -> bool:
-        """True if the pattern matches an object's label, as the pattern reads in any image."""
+        """True if the pattern, resolved in any of the images, matches an object's label."""
         name = self._name(label)
         return any(self._matches_in(image)(name) for image in images)
 

@@ -26,14 +26,14 @@ Shown = Callable[[str, str], str]
 """Returns the name of an object as it is matched and shown, from its kind and label."""
 
 TOPICS_MAX = 50
-"""Searching a block for more ids than this takes as long as decoding it."""
+"""Searching a block for more topic ids than this takes as long as decoding the block."""
 
 
 _LITERAL_MIN = 3
 
 
 class Missed(Exception):
-    """Raised if records that were skipped turn out to be needed."""
+    """Raised if skipped records turn out to be needed; the whole log must then be read."""
 
 
 def matching_rows(
@@ -81,7 +81,7 @@ class _Search:
 
     @property
     def is_wide(self) -> bool:
-        """True if too many topics match."""
+        """True if more than TOPICS_MAX topics match, so that skimming saves no time."""
         return len(self._ids) > TOPICS_MAX
 
     def rows(self, source: SkimmableSource, from_offset: int, to_offset: int) -> Iterator[Envelope]:

@@ -1,6 +1,6 @@
 """Points in a log: offsets, times, ages, `start`, `end`, `now`, and distances from the end.
 
-Times as people say them, such as `02:00`, are made absolute before anything else.
+Times as people say them, such as `02:00`, must first be made absolute by `absolute_point`.
 """
 
 import datetime
@@ -53,8 +53,8 @@ def resolve_first(
 ) -> int:
     """Return the first offset of a range that begins at a point.
 
-    An offset is the first one itself. Of a time or an age, it is that of the first record at or
-    after the time; the end offset if there is none.
+    For an offset, this is the offset itself; for a time or an age, the offset of the first record
+    at or after that time, or the end offset if there is none.
 
     Args:
         point, now_ms, zone: As for `resolve_point`.
@@ -121,16 +121,16 @@ def point_time(source: TimedSource, point: str, now_ms: int) -> int | None:
 def absolute_point(
     point: str, reference_ms: int, zone: datetime.tzinfo = datetime.UTC, *, is_first: bool = False
 ) -> str:
-    """Return a point that does not depend on a zone or a day: RFC 3339 if it did, else as it is.
+    """Return a point that depends on no zone or current day: as RFC 3339 if it did, else unchanged.
 
     Args:
         point: As on the command line.
         reference_ms: The time from which times of day are counted, ms since 1970.
         zone: Time zone of times without a zone.
-        is_first: True for the begin of a range.
+        is_first: True for the beginning of a range.
 
     Raises:
-        MalformedPointError: it is a time that the clocks of the zone never showed, or showed twice.
+        MalformedPointError: the clocks of the zone never showed this time, or showed it twice.
     """
     if is_spoken(point):
         found = spoken_time(point, reference_ms, zone, is_first=is_first)
@@ -141,10 +141,10 @@ def absolute_point(
 
 
 def check_point_form(point: str) -> None:
-    """Check that a text has the form of a point, whatever the log.
+    """Check that a text has the form of a point; no log is needed.
 
     Raises:
-        MalformedPointError: it has not.
+        MalformedPointError: the text is not a point.
     """
     has_form = point == "now" or not is_time(point) or AGE.fullmatch(point) or is_spoken(point)
     if not has_form and not _AGE_BEFORE_END.fullmatch(point):
@@ -157,7 +157,7 @@ def age_in(point: str) -> int | None:
 
 
 def is_time(point: str) -> bool:
-    """True if a point is neither an offset nor `start` nor `end`: a time, `now` or an age."""
+    """True if a point is a time, `now` or an age, not an offset, `start` or `end`."""
     return point not in ("start", "end") and not names_offset(point)
 
 

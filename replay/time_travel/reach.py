@@ -1,6 +1,7 @@
 """Reach: the rows that can affect an object, and the byte strings that find their blocks.
 
-Rows inside a transaction take effect only when it ends, so its begin record is always searched for.
+Rows inside a transaction take effect only when the transaction ends, so BeginTransactionRecords are
+always searched for.
 """
 
 from collections.abc import Collection, Iterable
@@ -46,15 +47,15 @@ class Reach(Protocol):
 
     @property
     def ids(self) -> Collection[Uuid]:
-        """Ids of the topics and namespaces that the name is known to depend on."""
+        """Ids of the topics and namespaces that the object's name is known to depend on."""
 
     @property
     def target(self) -> Target | None:
-        """The topic that is searched for; None for other kinds."""
+        """The topic to search for; None for kinds of objects that depend on no topic."""
 
     @property
     def restarts(self) -> bool:
-        """True if, after `add_missed`, all rows must be read again, not only the earlier ones."""
+        """True if a discovery by `add_missed` requires all rows again, not only earlier ones."""
 
     @property
     def is_indexed(self) -> bool:
@@ -64,7 +65,7 @@ class Reach(Protocol):
         """True if a row can affect the object. Must be called with all decoded rows, in order."""
 
     def add_missed(self) -> bool:
-        """Add needles for objects discovered only after some of their records were skipped.
+        """Add search strings for objects discovered after some of their records were skipped.
 
         Returns:
             True if there are any: the log must be read again.
@@ -72,7 +73,7 @@ class Reach(Protocol):
 
 
 def reach_of(name: ObjectName) -> Reach | None:
-    """Return the reach of an object; None if its blocks cannot be found by their bytes.
+    """Return the reach of an object; None if no search strings find all of its records.
 
     Raises:
         ValueError, OverflowError: the name is invalid for its kind.
@@ -106,7 +107,7 @@ def _deletions_reach(name: str) -> Reach:
 
 
 def reach_of_kind(kind: str) -> Reach:
-    """Return the reach of all objects of a kind that does not depend on other kinds."""
+    """Return the reach of all objects of a kind; the kind must not depend on other kinds."""
     assert kind in _ALONE, kind
     return _KindReach(kind)
 
@@ -155,7 +156,7 @@ class _KindReach:
 
 
 class _ResourceReach:
-    """Reach of the configs of a resource whose name cannot change: any resource but a topic."""
+    """Reach of the configs of a resource other than a topic: its name cannot change."""
 
     ids: Collection[Uuid] = ()
     target = None
@@ -216,8 +217,8 @@ class ReplicasReach:
 class WithBrokers:
     """Reach of a partition, extended by all records about brokers.
 
-    It includes all brokers, because the partition's replicas are known only later and these records
-    are few.
+    Includes all brokers, because the partition's replicas are known only while reading, and records
+    about brokers are few.
     """
 
     target = None

@@ -19,7 +19,7 @@ from replay.time_travel.labels import escaped
 from replay.transactions import Transactions, rows_within
 
 RECORDS_MAX = 100_000
-"""Callers do not look for such objects in a longer range: reading it takes too long."""
+"""Callers do not search ranges of more records for short-lived objects: it would take too long."""
 
 _KINDS = frozenset(
     {
@@ -49,7 +49,7 @@ _BEGINS: frozenset[type[Record]] = frozenset(
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """An object that was made by the record at one offset and removed by that at another."""
+    """A short-lived object: created by the record at `from_offset`, removed at `to_offset`."""
 
     object: str
     from_offset: int
@@ -60,7 +60,7 @@ class PassedObjects:
     """The objects that existed only between two images, found while the later one is replayed."""
 
     def __init__(self, old: MetadataImage, end_offset: int) -> None:
-        """Start at the earlier image; records from `end_offset` on are left out."""
+        """Start at the earlier image; records at or after `end_offset` are ignored."""
         self._old = old
         self._end_offset = end_offset
         self._transactions = Transactions()
@@ -105,7 +105,7 @@ class PassedObjects:
 
 
 class _Lives:
-    """Follows which objects the records of a range make and remove.
+    """Follows which objects the records of a range create and remove.
 
     Attributes:
         names: The full names of the topics that the range names or removes, by id.
@@ -135,7 +135,7 @@ class _Lives:
                 self._ended[each] = offset
 
     def _move(self, record: topics.MoveTopicRecord) -> None:
-        """Record a topic's new name, to which its configs move."""
+        """Record a topic's new name, and move its configs there."""
         old = TOPIC, self._topic_name(record.topic_id)
         self._learn_name(record)
         new = TOPIC, self.names[record.topic_id]
@@ -157,11 +157,11 @@ class _Lives:
         return isinstance(record, configs.ClientQuotaRecord) and record.remove
 
     def ended(self) -> Iterator[tuple[str, Any]]:
-        """Yield kind and key of each object that was made and later removed, maybe made again."""
+        """Yield kind and key of each object created and later removed (perhaps created again)."""
         return iter(self._ended)
 
     def span(self, kind: str, key: Key) -> tuple[int, int]:
-        """Return the offsets at which an object was first made and last removed."""
+        """Return the offsets at which an object was first created and last removed."""
         return self._begun[kind, key], self._ended[kind, key]
 
     def label(self, kind: str, key: Any) -> str:
@@ -216,7 +216,7 @@ class _Lives:
 
 _FOLLOWED = _BEGINS | _ENDS | {topics.MoveTopicRecord}
 _OF_A_TOPIC = partitions.PartitionRecord, partitions.RemovePartitionsRecord
-"""Records that touch a topic without making or removing it."""
+"""The record types that touch a topic without creating or removing it."""
 
 
 def _exists(image: MetadataImage, kind: str, key: Any) -> bool:

@@ -37,7 +37,10 @@ class SkimmableSource(BatchSource, Protocol):
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the batches in [from_offset, to_offset) that contain a needle, perhaps others."""
+        """Yield the batches in [from_offset, to_offset) that contain a search string.
+
+        May also yield a few others.
+        """
 
 
 def can_skim(source: BatchSource, name: ObjectName) -> bool:
@@ -55,13 +58,13 @@ def effective_batches(
     needles: Needles | None = None,
     transactions: Transactions | None = None,
 ) -> Iterator[tuple[Batch, Iterable[Envelope]]]:
-    """Yield each batch of a range, and the rows that take effect when it is read.
+    """Yield each batch of a range, with the rows that take effect once the batch is read.
 
     Read the rows to their end before the next batch.
 
     Args:
-        needles: With BeginTransactionRecord; batches without any are left out if the log can be
-            skimmed, except those inside a transaction.
+        needles: Search strings, BeginTransactionRecord's among them. Batches that contain none are
+            skipped if the log can be skimmed, unless they are inside a transaction.
     """
     transactions = transactions or Transactions()
     batches: Iterable[Batch]
@@ -94,8 +97,8 @@ def reaching_rows(
         with_brokers: For a partition: also return the rows about brokers.
 
     Returns:
-        The image before the rows, the rows in the order they take effect, and True if both lack
-        most of what does not affect the object.
+        The image before the rows, the rows in order of effect, and True if the log was skimmed, so
+        that both lack most of the objects that do not affect this one.
     """
     found = _skimmed(source, name, end, progress, index, past, with_brokers)
     if found is None:
@@ -162,7 +165,7 @@ def reached_rows(
     """Return the rows below `end` that a reach takes.
 
     Args:
-        reach: All of its needles must be known in advance.
+        reach: All of its search strings must be known in advance.
         progress: Called with the end offset of each batch read.
 
     Returns:

@@ -1,7 +1,7 @@
 """Times as people say them: `02:00`, `yesterday 14:00`, `last night`, `-3h`.
 
-They are counted from a reference: now for a log that is written, the log's end for any other, such
-as a copy of last year's. A text that could mean two times is refused.
+They are counted from a reference time: now for a log that is being written, else the time of the
+log's end, as for a copy of last year's log. A text that could mean two times is refused.
 """
 
 import datetime
@@ -24,7 +24,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def is_spoken(point: str) -> bool:
-    """True if a point is a time that is counted from a reference."""
+    """True if a point is a time counted from a reference time, such as `02:00` or `-3h`."""
     return point == _NIGHT or bool(_BACK.fullmatch(point) or _DAY.fullmatch(point))
 
 
@@ -34,9 +34,9 @@ def spoken_time(
     """Return the time that a point means: the last such time up to the reference.
 
     Args:
-        point: One for which `is_spoken`.
-        reference_ms: The time from which it is counted, ms since 1970.
-        is_first: True for the begin of a range: `last night` begins at 22:00 and ends at 06:00.
+        point: A point for which `is_spoken` is true.
+        reference_ms: The time from which the point is counted, ms since 1970.
+        is_first: True for the beginning of a range: `last night` begins at 22:00, ends at 06:00.
 
     Raises:
         MalformedPointError: the time of day does not exist, or the clocks showed it twice on that
@@ -64,10 +64,10 @@ def spoken_time(
 
 
 def in_zone(point: str, local: datetime.datetime, zone: datetime.tzinfo) -> datetime.datetime:
-    """Return a local time in a zone.
+    """Return a local time with its zone.
 
     Raises:
-        MalformedPointError: the clocks never showed it, or showed it twice.
+        MalformedPointError: the clocks of the zone never showed this time, or showed it twice.
     """
     first, second = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     if first.utcoffset() == second.utcoffset():
@@ -87,10 +87,10 @@ def in_zone(point: str, local: datetime.datetime, zone: datetime.tzinfo) -> date
 
 
 def check_not_ambiguous(text: str) -> None:
-    """Check that a text which is no point is not nearly one.
+    """Explain a text that is not a point but close to one, such as `2pm` or `today`.
 
     Raises:
-        MalformedPointError: it is; the message says what to write instead.
+        MalformedPointError: the text is one of these; the message says what to write instead.
     """
     if text in _ONLY_A_DAY:
         raise MalformedPointError(

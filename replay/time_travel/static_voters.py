@@ -1,4 +1,4 @@
-"""Voters of a static quorum, as listed in the record of each new leader.
+"""Voters of a static quorum, as listed in each LeaderChangeMessage.
 
 No record sets them: they are configuration (`controller.quorum.voters`), which the log only
 mentions. So they are not part of the image, its digest or a checkpoint.
@@ -20,14 +20,14 @@ from replay.time_travel.skim import SkimmableSource
 
 
 class StaticVoters(msgspec.Struct, frozen=True):
-    """The voters listed by a new leader: their ids, ascending, and the leader's record."""
+    """The voters listed by a new leader: their ids, ascending, and its LeaderChangeMessage."""
 
     voter_ids: tuple[int, ...]
     row: Envelope
 
 
 def static_voters(source: BatchSource, end_offset: int) -> Iterator[StaticVoters]:
-    """Yield the lists of voters below an offset: the first, and each that differs from the last.
+    """Yield the voter lists below an offset: the first, and each that differs from its predecessor.
 
     Raises:
         CorruptLogError: the log is damaged.

@@ -28,7 +28,7 @@ _ABOUT_NAMES = (
 
 
 class TopicReach:
-    """Reach of a topic: the topics that its name may mean, and the needles for their records.
+    """Reach of a topic: the topics that its name may mean, and search strings for their records.
 
     A record that changes a topic or its partitions contains the topic's id, with few exceptions:
     ClearElrRecord (by name, or all topics) and transaction markers. The requested name and the
@@ -42,7 +42,7 @@ class TopicReach:
         """Start with a topic from an object name: its full name, or `@` and its id.
 
         Args:
-            partition_id: Id of the partition that is searched for; None: the topic.
+            partition_id: Id of the partition to search for; None: the whole topic.
 
         Raises:
             ValueError: the topic's id is invalid.
@@ -82,7 +82,7 @@ class TopicReach:
         return self
 
     def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
-        """True if one of these topics is the one that is searched for."""
+        """True if one of these topics is the requested topic."""
         found = [topic for topic in topics.values() if topic is not None]
         if self._asked is None:
             return bool(found)
@@ -101,7 +101,7 @@ class TopicReach:
         self._search(name)
 
     def add_missed(self) -> bool:
-        """Add needles for objects discovered only after some of their records were skipped.
+        """Add search strings for objects discovered after some of their records were skipped.
 
         Returns:
             True if there are any: the log must be read again.
@@ -168,7 +168,7 @@ class DeletionReach(TopicReach):
 class TopicConfigsReach:
     """Reach of a topic's configs under every name that the topic had.
 
-    The configs move with the topic, and any other topic that had one of these names could move or
+    Configs move with their topic, and any other topic that had one of these names could move or
     remove them. There is no target, because a topic's version does not show changes of its configs.
     """
 
