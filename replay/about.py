@@ -26,9 +26,7 @@ class Bounded(Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """Return the end, exclusive, of the final records; Kafka may replace later ones in a
-        mirror.
-        """
+        """Return the exclusive end of the final records; Kafka may replace those after it."""
         ...
 
 
@@ -37,7 +35,7 @@ class ConfirmedSource(BatchSource, Bounded, Protocol):
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The bounds of a log that is not read."""
+    """The bounds of a log, given as plain values instead of an open log."""
 
     history_start: int
     end_offset: int
@@ -66,18 +64,18 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         as_of_timestamp: Append time at `as_of`, ms since 1970; None for the state before all
             records.
         as_of_timestamp_max: Latest possible append time at `as_of`, ms since 1970; set only inside
-            a run of NoOps whose times were not kept. `as_of_timestamp` is the earliest one.
-        confirmed_end: End of the records that are final, exclusive; set only for a mirror whose
-            later records Kafka may still replace.
+            a run of NoOps whose times were not kept. `as_of_timestamp` is the earliest possible.
+        confirmed_end: End of the final records, exclusive; set only for a mirror with records
+            after it, which Kafka may still replace.
         mid_batch: Set (True) only if the batch at `as_of` continues after it.
         pending_transaction: Offset of the open transaction's Begin, if there is one.
         left_out: The records up to `as_of` that were left out because of contradictions; set only
             if the request allows leaving out records.
-        node: The node of a shared log that answered; set only by one that stands by.
-        lag_ms: Time for which that node does not know whether there are newer records.
-        gap: The gap before the log's history, if earlier records are in another part of its
-            recording, and the answer has nothing of them.
-        read_as: The times by the points that were counted from a reference, such as `02:00`.
+        node: The node of a shared log that answered; set only if the node is a standby.
+        lag_ms: How old the standby's knowledge of the log's end is.
+        gap: The gap before the log's history, if earlier records are in another part of the
+            recording, which the answer does not include.
+        read_as: The absolute time that each relative point, such as `02:00`, was read as.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")

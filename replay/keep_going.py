@@ -67,7 +67,7 @@ class WithoutContradictions:
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the batches that contain a needle, like `LogReader.skim`."""
+        """Yield the batches that contain a search string, like `LogReader.skim`."""
         return map(self._without, self._log.skim(needles, to_offset, from_offset=from_offset))
 
     def position(self, end_offset: int) -> Position:

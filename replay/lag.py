@@ -27,7 +27,7 @@ def lag_behind(source: BatchSource, latest_ms: int | None, end_offset: int) -> L
         latest_ms: Time of the log's latest record; None for an empty log.
 
     Raises:
-        CorruptLogError: the log is damaged at that offset.
+        CorruptLogError: the log is damaged at `end_offset`.
     """
     held_ms = _time_before(source, end_offset)
     return Lag(

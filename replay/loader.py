@@ -61,7 +61,7 @@ class BatchSource(Protocol):
 
     @property
     def history_start(self) -> int:
-        """First offset of the kept history: the image is known from here on."""
+        """First offset of the kept history: images before it are not known."""
 
     @property
     def end_offset(self) -> int:
@@ -70,14 +70,14 @@ class BatchSource(Protocol):
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
     ) -> Iterable[Batch]:
-        """The whole batches that contain any offset in [from_offset, to_offset): none if empty."""
+        """Return the batches that contain any offset in [from_offset, to_offset), each whole."""
 
     def position(self, end_offset: int) -> Position:
         """The position at an end offset in [history_start, end_offset]."""
 
 
 class Place:
-    """How far a log was read.
+    """How far a log has been read.
 
     Attributes:
         last: Provenance of the last record read.
@@ -91,14 +91,15 @@ class Place:
 
     @property
     def of_image(self) -> Provenance:
-        """Provenance of the image here: inside a transaction, of the one before its Begin."""
+        """Provenance of the image here; inside a transaction, that of the image before Begin."""
         return self._before or self.last
 
     def move(self, batch: Batch, end_offset: int, begin_offset: int | None) -> None:
         """Move behind a batch, or to an end offset inside it.
 
         Args:
-            begin_offset: Begin of the transaction that is open there; None outside one.
+            begin_offset: Offset of the Begin of the transaction open at the new position; None
+                outside a transaction.
         """
         before = self._before
         if begin_offset is None:
@@ -113,7 +114,7 @@ class Place:
 class Replayer:
     """Replays a log batch by batch and returns the image at its position.
 
-    After an error it must not be used.
+    After an error the replayer must not be used.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ def _place(provenance: Provenance) -> tuple[int | None, int | None]:
 
 
 def provenance_at(batch: Batch, end_offset: int) -> Provenance:
-    """Return the provenance of an image at `end_offset`, which is in or after the batch.
+    """Return the provenance of an image that ends at `end_offset`, inside or after the batch.
 
     Only for images outside a transaction.
     """
@@ -211,8 +212,8 @@ def load_image(
         start: Image of the same log to continue from; not newer than `at`. Ignored if it ends
             before the kept history.
         progress: Called with the end offset of each batch as it is replayed.
-        on_batch: Called with each batch after it was replayed; of the last batch, the records after
-            `at` were not replayed.
+        on_batch: Called with each batch after it was replayed; the last batch may contain records
+            after `at`, which were not replayed.
 
     Raises:
         UnknownHistoryError: `at` is before the kept history.
@@ -242,8 +243,8 @@ def images(
 ) -> Iterator[tuple[Batch, MetadataImage]]:
     """Yield each batch with the image after it.
 
-    The batches are those with any offset in [from_offset, to_offset), each as a whole. Inside a
-    transaction the image stays the one before Begin.
+    Yields the batches with any offset in [from_offset, to_offset), each whole. Inside a
+    transaction, the image is that before Begin.
 
     Args:
         start: As for `load_image`; not newer than `from_offset`.
@@ -268,7 +269,7 @@ def images(
 def rows_below(
     source: BatchSource, end_offset: int, progress: Callable[[int], None] | None = None
 ) -> Iterator[Envelope]:
-    """Yield the rows of the kept history below an offset that take effect; see `effective_rows`."""
+    """Yield the rows of the kept history below an offset that take effect, in order of effect."""
     start = source.history_start
     return effective_rows(source.batches(start, end_offset), start, end_offset, progress)
 
@@ -301,7 +302,7 @@ def check_point(source: BatchSource, at: int | None) -> int:
 
 
 def replayer_from(source: BatchSource, start: MetadataImage | None) -> Replayer:
-    """Return a replayer that continues from an image, or from the log's start if that is later."""
+    """Return a replayer that starts from an image, or from the log's start if that is later."""
     if start is not None and start.provenance.next_offset >= source.history_start:
         return Replayer(start)
     if source.base is None:

@@ -66,7 +66,8 @@ class LogImages:
 
         Raises:
             UnknownHistoryError: `at` is before the kept history.
-            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end; INVALID_REQUEST: no offset.
+            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end; INVALID_REQUEST, `at` is not
+                an int.
             CorruptLogError: a record contradicts the state before it; names the offset.
         """
         check_point(self.source, at)
@@ -89,7 +90,7 @@ class LogImages:
             yield from images(self.source, from_offset, to_offset, start=start)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
-        """Return the number of records up to `at` that this release does not know, None if 0.
+        """Return the count of records up to `at` of types unknown to this release, None if 0.
 
         Raises:
             CorruptLogError: the log is damaged.

@@ -1,7 +1,7 @@
 """Patterns of object names: `partition:orders*/0`. The only matcher of names in the project.
 
-`*` matches any characters, `?` matches one. If an object has exactly this name, only that object
-matches.
+`*` matches any characters, `?` matches one. If an object's name equals the pattern, only that
+object matches.
 """
 
 import re
@@ -35,8 +35,9 @@ def name_matcher(text: str, names: Collection[str]) -> Callable[[str], bool]:
 def _compiled(text: str) -> re.Pattern[str]:
     """Return a regular expression that never backtracks into the text between two stars.
 
-    If a text between stars matches anywhere, its first place leaves the most for the rest, so the
-    groups are atomic: with backtracking, the time would be a power of the number of stars.
+    The first match of a text between stars leaves the most for the rest, so trying its later
+    matches is useless, and the regular expression's groups are atomic. With backtracking, the time
+    would be exponential in the number of stars.
     """
     first, *rest = (_plain(part) for part in _STARS.split(text))
     if not rest:

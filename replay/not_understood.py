@@ -38,7 +38,7 @@ _TYPES = (
 def count_not_understood(
     source: BatchSource, at: int, *, from_offset: int = 0
 ) -> NotUnderstood | None:
-    """Return the number of records up to offset `at` that this release does not know, None if 0.
+    """Return the count of records up to `at` that this release does not understand, None if 0.
 
     Blocks without unknown records and unknown tags are not decoded.
 
@@ -59,15 +59,16 @@ class UnknownKind(msgspec.Struct, frozen=True, kw_only=True):
     """A record type, version or tagged field that this release does not understand.
 
     Attributes:
-        type: The record type; `type 99` if the type itself is unknown, `ThingRecord (type 99)` if a
-            table of the mirror has its name.
+        type: The record type; `type 99` if the type is unknown, `ThingRecord (type 99)` if one of
+            the mirror's tables names the type.
         version: Version of the record's layout.
         tag: The unknown tagged field; None if the type or the version is unknown.
         path: Path of the structure that has the tag; empty if the record itself has the tag.
         records: Number of records of this kind up to the offset of the answer.
-        first_offset: Offset of the first record of this kind; None if that is before the kept
+        first_offset: Offset of the first record of this kind; None if it is before the kept
             history.
-        has_table: True if a table of the mirror names the fields: they are shown, but not replayed.
+        has_table: True if one of the mirror's tables names the fields, which are then shown but
+            not replayed.
     """
 
     type: str
@@ -121,7 +122,7 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
 
 
 def _by_table(row: Envelope, tables: "Tables") -> list[_Kind]:
-    """Return the kinds in a row that are not understood but have a name in a mirror's table."""
+    """Return the kinds in a row that are not understood but named by one of a mirror's tables."""
     record = row.payload
     if isinstance(record, UnknownRecord):
         return [] if tables.name(record) is None else kinds_of(row, tables)
@@ -135,7 +136,7 @@ def _by_table(row: Envelope, tables: "Tables") -> list[_Kind]:
 
 
 def tables_of(source: object) -> "Tables":
-    """Return the tables that a mirror keeps; an empty `Tables` for any other source."""
+    """Return the record tables that a mirror keeps; an empty `Tables` for any other source."""
     from records.kafka.tables import Tables
 
     return getattr(source, "tables", None) or Tables()

@@ -1,4 +1,4 @@
-"""Syncs the tables: adds the records of a log that are not in the tables yet.
+"""Syncs the SQL history: adds the records of a log that are not in its tables yet.
 
 Each transaction adds the rows of some thousand records and advances the position. The transaction
 fails if another process has advanced the position. So every record is in the tables exactly once,
@@ -42,8 +42,8 @@ class Synced(msgspec.Struct, frozen=True, kw_only=True):
 
     `changes` is the number of added records that can change objects, `rows` the number of added
     states by table. `image` is the state at the end, from which the next sync can continue.
-    `unconfirmed_to` is the end of the records after `to_offset` that the tables have until the next
-    sync; None if there are none.
+    `unconfirmed_to` is the exclusive end of the unconfirmed records after `to_offset`, which the
+    next sync replaces; None if none were added.
     """
 
     from_offset: int
@@ -75,11 +75,12 @@ def sync(
         include_unconfirmed: Also add, marked, the records that Kafka may still replace.
 
     Raises:
-        RequestError: WRONG_LOG, the tables are of another log, or of another history of this one.
+        RequestError: WRONG_LOG, the tables belong to another log, or to another history of this
+            log.
         UnknownHistoryError: the log no longer has the offsets that follow the tables.
         UnavailableError: the database cannot be reached, or another process is syncing too.
-        ContradictionError: a record of a mirror contradicts the state before it. The records before
-            it were added.
+        ContradictionError: a record of a mirror contradicts the state before it. All earlier
+            records were added.
         CorruptLogError: the log is damaged; the records before the damage were added, except for
             the last few.
     """
@@ -126,7 +127,7 @@ def _add(
     writer: "_Writer",
     progress: Callable[[int], None] | None,
 ) -> MetadataImage:
-    """Add the records from an image on up to `end`, exclusive; return the image there."""
+    """Add the records after an image up to `end`, exclusive; return the image at the end."""
     try:
         for run in follow(source, image, end):
             image = run.image
@@ -147,7 +148,7 @@ def _add(
 
 
 def _is_current(source: ConfirmedSource, before: HistoryPosition | None) -> bool:
-    """True if the tables have all records of the log, and those confirmed that are."""
+    """True if the tables end where the log ends, with the same records confirmed."""
     return (
         before is not None
         and before.confirmed_end == source.confirmed_end
@@ -157,7 +158,7 @@ def _is_current(source: ConfirmedSource, before: HistoryPosition | None) -> bool
 
 
 class _Writer:
-    """Buffers runs, and writes some together."""
+    """Buffers runs of consecutive records, and writes several runs in one transaction."""
 
     def __init__(
         self,
@@ -180,9 +181,7 @@ class _Writer:
         self._confirmed: Position | None = None
 
     def remove_unconfirmed(self, image: MetadataImage) -> None:
-        """Remove the rows that an earlier sync added for unconfirmed records; `image` is what
-        stays.
-        """
+        """Remove the rows of unconfirmed records; `image` is the state at the confirmed end."""
         if self._written is None or self._written.confirmed_end is None:
             return
         end = self._written.confirmed_end
@@ -193,7 +192,7 @@ class _Writer:
         self._written = position
 
     def begin_unconfirmed(self) -> None:
-        """Mark what is added from now on."""
+        """Mark all rows added from now on as unconfirmed."""
         self._confirmed = self._source.position(self.written_end)
         self.pending = Pending(confirmed=False)
 
@@ -268,7 +267,7 @@ def check_same_log(
     """Check that the tables belong to this log; return their position, None if they are empty.
 
     Args:
-        up_to_confirmed: The log may have replaced what the tables have of unconfirmed records.
+        up_to_confirmed: Compare only confirmed records: the log may have replaced the others.
 
     Raises:
         RequestError, UnknownHistoryError, UnavailableError: as for `sync`.

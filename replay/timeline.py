@@ -60,8 +60,8 @@ class Timeline(LogImages):
     def changes(self, from_offset: int, to_offset: int) -> "Iterator[EffectiveChange]":
         """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
 
-        Changes in a transaction are yielded when it ends or is aborted; never if that is not before
-        `to_offset`.
+        Changes in a transaction are yielded when the transaction ends or is aborted; not at all if
+        it is still open at `to_offset`.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
@@ -80,7 +80,7 @@ class Timeline(LogImages):
         assumed_min_isr: int | None = None,
         progress: Progress | None = None,
     ) -> "Outages":
-        """Return the outages that overlap [from_offset, to_offset); see `find_outages`."""
+        """Return the outages of brokers and partitions that overlap [from_offset, to_offset)."""
         from replay.incidents.outages import find_outages
 
         return find_outages(
@@ -115,7 +115,7 @@ class Timeline(LogImages):
         *,
         until_ms: int | None = None,
     ) -> "list[TimelineEvent]":
-        """Return the events in [from_offset, to_offset); see `timeline_events`.
+        """Return the timeline's events in [from_offset, to_offset).
 
         Notes about these offsets are included, even if they were written later.
 
@@ -166,7 +166,7 @@ class Timeline(LogImages):
         to_offset: int,
         progress: Progress | None = None,
     ) -> "Flips":
-        """Return where an expression flips in [from_offset, to_offset); see `find_flips`."""
+        """Return every change of an expression's value in [from_offset, to_offset)."""
         from replay.expressions.bisect import find_flips
 
         start = self.image(from_offset - 1, progress=progress)
@@ -179,7 +179,7 @@ class Timeline(LogImages):
         to_offset: int,
         progress: Progress | None = None,
     ) -> "Flips":
-        """Return the flip of an expression that flips at most once; see `find_only_flip`."""
+        """Return the flip of an expression that flips at most once in [from_offset, to_offset)."""
         from replay.expressions.bisect import find_only_flip
 
         # `image` looks whether a snapshot is of this log: for the few that are asked for.
@@ -194,7 +194,7 @@ class Timeline(LogImages):
         """Return the chain of causes of a partition's leader and ISR, or of a broker's state.
 
         Raises:
-            RequestError: the object is absent at `at`; the error is that of `absence`.
+            RequestError: the object is absent at `at`; the code tells whether it ever existed.
             CorruptLogError: the log is damaged.
         """
         from replay.incidents.why import why_broker, why_partition
@@ -210,9 +210,9 @@ class Timeline(LogImages):
         at: int,
         progress: Progress | None = None,
     ) -> "ReplicasSince":
-        """Return, as of `at`, where reassignments of partitions and states of brokers began.
+        """Return the records that began current reassignments and set brokers' states, as of `at`.
 
-        Each is given as the record that began the reassignment or set the broker's state.
+        Covers the given partitions and brokers.
 
         Raises:
             CorruptLogError: the log is damaged.
@@ -280,7 +280,7 @@ class Timeline(LogImages):
         *,
         from_offset: int | None = None,
     ) -> "Iterator[Event]":
-        """Yield the records that changed an object, oldest first; see `time_travel.history`."""
+        """Yield the records that changed an object, oldest first."""
         from replay.time_travel.history import history
 
         return history(
@@ -296,7 +296,7 @@ class Timeline(LogImages):
     def change_after(
         self, name: "ObjectName", offset: int, progress: Progress | None = None
     ) -> "Event | None":
-        """Return the first change of an object after an offset; see `time_travel.history`."""
+        """Return the first change of an object after an offset, None if there is none."""
         from replay.time_travel.history import change_after
 
         return change_after(self.source, name, offset, progress, index=self._index, past=self._past)
@@ -304,7 +304,7 @@ class Timeline(LogImages):
     def change_before(
         self, name: "ObjectName", offset: int, progress: Progress | None = None
     ) -> "Event | None":
-        """Return the last change of an object before an offset; see `time_travel.history`."""
+        """Return the last change of an object before an offset, None if there is none."""
         from replay.time_travel.history import change_before
 
         return change_before(
@@ -319,13 +319,13 @@ class Timeline(LogImages):
         *,
         by_name: bool = False,
     ) -> "dict[str, LastSet]":
-        """Return the record that last set each of an object's fields; see `history.blame`."""
+        """Return, for each field of an object at offset `at`, the record that last set it."""
         from replay.time_travel.history import blame
 
         return blame(self.source, name, at, progress, self._index, self._past, by_name=by_name)
 
     def asked_for(self, at: int, *, by_name: bool = False) -> "AskedFor":
-        """Return an `AskedFor`, which finds the records that asked for others up to offset `at`."""
+        """Return a finder of the requests behind records that carry out a plan, up to `at`."""
         from replay.time_travel.asked_for import AskedFor
 
         return AskedFor(self.source, self._past, by_name=by_name, until=at + 1)

@@ -1,10 +1,10 @@
 """Transactions of a log: which rows take effect, and when.
 
-The rows of a transaction take effect when it ends; those of an aborted or open transaction never
-do. Control records belong to the quorum, not to the transaction: they take effect when the
+The rows of a transaction take effect when it ends; the rows of an aborted or open transaction have
+no effect. Control records belong to the quorum, not to the transaction: they take effect when the
 transaction is closed, even if it is aborted. Kafka applies them immediately, but an image has only
 one position, which stays before Begin until the transaction is closed. Markers change no state;
-markers with unknown tags are returned too, so that they are counted.
+markers with unknown tags are also returned, because they are counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -28,7 +28,7 @@ from replay.not_understood import kind_text, kinds_of, unknown_kinds
 WAYS = ("type", "topic", "cause", "principal", "unknown", "file")
 
 UNKNOWN = "unknown"
-"""The cause or principal of records that name none, as all imported ones."""
+"""The cause or principal of records that name none, such as all records imported from Kafka."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +36,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         by: The grouping, one of `WAYS`.
-        name: A record type, a topic's last full name (combining all topics that had this name last;
-            `@` and the id if the name is not known), a command or event, a principal, or a kind of
-            file.
-        objects: Number of records that recreate this part of the image, or of files of this kind;
-            None for a cause or a principal.
+        name: A record type, a topic's last full name (topics with the same last name count
+            together; `@` and the id if the name is not known), a command or event, a principal, or
+            a kind of file.
+        objects: Number of records that recreate this part of the image, or number of files of this
+            kind; None for a cause or a principal.
         records: Number of records in the log, base checkpoint included; None for files.
         bytes_log: The records' share of the stored bytes; for files, their current size.
         bytes_image: Size of the image's records; None for a cause, a principal or files.
         first_offset: Only for records not understood (`unknown`): offset of the first such record
-            that took effect; None if there is none or it is before the kept history.
+            that took effect; None if there is none, or if it is before the kept history.
     """
 
     by: str

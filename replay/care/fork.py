@@ -27,7 +27,7 @@ Progress = Callable[[int], None]
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a fork: history start, state digest, and lowest writer epoch of the new log."""
+    """History start, digest of the state, and lowest writer epoch of a forked log."""
 
     history_start: int
     digest: str

@@ -30,9 +30,9 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KafkaRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """The records of an image, as Kafka writes them, and a list of the objects left out.
+    """The records of an image, as Kafka writes them, and the objects that Kafka does not support.
 
-    The records are control records, and data records with their layout versions.
+    `data` has each data record with its layout version.
     """
 
     control: list[Record]

@@ -21,7 +21,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
             records are not in the image.
         contradiction: The error that names the first record that contradicts the state (mirrors
             only).
-        digest_before: Digest of the image immediately before that record.
+        digest_before: Digest of the image immediately before the contradicting record.
     """
 
     as_of: int

@@ -47,17 +47,17 @@ def retain(
 ) -> RetainResult:
     """Move a log's start up to the segment that contains `keep_from`, or to an earlier segment.
 
-    An earlier segment becomes the start if a transaction is open at the start of the later one, or
-    if Kafka may still replace records before that start (mirrors). A node of a shared log keeps the
-    request window, for it may lead next. A writer and readers may use the
-    log meanwhile; a reader that reaches a removed segment gets UnavailableError.
+    The start stays earlier if a transaction is open at the segment's start, or if Kafka may still
+    replace records before it (mirrors). A node of a shared log keeps the request window, because it
+    may become leader. A writer and readers may use the log meanwhile; a reader that reaches a
+    removed segment gets UnavailableError.
 
     Args:
         check_dropped: Called with the segments to remove; if it raises, nothing is changed.
         progress: Called with the end offset of each batch as it is replayed.
 
     Raises:
-        UnavailableError: another run is active.
+        UnavailableError: another process is cutting this log's history.
         CorruptLogError: the log is damaged, or the written base gives another image.
     """
     fs = fs or OsFs()

@@ -1,4 +1,4 @@
-"""Saves a what-if fork as a writable log: the rows decided anew after the fork, and notes."""
+"""Saves a what-if fork as a writable log: the rows decided anew after the fork point, and notes."""
 
 import asyncio
 import os
@@ -28,9 +28,9 @@ _AUTHOR = "what-if"
 class ForkRows:
     """Collects the rows of a fork, as batches, and notes about the changes.
 
-    The fork begins at offset `start`. There the saved log has an additional epoch record; the rows
-    follow it without gaps. So, up to the first change, each row is one offset later than in the
-    original log.
+    The fork begins at offset `start`, where the saved log has an additional epoch record; the rows
+    follow it without gaps. So, up to the first change, each row has an offset one higher than in
+    the original log.
     """
 
     def __init__(self, start: int) -> None:
@@ -69,7 +69,7 @@ def save_fork(
     other log is only read.
 
     Args:
-        image: The image at the fork's end; the new log must give the same one.
+        image: The image at the fork's end; replaying the new log must give the same image.
         about: Text of the note about the whole fork, such as its origin.
 
     Raises:

@@ -26,8 +26,8 @@ class _StandingClock:
 async def save_new(log: Path, cluster_id: str, units: Sequence[Sequence[Envelope]]) -> None:
     """Create a writable log (not a mirror) from rows.
 
-    Each unit becomes one batch, or a transaction if it is too large for one batch. It gets new
-    offsets and keeps its time, principal and reason.
+    Each unit becomes one batch, or a transaction if it is too large for one batch. Its rows get new
+    offsets and keep their time, principal and reason.
 
     Raises:
         RequestError: LOG_EXISTS, the directory is not empty.

@@ -67,8 +67,8 @@ def runner_of(
 ) -> Runner:
     """Return the controller that is to run the seed.
 
-    If `node_id` is None, chooses the voter whose directory becomes the seed, else the voter with
-    the latest log end.
+    If `node_id` is None, chooses the voter whose directory becomes the seed; if that directory is
+    not a voter's, the voter with the latest log end.
 
     Raises:
         RequestError: `node_id` is None, and no directory of a voter was given.
@@ -181,7 +181,7 @@ def _records(image: MetadataImage, record_version: RecordVersion) -> Iterator[tu
 def _voter(log: KraftDirectory, image: MetadataImage, runner: Runner) -> QuorumVoter:
     """Return the runner as a voter.
 
-    Its endpoints are taken from `runner`, else from the voter records, else from the controller's
+    The endpoints are taken from `runner`, else from the voter records, else from the controller's
     registration.
 
     Raises:

@@ -31,9 +31,8 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
         cause: Offset of the first record of the batch that may have changed an object that the
             expression reads.
         type: Type of the record at `cause`.
-        principal: Principal of the request that wrote that record; None if the log does not contain
-            it.
-        reason: Reason given in that request; None if the log does not contain it.
+        principal: Principal of the request that wrote the record; None if not in the log.
+        reason: Reason given in that request; None if not in the log.
     """
 
     offset: int
@@ -62,7 +61,7 @@ class Flips(msgspec.Struct):
 
 
 def holds(value: Any) -> bool:
-    """True unless the value is false or null."""
+    """True if an expression with this value holds: any value but false and null."""
     return value is not None and value is not False
 
 
@@ -180,8 +179,9 @@ def _first_end(source: BatchSource, start: MetadataImage, to_offset: int) -> int
 
 
 def _end_in(batch: Batch, from_offset: int, to_offset: int) -> int | None:
-    """Return the first offset in [from_offset, to_offset) at which a batch ends: this one, or one
-    of those that a run of NoOps replaces. None if there is none.
+    """Return the first offset in [from_offset, to_offset) at which a batch ends, or None.
+
+    A NoOpRunRecord stands for many batches, each of which may be the first to end.
     """
     if isinstance(batch.rows[0].payload, NoOpRunRecord):
         return max(batch.base_offset, from_offset)
@@ -199,10 +199,10 @@ def _steps(
     types: Set[type[Record]],
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[Batch, int, set[Token]]]:
-    """Yield each batch that ends outside a transaction, the first offset at which it ends, and the
-    tokens touched since the last one.
+    """Yield each batch that ends outside a transaction, its first end, and the tokens touched.
 
-    Tokens of records whose type is not in `types` may be missing.
+    The tokens are those touched since the batch yielded before; tokens of records whose type is
+    not in `types` may be missing.
     """
     first = replayer.next_offset
     noted: set[Token] = set()

@@ -1,7 +1,8 @@
 """Determines the tokens (a kind, or a kind and an object's key) that records touch.
 
-Expressions note the tokens that they read. The tokens touched are derived from the changes in the
-delta, so none is missed, whichever rule made the change.
+An expression must be evaluated again only if a record touches a token that the expression has read.
+Touched tokens are derived from the changes in the delta, so none is missed, whichever rule made the
+change.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -24,7 +25,10 @@ _KEYED = frozenset({"topic", "partition", "broker", "controller", "config"})
 
 
 def touched(delta: MetadataDelta) -> set[Token]:
-    """Return the tokens of all changes in a delta not yet applied, and possibly a few others."""
+    """Return the tokens that a delta's changes touch, and possibly a few others.
+
+    Call this before `apply`.
+    """
     found: set[Token] = set()
     for kind, keys in touched_keys(delta).items():
         if kind in _KEYED:

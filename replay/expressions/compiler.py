@@ -41,7 +41,7 @@ _Tree = Tree[Token]
 class Part(msgspec.Struct, frozen=True):
     """A compiled part of an expression, with the static type of its value.
 
-    `length` returns the size of the value, if that is faster than evaluating it.
+    `length` computes the size of the value without the value; None if that would not be faster.
     """
 
     evaluate: Evaluate

@@ -111,11 +111,11 @@ class IncrementalEvaluator:
         """Return the objects that the expression's only macro over a collection found.
 
         Args:
-            image: The one that was evaluated last.
-            count_max: Return at most so many names; the number counts all.
+            image: The image that was evaluated last.
+            count_max: Maximum number of names; the returned number counts all objects.
 
         Returns:
-            Names and number; ([], 0) for an expression with no such macro, or several.
+            Names and number; ([], 0) if the expression has no such macro, or several.
         """
         if len(self._ranges) != 1 or self._ranges[0].macro == "map":
             return [], 0
@@ -138,7 +138,7 @@ class IncrementalEvaluator:
 
 
 def _tokens_of(record: Record) -> "tuple[Token | None, ...]":
-    """Return the tokens that a record touches (see `touched`); None stands for unknown tokens."""
+    """Return the tokens that a record touches; None among them stands for unknown tokens."""
     if isinstance(record, PartitionChangeRecord | PartitionRecord):
         topic, partition = record.topic_id, record.partition_id
         found: tuple[Token, ...] = (("partition", (topic, partition)), ("topic", topic))

@@ -40,14 +40,14 @@ CONSTANTS: dict[str, Callable[..., Any]] = {
     "false": lambda: False,
     "null": lambda: None,
 }
-"""By the name of the grammar's rule: returns the value of what is written."""
+"""By grammar rule: the function that converts a literal's text to its value."""
 
 
 def size_of(env: Env, value: Any) -> int:
     """Return the number of objects, elements or characters.
 
     Raises:
-        TypeError: a value without a size.
+        TypeError: the value has no size.
     """
     if isinstance(value, (Objects, PartitionsOf)):
         return value.size(env)
@@ -65,7 +65,7 @@ def _text(value: Any) -> str:
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {"int": to_int, "string": _text}
-"""Functions of one argument, apart from `size` and `has`; they raise TypeError."""
+"""Functions of one argument except `size` and `has`; they raise TypeError."""
 
 
 def _of_texts(method: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
@@ -82,6 +82,7 @@ METHODS: dict[str, Callable[[Any, Any], bool]] = {
     "endsWith": _of_texts(str.endswith),
     "contains": _of_texts(str.__contains__),
 }
-"""Methods of texts with one argument; they raise TypeError. There are no regular expressions: their
-time has no bound.
+"""Methods of strings with one argument; they raise TypeError.
+
+There is no `matches`: the time of a regular expression has no bound.
 """

@@ -9,7 +9,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from records.errors import RequestError
 
 EXPRESSION_LENGTH_MAX = 10_000
-"""Characters. Longer ones are not written by hand, and the time of an evaluation grows with it."""
+"""Maximum number of characters in an expression: enough by hand, and it limits evaluation time."""
 
 _GRAMMAR = r"""
 ?start: expression

@@ -55,7 +55,7 @@ class Range(msgspec.Struct, frozen=True):
 
 
 ABSENT = object()
-"""Outcome of an element for which the body is absent."""
+"""Outcome of an element for which the macro's body raised Absent."""
 
 
 def outcome_of(value: Any, macro: str) -> Any:
@@ -80,7 +80,7 @@ def combined(macro: str, outcomes: Iterable[tuple[Any, Any]]) -> Any:
     """Return the value of a macro for which no single element decided the result.
 
     Raises:
-        Absent: the outcome of some element is absent.
+        Absent: the outcome of some element is ABSENT.
     """
     pairs = list(outcomes)
     if any(outcome is ABSENT for _, outcome in pairs):
@@ -113,10 +113,10 @@ def _elements(env: Env, value: Any, variable_count: int) -> Iterator[tuple[Any, 
 
 
 class ObjectsRange:
-    """A macro over a collection of the image that keeps the outcome of each object.
+    """A macro over a collection of the image that caches the outcome of each object.
 
     After a change, the body is evaluated again only for objects that were touched, and for objects
-    whose evaluation read other things that were touched.
+    whose evaluation read something else that was touched.
     """
 
     def __init__(
@@ -154,17 +154,17 @@ class ObjectsRange:
         return self._stale is None or token in self._readers or self._objects.touches(token)
 
     def __call__(self, env: Env) -> Any:
-        """Return the value of the macro, like `Range`."""
+        """Return the value of the macro; evaluates the body only for objects that changed."""
         self._refresh(env)
         return self._value(env.image)
 
     def found(self, image: MetadataImage, count_max: int) -> tuple[list[str], int]:
         """Return the objects that decided the last value, and how many there are.
 
-        For `all` those that do not meet the condition, else those that do.
+        For `all`, these are the objects that do not meet the condition, else those that do.
 
         Args:
-            count_max: Return at most so many names; the number counts all.
+            count_max: Maximum number of names; the returned number counts all objects.
         """
         wanted = self.macro != "all"
         keys = [key for key, outcome in self._outcomes.items() if outcome is wanted]

@@ -29,14 +29,14 @@ from replay.time_travel.effects import WITHOUT_EFFECT
 from replay.transactions import Transactions, rows_within
 
 BASE = -1
-"""The unit of the state before the range."""
+"""The `unit` of rows that belong to the state before the range."""
 
 # One image is kept for each part of a pass.
 _PARTS_MAX = 20_000
 
 
 class Atom(msgspec.Struct, frozen=True, gc=False):
-    """Rows that are left out together.
+    """Rows that the search keeps or leaves out together.
 
     `unit` is the last offset of their batch or transaction, whose rows take effect together; BASE
     for rows of the state before the range.
@@ -51,7 +51,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         units: The remaining rows, by batch.
-        is_minimal: True if leaving out any one more record prevents the flip.
+        is_minimal: True if leaving out any single further record prevents the flip.
         tried: Number of histories that were replayed.
     """
 
@@ -106,7 +106,7 @@ def up_to_flip(
     """Return the history up to the point where an expression first begins to hold, or None.
 
     Args:
-        breaks: Search for the point where it ceases to hold instead.
+        breaks: Search for the point where the expression ceases to hold instead.
 
     Raises:
         RequestError: INVALID_REQUEST, the types of the expression do not fit, or it takes too long.
@@ -165,9 +165,7 @@ class _Stopped(Exception):
 
 
 class _Search:
-    """Search for a smaller history; the last unit of `atoms`, the smallest so far, causes the
-    flip.
-    """
+    """Search for a smaller history; `atoms` is the smallest so far and ends with the flip."""
 
     def __init__(
         self,
@@ -186,9 +184,7 @@ class _Search:
         self._progress = progress
 
     def split(self) -> None:
-        """Split the atoms into single records, so that later passes leave out records, not
-        batches.
-        """
+        """Split the atoms into records, so that later passes leave out records, not batches."""
         self.atoms = [Atom(atom.unit, (row,)) for atom in self.atoms for row in atom.rows]
 
     def minimize(self) -> bool:

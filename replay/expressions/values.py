@@ -9,12 +9,12 @@ from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
 Token = tuple[Any, ...]
-"""What an expression read: a kind alone (any change in it), or a kind and a key. See `touched`."""
+"""What an expression read: (kind,) for any object of a kind, or (kind, key) for one object."""
 
 STEPS_MAX = 20_000_000
-"""Elements that one answer may visit: about ten times all partitions of a large cluster."""
+"""Elements that one request may visit: about ten times the partitions of a large cluster."""
 STEPS_EACH = 100
-"""Elements more for each evaluation: in a long history a few objects change at a time."""
+"""Elements per evaluation that do not count towards STEPS_MAX: long histories need many of them."""
 _TEXT_LENGTH_MAX = 1_000_000
 INTEGER_MAX = 2**63 - 1
 _DIGITS = re.compile(r"-?[0-9]{1,19}")

@@ -21,9 +21,9 @@ from replay.time_travel.affected import types_reaching
 from replay.time_travel.kinds import KINDS, Kind
 
 NAMES: Token = ("names",)
-"""Read by whatever finds topics by name, or all of them; touched when the set of names changes."""
+"""Token read by a lookup by topic name or over all topics; touched when a topic's name changes."""
 PARTITIONS: Token = ("partitions",)
-"""Read by whatever goes through all partitions; touched when one is created or removed."""
+"""Token read by iterating over all partitions; touched when one is created or removed."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -162,7 +162,7 @@ class Objects:
 
 
 class _Keyed(Objects):
-    """Objects that each have a token of their own, which is touched when the object changes."""
+    """A collection whose objects each have a token, touched when the object changes."""
 
     keyed = True
 
@@ -310,7 +310,7 @@ def _fields_of(kind: Kind) -> tuple[str, ...]:
 FIELDS: dict[str, tuple[str, ...]] = {
     name: () if name == "config" else _fields_of(kind) for name, kind in KINDS.items()
 }
-"""The fields of each kind of object. A config's are its keys, the cluster's are objects."""
+"""Fields by kind of object; empty for `config` (its fields are its keys) and `cluster`."""
 
 _CLASSES = {
     "topic": _Topics,
@@ -323,7 +323,7 @@ _CLASSES = {
 _SINGULAR = ("cluster", "scram")
 
 PLAIN_KINDS = frozenset({"partition", "broker", "controller"})
-"""Kinds of objects all of whose fields are those of a structure of the image."""
+"""Kinds of objects whose fields are exactly the fields of a struct in the image."""
 
 COLLECTIONS: dict[str, Objects] = {
     name if name in _SINGULAR else f"{name}s": _CLASSES.get(name, Objects)(kind)

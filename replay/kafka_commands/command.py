@@ -12,7 +12,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A command line that creates, changes or removes an object.
 
     `arguments` exclude the bootstrap server, which a shell script takes from the variable
-    BOOTSTRAP. If `file` is set, it is the content of a file whose path is the last argument.
+    BOOTSTRAP. `file`, if set, is the content of a file whose path becomes the last argument.
     """
 
     object: str
@@ -37,4 +37,4 @@ class NotSaid(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Said = Iterator[Command | NotSaid]
-"""What is to be done for a part of a state, in order."""
+"""Commands and remarks for one part of a state, in the order to run the commands."""

@@ -14,7 +14,7 @@ from replay.kafka_commands.topics import topic_commands
 from replay.name_patterns import name_matcher
 
 Wanted = Callable[[str], bool]
-"""True for the objects that are to be in the commands."""
+"""Takes an object's name; returns True if commands for the object are wanted."""
 
 _START = """#!/bin/bash
 # {heading}

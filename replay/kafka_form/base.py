@@ -23,10 +23,10 @@ METADATA_VERSION_OLDEST = 1
 
 
 class FormBase(msgspec.Struct, frozen=True, kw_only=True):
-    """A base whose form can be written.
+    """A base checkpoint, read once so that it can be written in Kafka's form.
 
     Attributes:
-        control: Control records, which stand beside the checkpoint's header.
+        control: Control records of the checkpoint, which are written next to its header.
         names: The names at the end of the base.
     """
 
@@ -51,7 +51,7 @@ class FormBase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def form_base(checkpoint: Checkpoint) -> FormBase:
-    """Read a base once.
+    """Read a base checkpoint for writing in Kafka's form.
 
     Raises:
         CorruptLogError: the base is damaged.
@@ -73,9 +73,9 @@ def form_base(checkpoint: Checkpoint) -> FormBase:
 
 
 def fitting_version(record: Record, *versions: int) -> int:
-    """Return the first of some layout versions, or the newest one, that can encode a record.
+    """Return the first of some layout versions that can encode a record.
 
-    If none can, the first one.
+    If none of them can, returns the newest version of the record; if that cannot either, the first.
     """
     for version in (*versions, newest_version(type(record))):
         try:
@@ -87,7 +87,7 @@ def fitting_version(record: Record, *versions: int) -> int:
 
 
 def _namespaces(checkpoint: Checkpoint) -> Names:
-    """Return the namespaces of a base, where they come after the topics in them."""
+    """Return the namespaces of a base, read first because the base lists them after its topics."""
     names = Names()
     for row in chain.from_iterable(checkpoint.rows()):
         if isinstance(row.payload, NamespaceRecord):

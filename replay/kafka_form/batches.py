@@ -1,8 +1,8 @@
-"""Rows of Kafka's form as encoded record batches: one for each block of the log.
+"""Encodes rows in Kafka's form as record batches: one for each block of the log.
 
-A block gives several batches only if Kafka has no such batch: it never mixes control records with
-others, and has at most 8 MiB. A run of NoOps, of which a block holds one record, gives batches of
-at most 10,000 NoOps.
+A block gives several batches only where Kafka would not write one: a batch of Kafka never mixes
+control and data records, and has at most 8 MiB. A NoOpRunRecord gives batches of at most 10,000
+NoOps.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

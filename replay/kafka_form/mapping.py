@@ -1,6 +1,6 @@
-"""What each record of an own log becomes in Kafka's form: Kafka's record, or a NoOp.
+"""Maps each record of an own log to Kafka's form: a record that Kafka knows, or a NoOp.
 
-A record type that Kafka lacks becomes a NoOp without being named here.
+Record types that Kafka lacks become NoOps by default.
 """
 
 import functools
@@ -33,8 +33,8 @@ class KafkaForm:
     """Maps the batches of a log in order, starting outside a transaction.
 
     Attributes:
-        names: The names after the rows that were mapped.
-        before: The names before the transaction that is open; None if none is open.
+        names: The names after the rows mapped so far.
+        before: The names before the open transaction; None if none is open.
     """
 
     def __init__(self, names: Names, before: Names | None = None) -> None:
@@ -46,7 +46,7 @@ class KafkaForm:
         self._read = 0
 
     def copy(self) -> "KafkaForm":
-        """Return another one that goes on from here by itself."""
+        """Return an independent mapper that continues from the same names."""
         return KafkaForm(self.names, self.before)
 
     def mapped(self, rows: Sequence[Envelope]) -> Iterator[Envelope]:
@@ -63,7 +63,7 @@ class KafkaForm:
             yield row if payload is row.payload else _replaced(row, payload)
 
     def name_to_be(self, full: str) -> str | None:
-        """Return the name of the topic that a later row of the batch creates with a full name."""
+        """Return Kafka's name of the topic that a later row of the batch creates as `full`."""
         for row in self._rows[self._read :]:
             if isinstance(row.payload, topics.TopicRecord):
                 names = self.names.with_topic(row.payload).topics[row.payload.topic_id]
@@ -180,9 +180,10 @@ def _abort(form: KafkaForm, record: control.AbortTransactionRecord) -> Record:
 
 
 def _unknown(_: KafkaForm, record: control.UnknownRecord) -> Record:
-    """Keep the bytes of Kafka's log that we do not understand; an observer may not, either.
+    """Keep an unknown record of Kafka's as it is; observers may not understand it either.
 
-    A known record with unknown tags, as a base has it, has another record for its known fields.
+    A known record that a base stores only for its unknown tags becomes a NoOp: the base has another
+    record with the known fields.
     """
     try:
         if record.control_key is None:
@@ -221,6 +222,6 @@ _RULES: Mapping[type[Record], Rule] = {
 
 @functools.cache
 def _rules() -> Mapping[type[Record], Rule]:
-    """Return the rule of each type that does not stay as it is."""
+    """Return the rules by record type; records of other types stay as they are."""
     own = [cls for cls in RECORD_TYPES if "kafka" not in schema(cls.__name__)]
     return {**dict.fromkeys(own, _no_op), **_RULES}

@@ -1,8 +1,8 @@
-"""Names in Kafka's form: each topic keeps the name that it was created with.
+"""Topic names in Kafka's form: each topic keeps the name that it was created with.
 
-Kafka has no namespaces and no renames. A topic in a namespace has its full name as Kafka's name. A
-topic that was moved keeps its first name; another topic that is created under that name meanwhile
-gets its id appended.
+Kafka has no namespaces and no renames. For a topic in a namespace, Kafka's name is the full name. A
+topic that was moved keeps its first name; another topic created under that name meanwhile gets its
+id appended.
 """
 
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ class Names(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         namespaces: Full name of each namespace, by id.
         topics: Names of each topic, by id.
-        kept: Kafka's name of each topic whose full name is another one, by that full name.
-        held: These names of Kafka's, with the id of the topic.
+        kept: For each topic whose names differ: Kafka's name, by full name.
+        held: For each topic whose names differ: the topic's id, by Kafka's name.
         own_acls: Ids of the ACLs that became NoOps.
     """
 
@@ -45,7 +45,7 @@ class Names(msgspec.Struct, frozen=True, gc=False):
     own_acls: Map[Uuid, None] = Map()
 
     def with_namespace(self, record: NamespaceRecord) -> "Names":
-        """Add a namespace. Removed ones are kept: their ids are never used again."""
+        """Add a namespace. Removed namespaces stay, because ids are never used again."""
         return _changed(self, namespaces=self.namespaces.set(record.namespace_id, record.name))
 
     def with_topic(self, record: TopicRecord) -> "Names":
@@ -64,15 +64,15 @@ class Names(msgspec.Struct, frozen=True, gc=False):
         return self._without(record.topic_id)._set(record.topic_id, TopicNames(full, old.kafkas))
 
     def without_topic(self, record: RemoveTopicRecord) -> "Names":
-        """Remove a topic; its names are free."""
+        """Remove a topic; other topics may then use its names."""
         return self._without(record.topic_id)
 
     def with_own_acl(self, acl_id: Uuid) -> "Names":
-        """Note that an ACL is not in Kafka's form."""
+        """Add an ACL that Kafka's form lacks."""
         return _changed(self, own_acls=self.own_acls.set(acl_id, None))
 
     def without_own_acl(self, acl_id: Uuid) -> "Names":
-        """Forget such an ACL, which was removed."""
+        """Remove an ACL that Kafka's form lacks."""
         return _changed(self, own_acls=self.own_acls.delete(acl_id))
 
     def kafkas(self, topic_id: Uuid) -> str:
@@ -80,9 +80,10 @@ class Names(msgspec.Struct, frozen=True, gc=False):
         return self.topics[topic_id].kafkas
 
     def of_full_name(self, full: str) -> str | None:
-        """Return the name in Kafka's form for the topic that has a full name now.
+        """Return the name in Kafka's form of the topic that now has this full name.
 
-        None if there is no such topic, and a topic that was moved has the name in Kafka's form.
+        Returns None if Kafka's form uses the name for another topic, which was moved. A full name
+        without a topic is returned unchanged.
         """
         kept = self.kept.get(full)
         if kept is not None:

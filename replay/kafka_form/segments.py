@@ -1,4 +1,4 @@
-"""Export of an own log as Kafka's segments, in Kafka's form; files begin where the log's do."""
+"""Exports an own log as Kafka's segment files, which begin at the same offsets as the log's."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ def export_own_segments(
 ) -> SegmentsExport:
     """Write a new node directory with an own log up to `end_offset`, exclusive.
 
-    If the log has a base, a checkpoint with its form is written too.
+    If the log has a base, it is written too, as a checkpoint in Kafka's form.
 
     Args:
         progress: Called with the end offset of each batch.
@@ -53,7 +53,7 @@ def export_own_segments(
 
 
 def write_form_checkpoint(base: FormBase, path: Path, version_of: VersionOf) -> None:
-    """Write the form of a base as a checkpoint file of Kafka's, and sync it.
+    """Write a base as a checkpoint file in Kafka's form, and sync the file.
 
     The same base gives the same bytes.
     """

@@ -1,10 +1,10 @@
 """A growing own log in Kafka's form, read by offset.
 
-Names depend on the records before an offset, so the log is read once from its start, and the names
-are kept at some of its batches, from which later reads begin. Newer batches are read as they come,
-and the newest are kept encoded, for observers that follow.
+Names in Kafka's form depend on all earlier records. So the log is read once from its start, and the
+names are kept at some batches, from which later reads begin. New batches are read as they are
+committed, and the latest few are kept encoded for observers that follow the log.
 
-Only `stop` may be called while another thread is inside.
+Only `stop` may be called while another thread is in a method of `ServedLog`.
 """
 
 from bisect import bisect_right
@@ -26,26 +26,28 @@ from replay.kafka_form.mapping import KafkaForm
 from replay.kafka_form.names import Names
 
 _ROWS_BETWEEN = 5_000
-"""Rows between two kept points: a read decodes at most so many before its first batch."""
+"""Rows between two batches at which names are kept: read, at most, before a read's first batch."""
 
 _NEWEST_BYTES = 4 * 1024 * 1024
-"""Of the newest batches that are kept encoded."""
+"""Total size of the newest batches, which are kept encoded."""
 
 
 class Point(msgspec.Struct, frozen=True, gc=False):
-    """An end of the log, exclusive, and the epoch of the record before it."""
+    """An exclusive end offset, and the leader epoch of the record before it."""
 
     end_offset: int
     leader_epoch: int
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What an observer gets that asks for an offset: batches, or why it must begin elsewhere.
+    """The answer to an observer's fetch: batches, or the place from which to fetch instead.
 
     Attributes:
-        batches: Whole batches, the first one with the offset; empty at the end of the log.
-        diverging: The end of the epoch at which the observer's log differs from this one.
-        snapshot: The base of this log, which starts after the offset.
+        batches: Whole batches, starting with the one that contains the offset; empty at the log's
+            end.
+        diverging: Where the observer must truncate its log: the end of the epoch in which it
+            diverges from this log.
+        snapshot: The base to load first, because this log starts after the offset.
     """
 
     batches: bytes = b""
@@ -54,19 +56,19 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Kept(msgspec.Struct, frozen=True, gc=False):
-    """The names before a batch."""
+    """The mapper to Kafka's form as it was before the batch at `offset`."""
 
     offset: int
     form: KafkaForm
 
 
 class ServedLog:
-    """Reads a log that a writer in this or another process appends to.
+    """Reads a growing own log in Kafka's form; the writer may be in another process.
 
     Attributes:
         base: The base that the log starts from; None if it starts at offset 0.
         start_offset: First offset that can be read.
-        end_offset: Exclusive end of what was read.
+        end_offset: Exclusive end of the batches read so far.
     """
 
     def __init__(self, directory: Path, fs: Fs | None = None) -> None:
@@ -106,7 +108,7 @@ class ServedLog:
         """Read all batches that were committed since the last call.
 
         Args:
-            keep_newest: Encode them, because observers will ask for them next.
+            keep_newest: Keep these batches encoded, because observers will fetch them next.
 
         Raises:
             RequestError: OFFSET_OUT_OF_RANGE, the log was restored to an earlier end.
@@ -120,7 +122,7 @@ class ServedLog:
                 self._add(batch, keep_newest=keep_newest)
 
     def _follow_start(self) -> None:
-        """Notice that the start of the log has moved up."""
+        """Follow the log's start if `retain` has moved it to a later segment."""
         starts = segment_offsets(self._fs.list(self._directory))
         if starts == self._starts:
             return
@@ -158,12 +160,12 @@ class ServedLog:
         self._rows_since += len(batch.rows)
 
     def read(self, offset: int, last_epoch: int, end_offset: int, size_max: int) -> Reading:
-        """Return the batches from an offset on, if an observer's log fits to this one.
+        """Return the batches from an offset on if an observer's log agrees with this log.
 
         Args:
             last_epoch: Epoch of the observer's last record, 0 if it has none.
-            end_offset: Exclusive end of what may be sent.
-            size_max: Bytes to return; a first batch that is larger is returned, too.
+            end_offset: Exclusive end of the batches that may be sent.
+            size_max: Maximum number of bytes; the first batch is returned even if it is larger.
 
         Raises:
             CorruptLogError: the log is damaged.
@@ -192,7 +194,7 @@ class ServedLog:
         return None
 
     def _end_of(self, leader_epoch: int, end: int) -> Point:
-        """Return the end of an epoch, or of the greatest one below it."""
+        """Return the end of an epoch, or of the greatest earlier epoch if the log lacks it."""
         number = bisect_right(self._epochs, leader_epoch, key=lambda each: each[0])
         following = self._epochs[number][1] if number < len(self._epochs) else end
         found = self._epochs[number - 1][0] if number else leader_epoch
