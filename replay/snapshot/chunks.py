@@ -20,10 +20,10 @@ from metadata_log.format.zstd_frame import decompress_frame, zstd
 V = TypeVar("V")
 
 ENCODING = "msgpack+zstd"
-"""A MessagePack array of objects, maps of their fields by name, in one zstandard frame."""
+"""A zstandard frame with a MessagePack array of objects, each a map of its fields by name."""
 
 CHUNK_SIZE_BYTES_MAX = 256 * 1024
-"""Octets before compression; exceeded only by a single larger object.
+"""Maximum size of a chunk before compression; only a single larger object may exceed it.
 
 Measured on 10,000 topics of 10 partitions: the database takes 1,636, 1,188, 1,044, 948 KiB with
 chunks of 32, 128, 256, 512 KiB; a layer with 1 % of the topics adds 144, 40, 32, 28 KiB, because a
@@ -34,8 +34,9 @@ _COMPRESSION_LEVEL = 3
 
 _DECODED_BYTES_FREE = 64 * 1024 * 1024
 _COMPRESSION_RATIO_MAX = 256
-"""How much a stored chunk may expand to: what fits in `_DECODED_BYTES_FREE`, or so many times its
-stored octets. Measured on one topic of 300,000 partitions that differ only in their number: 117.
+"""Greatest plausible compression ratio of chunks larger than _DECODED_BYTES_FREE.
+
+Measured on one topic of 300,000 partitions that differ only in their number: 117.
 """
 
 _encoder = msgspec.msgpack.Encoder()
@@ -108,7 +109,7 @@ def key_hash(key: object) -> bytes:
 def _buckets(
     items: list[_Item], sizes: list[int], begin: int, end: int, bit: int
 ) -> Iterator[tuple[int, int]]:
-    """Split sorted items, whose hashes agree before `bit`, until each bucket fits.
+    """Split sorted items, whose hashes agree in the bits before `bit`, until each bucket fits.
 
     Args:
         sizes: Cumulative sizes in octets: before each item, and in total.

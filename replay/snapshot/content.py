@@ -51,7 +51,7 @@ class Content(msgspec.Struct, frozen=True):
 
     @classmethod
     def whole(cls, image: MetadataImage, digests: dict[str, PartDigest]) -> Self:
-        """Encode a whole image: O(objects) time, O(size of the content) space."""
+        """Encode a whole image as a new base: O(objects) time, O(size of the content) space."""
         chunks = {(part, ordinal): chunk for part, ordinal, chunk in chunks_of_image(image)}
         size = _size(chunks.values())
         if size < layers.LAYERED_SIZE_MIN_BYTES:
@@ -98,7 +98,7 @@ class Draft:
     """
 
     def __init__(self, image: MetadataImage, previous: Previous | None) -> None:
-        """Compare an image with a stored one: O(objects), but fast for objects that they share."""
+        """Compare an image with a stored image: O(objects), but fast for objects they share."""
         self._image = image
         self._previous = previous
         if previous is None or previous.layout.digests is None:
@@ -125,7 +125,7 @@ def _size(chunks: Iterable[Chunk]) -> int:
 
 
 def write_chunks(connection: Connection, content: Content) -> None:
-    """Store those chunks that are missing or damaged in the database."""
+    """Store the chunks of `content` that the database lacks or has damaged."""
     chunks = {chunk.hash: chunk for chunk in content.chunks.values()}
     for hashes in _slices(chunks):
         stored = snapshot_chunk.c

@@ -2,8 +2,8 @@
 
 Unless a write-ahead log is requested, SQLite uses its rollback journal, so that the database is a
 single file that can be read in a directory without write permission. `synchronous` is FULL: a
-commit is on stable storage when it returns. Snapshots are written rarely, so the cost does not
-matter.
+commit returns when its data is on stable storage. Snapshots are written rarely, so the cost does
+not matter.
 """
 
 import os
@@ -172,7 +172,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def without_transaction(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection to PostgreSQL whose statements are transactions of their own.
+    """Yield a connection to PostgreSQL on which each statement is its own transaction.
 
     Raises:
         UnavailableError, RequestError: as for `writing`.

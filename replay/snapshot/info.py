@@ -16,8 +16,8 @@ from replay.snapshot.revision import FORMAT
 class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a snapshot: a row of the table `snapshot`.
 
-    `end_offset` is exclusive. `leader_epoch` and `timestamp_ms` are those of the last contained
-    record, 0 if there is none. Times are in ms since 1970.
+    `end_offset` is exclusive. `leader_epoch` and `timestamp_ms` belong to the last contained
+    record; 0 if there is none. Times are in ms since 1970.
     """
 
     cluster_id: str
@@ -53,7 +53,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
         last_crc32c: int | None = None,
         rotated: bool = False,
     ) -> Self:
-        """Return the description of a snapshot of an image with this digest."""
+        """Return the description of a snapshot, given its image and the image's digest."""
         provenance = image.provenance
         not_understood = provenance.not_understood or NotUnderstood(0, None)
         return cls(

@@ -23,16 +23,16 @@ from replay.snapshot.chunks import Chunk, chunk_of
 from replay.snapshot.parts import STORED, Parts
 
 DIGESTS = "digests"
-"""Name of the chunk with the digests of the parts, which those of the next snapshot follow from."""
+"""Name of the chunk with the parts' digests, from which the next snapshot computes its own."""
 
 LAYERED_SIZE_MIN_BYTES = 1024 * 1024
 """A smaller snapshot is quickly written whole; it is never the base of layers."""
 
 OVERLAY_SHARE_MAX = 0.1
-"""How large layers may be together, as a share of their base. Loading them costs as much more."""
+"""Maximum total size of the layers, as a share of the base: loading slows down by this share."""
 
 LAYERS_MAX = 64
-"""How many layers there may be: each has chunks of its own, however small."""
+"""Maximum number of layers: each layer has chunks of its own, however small."""
 
 _LAYER = re.compile(r"(?P<part>\w+)(?P<kind>[+-])(?P<layer>\d+)")
 

@@ -38,7 +38,7 @@ class LazyTopic(msgspec.Struct, frozen=True, gc=False):
         """Return the completely decoded topic.
 
         Raises:
-            msgspec.DecodeError: it was written by a release with another format.
+            msgspec.DecodeError: a release with another format wrote the topic.
         """
         return StoredTopic(
             self.topic,

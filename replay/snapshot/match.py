@@ -38,7 +38,8 @@ def is_of(source: BatchSource, info: SnapshotInfo) -> bool:
         return False
     if not _is_same_history(source, info):
         _LOG.warning(
-            "snapshot at end offset %d passed over: it is of another history", info.end_offset
+            "snapshot at end offset %d passed over: it belongs to another history of the log",
+            info.end_offset,
         )
         return False
     return True

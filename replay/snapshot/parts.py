@@ -65,7 +65,7 @@ class Parts:
 
     @classmethod
     def differing(cls, old: MetadataImage, new: MetadataImage) -> tuple[Self, Self]:
-        """Return the objects of `old` that differ in `new` or are missing there, and the reverse.
+        """Return the objects of `old` that `new` lacks or has changed, and the reverse.
 
         O(objects), but fast for objects that the two images share.
         """
@@ -138,7 +138,7 @@ def _chunks(objects: Mapping[str, Iterable[Any]]) -> Iterator[tuple[str, int, Ch
 STORED: dict[str, Callable[[Any], object]] = {
     name: part.key_of for name, part in PARTS.items() if name != "partitions"
 } | {"topics": attrgetter("topic.topic_id")}
-"""For each part that is stored, what an object keeps while it changes."""
+"""For each stored part, the function that returns an object's key, which never changes."""
 
 
 def _stored_type(part: str) -> type[msgspec.Struct]:

@@ -28,7 +28,7 @@ _chunk_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
 _topic_decoder = msgspec.msgpack.Decoder(StoredTopic)
 
 Manifest = Mapping[str, Sequence[bytes]]
-"""The chunks of a snapshot: the hashes of each part, in their order."""
+"""The chunk hashes of a snapshot, by part, in the order of the chunks."""
 
 
 class ChunkSource(Protocol):
@@ -117,7 +117,7 @@ class SnapshotTopics:
         return self._find(manifest.get("topics", []), topic_id)
 
     def _find(self, hashes: Sequence[bytes], topic_id: Uuid) -> StoredTopic | None:
-        """Return a topic from chunks ordered by hash of the topic id; None if it is not there."""
+        """Return a topic from chunks ordered by hash of the topic id; None if they lack it."""
         wanted = key_hash(topic_id)
         after = bisect_right(hashes, wanted, key=lambda each: self._chunk(each).first_hash)
         return None if after == 0 else self._chunk(hashes[after - 1]).find(topic_id)

@@ -1,10 +1,10 @@
-"""Runs migrations for Alembic: in the caller's transaction, or by the plain command `alembic`.
+"""Runs Alembic's migrations: in the caller's transaction, or for the command `alembic`.
 
     alembic -n history -x database=URL upgrade head
     alembic -n history -x database=URL -x drop=yes downgrade 0008
 
-The plain command works in one transaction too. Without `drop=yes` a downgrade ends with an error
-that says what each step drops, and changes nothing.
+The command also works in one transaction. Without `drop=yes` a downgrade changes nothing, and ends
+with an error that says what each step would drop.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from replay.snapshot.schema import HISTORY, Schema
 
 
 def run_migrations(schema: Schema, **options: Any) -> None:
-    """Run the migrations that a command of Alembic asks for.
+    """Run the migrations of an Alembic command, such as `upgrade` or `downgrade`.
 
     Args:
         options: More arguments of `EnvironmentContext.configure`.
 
     Raises:
         CommandError: the database is not named or cannot be used, or a downgrade would drop
-            something and was not told to.
+            something and `drop=yes` is missing.
     """
     given = context.config.attributes.get("connection")
     if given is not None:

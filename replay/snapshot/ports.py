@@ -28,7 +28,7 @@ class LazySnapshots(Protocol):
     def read_newest(
         self, at: int | None, *, accept: "Callable[[SnapshotInfo], bool]"
     ) -> MetadataImage | None:
-        """Return the same image as `load_newest`, with partitions decoded when they are read.
+        """Return the same image as `load_newest`, but decode each partition when it is read.
 
         Reading a partition raises msgspec.DecodeError if a release with another format wrote it.
         """

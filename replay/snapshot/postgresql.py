@@ -1,8 +1,8 @@
 """PostgreSQL: connections with timeouts, and the conversion of its errors.
 
-A reader sees one consistent state (REPEATABLE READ): another process cannot prune rows between two
-of its queries. Writers wait for each other, as in SQLite, at an advisory lock that is used for
-nothing else; readers never wait.
+A reader sees one consistent state (REPEATABLE READ): rows that another process prunes between two
+of the reader's queries stay visible. Writers wait for each other, as in SQLite, at an advisory lock
+that is used for nothing else; readers never wait.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def writer(engine: Engine) -> Engine:
 
 
 def outside_transactions(engine: Engine) -> Engine:
-    """Return the engine for statements that no transaction may contain, as VACUUM."""
+    """Return the engine for statements that must not be in a transaction, such as VACUUM."""
     return engine.execution_options(isolation_level=_AUTOCOMMIT)
 
 

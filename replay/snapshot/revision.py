@@ -1,28 +1,28 @@
-"""Version numbers of the snapshot database, for readers without SQLAlchemy."""
+"""Schema versions of the databases, for readers that do not import SQLAlchemy."""
 
 SCHEMA_REVISION = "0003"
-"""The newest migration, which leads to the tables of `tables`."""
+"""The newest migration of the snapshots, which gives the tables defined in `tables`."""
 
 VERSION_TABLE = "metalog_alembic_version"
-"""Where Alembic notes the revision; a name of its own, for databases shared with others."""
+"""Table for the snapshots' revision: a name of our own, as other programs may use the database."""
 
 FORMAT = 1
-"""Version of the parts and values in `parts`, written whole."""
+"""Format of a snapshot that is stored whole, with the parts and values of `parts`."""
 
 LAYERED_FORMAT = 2
-"""The same parts and values, with the digests of the parts, and perhaps in layers (`layers`)."""
+"""Format of a snapshot with the same parts and values, their digests, and possibly layers."""
 
 FORMATS = frozenset({FORMAT, LAYERED_FORMAT})
-"""All that this release reads. Snapshots of another format are skipped."""
+"""The formats that this release reads. Snapshots of another format are skipped."""
 
 HISTORY_REVISION = "0010"
-"""The newest migration of the history, which leads to the tables of `sql_history.tables`."""
+"""The newest migration of the SQL history, which gives the tables in `sql_history.tables`."""
 
 HISTORY_VERSION_TABLE = "metalog_history_alembic_version"
-"""Where Alembic notes that one."""
+"""Table in which Alembic stores the revision of the SQL history."""
 
 SHARED_LOG_REVISION = "0001"
-"""The newest migration of a shared log, which leads to the tables that `shared.postgres` uses."""
+"""The newest migration of a shared log, which gives the tables that `shared.postgres` uses."""
 
 SHARED_LOG_VERSION_TABLE = "metalog_shared_log_alembic_version"
-"""Where Alembic notes that one."""
+"""Table in which Alembic stores the revision of a shared log."""

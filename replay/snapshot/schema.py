@@ -75,7 +75,7 @@ SHARED_LOG = Schema(
 
 
 def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
-    """Migrate the database to this release's schema; if that fails, nothing changes.
+    """Migrate the database to this release's schema; on failure, nothing changes.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, a newer release has migrated the database;

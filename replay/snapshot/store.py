@@ -115,8 +115,8 @@ class SnapshotStore:
     ) -> SnapshotInfo:
         """Store an image: O(objects).
 
-        Fast if the image that this store loaded or stored last is similar: then only the objects
-        that differ are written.
+        Fast if the image is similar to the one that this store loaded or stored last: then only
+        the objects that differ are written.
 
         An existing snapshot of the same image is kept if it can be loaded. It becomes confirmed if
         `confirmed` is set, and is no longer rotated if `rotated` is not set. Any other snapshot at

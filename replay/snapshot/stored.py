@@ -19,7 +19,7 @@ from replay.snapshot.revision import FORMATS
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
-    """An entry of a manifest: a chunk's part, its position there, and its hash."""
+    """An entry of a manifest: a chunk's part, its position in the part, and its hash."""
 
     part: str
     ordinal: int
@@ -68,7 +68,7 @@ def decode_parts(
     """Decode the chunks of a snapshot: O(objects), one encoded chunk in memory at a time.
 
     Args:
-        lazily: Decode partitions only when they are read; see `LazyTopics`.
+        lazily: Decode each partition only when it is read.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, the snapshot has a format that this release does not

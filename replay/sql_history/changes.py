@@ -1,4 +1,4 @@
-"""Follows a log and yields every state that each object takes, in runs of some thousand records."""
+"""Follows a log and yields the states of all objects, in runs of some thousand records."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
@@ -40,7 +40,8 @@ class ChangeRow(msgspec.Struct, frozen=True, gc=False):
 class NewState(msgspec.Struct, frozen=True, gc=False):
     """An object's state before and after a record; None where the object does not exist.
 
-    `part` is a part of the image, as in `PARTS`. Of configs, each key of a resource has a state.
+    `part` is a part of the image, as in `PARTS`. In the part `configs`, each key of a resource has
+    its own state.
     """
 
     part: str
@@ -51,7 +52,7 @@ class NewState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Run(msgspec.Struct, frozen=True, gc=False):
-    """A run of records, and the changes of object states that they caused.
+    """A run of consecutive records, and the changes of object states that they caused.
 
     Attributes:
         end_offset: Offset from which the log can be continued after this run.
@@ -66,7 +67,7 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 
 @explains
 def follow(source: BatchSource, image: MetadataImage, to_offset: int) -> Iterator[Run]:
-    """Yield runs with the changes of the records from an image on, up to `to_offset` (exclusive).
+    """Yield the changes that records after an image made, up to `to_offset` (exclusive), in runs.
 
     The last run ends at `to_offset`, or at the start of an open transaction.
 
@@ -85,7 +86,7 @@ def follow(source: BatchSource, image: MetadataImage, to_offset: int) -> Iterato
 
 
 class _Run:
-    """Collects the records of a run, then those of the next."""
+    """Collects the records of one run after the other."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._effects = Effects(image)
@@ -93,7 +94,7 @@ class _Run:
         self._states: list[NewState] = []
 
     def add(self, found: Resolved) -> None:
-        """Add records."""
+        """Add records and the changes that they made."""
         effects, states = self._effects, self._states
         in_effect, closed_by = found.in_effect, found.closed_by
         for row in found.rows:

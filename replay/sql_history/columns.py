@@ -1,8 +1,8 @@
 """Columns: how the fields of an object are stored in SQL, and read back without loss.
 
-Ids are stored as texts of 22 characters, other bytes as base64, lists and structures as JSON; in
-PostgreSQL as `types` says. A float has a second column with its bits, because SQLite preserves
-neither NaN nor the sign of zero.
+Ids are stored as texts of 22 characters, other bytes as base64, lists and structures as JSON;
+PostgreSQL has own types for some of them (`types`). A float has a second column with its bits,
+because SQLite preserves neither NaN nor the sign of zero.
 """
 
 import json
@@ -27,9 +27,9 @@ BITS = "_bits"
 
 
 class Form(msgspec.Struct, frozen=True):
-    """Storage of values of one Python type: the column's type, and both conversions.
+    """How values of one Python type are stored: the column's type, and both conversions.
 
-    Without `load` a column is derived from others, and not read back.
+    A column without `load` is derived from others, and is not read back.
     """
 
     type: TypeEngine[Any]
@@ -47,7 +47,7 @@ class FieldColumn(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """The Python expression of what is stored, of an object `value`."""
+        """Python expression for the value to store, where `value` is the object."""
         return f"value.{self.field}"
 
     def column(self, comment: str, type_: TypeEngine[Any] | None = None) -> Column[Any]:
@@ -58,13 +58,13 @@ class FieldColumn(msgspec.Struct, frozen=True):
 
 
 class SharedColumn(FieldColumn, frozen=True):
-    """A column for several fields, whose values are in a row that many states share."""
+    """A column that refers to a row of another table with several fields, shared by many states."""
 
     shared: tuple[FieldColumn, ...]
 
     @property
     def source(self) -> str:
-        """The expression of a tuple with the fields."""
+        """Python expression for a tuple of the fields, where `value` is the object."""
         return "(" + "".join(f"{each.source}, " for each in self.shared) + ")"
 
 
@@ -118,7 +118,7 @@ def state_encoder(
 
 
 def _compiled(source: str, columns: Sequence[FieldColumn]) -> Callable[[Any], tuple[Any, ...]]:
-    """Compile an encoder from its source, for speed: a sync spends much of its time in it."""
+    """Compile an encoder from its source, for speed: a sync spends much of its time encoding."""
     names: dict[str, Any] = {f"store_{i}": each.form.store for i, each in enumerate(columns)}
     fields = "".join(
         f"{each.source}, " if each.form.store is _same else f"store_{i}({each.source}), "

@@ -1,7 +1,7 @@
 """Frees the space of replaced rows in PostgreSQL during a long sync.
 
-The end of a state replaces its row, and the old one takes space until VACUUM has seen it.
-Autovacuum looks once a minute, but a sync adds a million records in less.
+Setting the end of a state replaces its row, and the old row takes space until VACUUM frees it.
+Autovacuum starts once a minute, but a sync adds a million records in less time.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from replay.snapshot.database import without_transaction
 
 _DEAD_SHARE = 0.05
-"""Rows of a table that may be dead. VACUUM reads the table's indexes, so it must not run often."""
+"""Share of a table's rows that may be dead. VACUUM reads all indexes, so it must not run often."""
 
 _DEAD_MIN = 1_000
 
@@ -26,7 +26,7 @@ class DeadRows:
         self._rows: Counter[str] = Counter()
 
     def count(self, replaced: Mapping[str, int], added: Mapping[str, int]) -> None:
-        """Count rows that a transaction has replaced and added; vacuum where it is worth it.
+        """Count the rows that a transaction replaced and added; vacuum tables with many dead rows.
 
         Raises:
             UnavailableError: the database cannot be reached.

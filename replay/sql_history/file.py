@@ -27,16 +27,16 @@ class HistoryFile(HistoryIndex):
         self._path = path
 
     def exists(self) -> bool:
-        """True if there is a file."""
+        """True if the database file exists."""
         # Opening a FIFO would wait for its other end.
         return self._path.is_file()
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
-        """Yield a function that asks the tables; SQLite creates no files next to the database."""
+        """Yield a function that queries the tables; creates no files next to the database."""
         with _reading(self._path) as connection:
             if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-                raise RequestError("HISTORY_NOT_FOUND", "its tables are still being made")
+                raise RequestError("HISTORY_NOT_FOUND", "the tables are still being created")
             yield lambda query, values: connection.execute(
                 query, {name: _stored(value) for name, value in values.items()}
             )
@@ -48,10 +48,10 @@ def _stored(value: Any) -> Any:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a read-only connection in a transaction; SQLite creates no files next to the database.
+    """Yield a read-only connection in a transaction; creates no files next to the database.
 
     If there is a write-ahead log, SQLite reads it. If there is none, the last writer has closed the
-    database, which is then opened as immutable; if it is written meanwhile, an error is raised.
+    database, which is then opened as immutable; a write meanwhile raises an error.
     """
     log = path.with_name(path.name + "-wal")
     before = None if _size(log) else path.stat()
@@ -64,7 +64,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     if before is not None:
         now = path.stat()
         if _size(log) or (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-            raise sqlite3.OperationalError("it was written meanwhile")
+            raise sqlite3.OperationalError("the database was written while it was read")
 
 
 def _size(path: Path) -> int:

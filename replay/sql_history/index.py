@@ -1,9 +1,9 @@
-"""Answers from the SQL history what would take a pass over the log.
+"""Answers questions from the SQL history that would otherwise take a pass over the log.
 
-Of an object, only the offsets of the records that changed it come from the tables; the records
-themselves are read from the log. Only the beginnings of outages are found in the states in the
-tables, because they may be anywhere in the log. Tables that cannot be read, are of another release
-or of another log are ignored, with a warning.
+The tables give only the offsets of the records that changed an object; the records themselves are
+read from the log. The exception are the beginnings of outages, which may be anywhere in the log:
+these are read from the states in the tables. Tables that cannot be read, or belong to another
+release or log, are ignored, with a warning.
 """
 
 import logging
@@ -24,7 +24,7 @@ from replay.time_travel.change_index import FoundChanges, FoundStates
 from replay.time_travel.objects import ObjectName
 
 UNUSABLE = (sqlite3.Error, OSError, RequestError, CorruptLogError, UnavailableError)
-"""Errors after which an answer is computed without the tables."""
+"""Errors after which the answer is computed from the log instead of the tables."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class HistoryIndex(ABC):
 
     @abstractmethod
     def exists(self) -> bool:
-        """True if there may be tables."""
+        """True if the database may exist; reading it may still fail."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Ask]:
@@ -71,7 +71,9 @@ class HistoryIndex(ABC):
     ) -> FoundChanges | None:
         """Return the offsets of the records that changed an object; None if tables are unusable.
 
-        `ids` and `end_offset` are as for `ChangeIndex`.
+        Args:
+            ids: Ids of topics and namespaces that the name is known to mean.
+            end_offset: Only records below this offset are needed.
         """
         find = FINDERS.get(name.kind.name)
         if find is None or not self.exists():
@@ -95,7 +97,7 @@ class HistoryIndex(ABC):
         return FoundChanges(offsets, max(end, start))
 
     def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
-        """Return the states from which the outages in progress before offset `at` began.
+        """Return the states in which the outages in progress just before offset `at` began.
 
         Returns None if the tables end before `at`, do not determine the states, or are unusable.
         """
@@ -142,7 +144,7 @@ class HistoryIndex(ABC):
         )
         found = next(iter(ask(query, {})), None)
         if found is None:
-            raise RequestError("HISTORY_NOT_FOUND", "it is empty")
+            raise RequestError("HISTORY_NOT_FOUND", "the tables are empty")
         cluster_id, start, end, epoch, crc = found
         stored = Position(
             cluster_id=cluster_id, end_offset=end, leader_epoch=epoch, last_crc32c=crc
@@ -165,6 +167,6 @@ class HistoryIndex(ABC):
 
 def _compare(source: BatchSource, start: int, stored: Position) -> None:
     if not start <= source.history_start <= stored.end_offset <= source.end_offset:
-        raise RequestError("WRONG_LOG", "the log has other offsets")
+        raise RequestError("WRONG_LOG", "the log does not contain the offsets of the tables")
     if source.position(stored.end_offset).contradicts(stored):
-        raise RequestError("WRONG_LOG", "of another log")
+        raise RequestError("WRONG_LOG", "the tables belong to another log")

@@ -20,6 +20,6 @@ class _Known(dict[Any, Any]):
 
 
 def cached(convert: Convert) -> Convert:
-    """Return a conversion that computes a repeated value once."""
+    """Return `convert` with a cache of its results."""
     # A lookup in C, which is half the time of a function.
     return _Known(convert).__getitem__

@@ -1,7 +1,7 @@
-"""The replay rules under which tables were made.
+"""Checks the version of the replay rules under which the tables were made.
 
-They come before the schema: a migration changes columns, but not states that other rules derived,
-so such tables are to be made anew in any case.
+This check precedes that of the schema: a migration changes columns, but not the states that other
+rules have derived, so such tables must be made anew in any case.
 """
 
 from records.errors import RequestError
@@ -9,10 +9,13 @@ from replay.image.rules import RULES_VERSION
 
 
 def check_rules(rules: int | None) -> None:
-    """Check that tables were made under this release's replay rules; None: they are empty.
+    """Check that tables were made under this release's replay rules.
+
+    Args:
+        rules: Version of the rules; None if the tables are empty.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION.
+        RequestError: UNSUPPORTED_VERSION, the tables were made under another version.
     """
     if rules is None or rules == RULES_VERSION:
         return
@@ -21,6 +24,6 @@ def check_rules(rules: int | None) -> None:
         todo = "remove the database and sync again (`metalog sql sync`)"
     raise RequestError(
         "UNSUPPORTED_VERSION",
-        f"made under version {rules} of the replay rules, this release has version "
+        f"the tables were made under version {rules} of the replay rules, this release has version "
         f"{RULES_VERSION}; {todo}",
     )

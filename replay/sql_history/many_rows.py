@@ -1,4 +1,4 @@
-"""Bulk inserts that bypass SQLAlchemy, which takes three times as long as SQLite itself."""
+"""Bulk inserts without SQLAlchemy, which would take three times as long as SQLite itself."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -23,7 +23,7 @@ _POSITIONAL = {
 }
 
 _ROWS_A_STATEMENT = 50
-"""SQLite takes so many rows fastest, and 32,766 values at most."""
+"""Rows per INSERT: the fastest number for SQLite, which allows at most 32,766 values."""
 
 
 def insert_rows(
@@ -41,7 +41,7 @@ def insert_rows(
 def insert_new_rows(
     connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
 ) -> None:
-    """Insert the rows whose key, the first column, the table does not have.
+    """Insert the rows whose key (the first column) is not in the table yet.
 
     Nothing else may write the table meanwhile.
     """
@@ -75,7 +75,7 @@ def _target(connection: Connection, table: Table, columns: Sequence[str]) -> str
 def _written(
     connection: Connection, types: Sequence[TypeEngine[Any]], rows: Iterable[Row]
 ) -> Iterable[Row]:
-    """Yield rows with the values as the database reads them."""
+    """Yield rows with their values converted for the database."""
     found = ((i, native(each, connection.dialect)) for i, each in enumerate(types))
     writes = [(i, each.write) for i, each in found if each is not None]
     return _converted(writes, rows) if writes else rows

@@ -1,11 +1,11 @@
-"""Reads from the SQL history what led to the outages that are in progress at an offset.
+"""Reads from the SQL history the states that led to the outages in progress at an offset.
 
-The states of partitions, topics and min.insync.replicas become rows, as if the log had set each of
-them as a whole. Replayed on the state at the start of the log's history, they give the same outages
-as the log, from which only the batches with broker records are still needed.
+The states of partitions, topics and min.insync.replicas are converted to rows of a log, as if
+records had set each state as a whole. Replayed from the start of the log's history, these rows give
+the same outages as the log itself; only the batches with broker records must still be read from it.
 
-The states that a transaction makes are valid from its end, but outages begin at its records. If
-these did more to an object than its states show, the log must be read.
+A state that a transaction sets is valid from the transaction's end, but an outage begins at a
+record. If a transaction did more to an object than its states show, the whole log must be read.
 """
 
 import json
@@ -103,13 +103,13 @@ _CREATIONS = frozenset({"PartitionRecord", "TopicRecord", "NamespaceRecord", "Co
 def outage_beginnings(
     ask: Ask, start: int, at: int, assumed_min_isr: int | None
 ) -> FoundStates | None:
-    """Return the states from which the outages in progress before offset `at` began.
+    """Return the states in which the outages in progress just before offset `at` began.
 
-    Returns None if the tables alone do not determine them.
+    Returns None if the tables alone do not determine these states.
 
     Args:
-        start: Where the log's history starts. Earlier states are left out, even if the tables have
-            them.
+        start: First offset of the log's kept history. Earlier states are left out, even if the
+            tables have them.
 
     Raises:
         ValueError: a value in the tables cannot be read.
@@ -125,11 +125,11 @@ class _UnsureError(Exception):
 
 
 class _Event(NamedTuple):
-    """What a record did to an object.
+    """The effect of a record on an object.
 
     Attributes:
-        state: The object's fields after it; None if it removed the object.
-        existed: True if the object existed before it.
+        state: The object's fields after the record; None if the record removed the object.
+        existed: True if the object existed before the record.
     """
 
     offset: int
@@ -139,7 +139,7 @@ class _Event(NamedTuple):
 
 
 class _Tables:
-    """Reads what the records in [start, at) did."""
+    """Reads the effects of the records in [start, at) from the tables."""
 
     def __init__(self, ask: Ask, start: int, at: int) -> None:
         self._ask_tables = ask
@@ -147,7 +147,7 @@ class _Tables:
         self._at = at
 
     def beginnings(self, assumed_min_isr: int | None) -> FoundStates:
-        """Return the states; see `outage_beginnings`.
+        """Return the states in which the outages began, with the offsets of broker records.
 
         Raises:
             _UnsureError: the states do not show what a transaction did.
@@ -175,7 +175,7 @@ class _Tables:
         return next((record for (record,) in found), None)
 
     def _events(self, states: Iterable[Sequence[Any]], key_length: int) -> Iterator[_Event]:
-        """Yield what happened to an object.
+        """Yield the events of one object, in order.
 
         Args:
             states: Rows with the object's states: its key, the columns `_SPAN`, its fields.
@@ -198,10 +198,11 @@ class _Tables:
             yield _Event(*ended, None, True)
 
     def _partitions(self, min_isr: int) -> Iterator[tuple[str, Envelope]]:
-        """Yield the states of each partition that is down, since it was last whole or was created.
+        """Yield the states of each partition that is down, from when it was last fully in sync.
 
-        Each comes with the text of the topic's id. There may be very many, so the events are found
-        here and not by `_events`, which takes twice as long.
+        A partition that never was yields all of its states. Each state comes with the text of its
+        topic id. There may be very many, so this method does not call `_events`, which takes twice
+        as long.
         """
         numbers, ids = _Lists(), _Uuids()
         id_lists, start = _UuidLists(ids), self._start
@@ -257,10 +258,10 @@ class _Tables:
             yield topic, _row(offset, time, record)
 
     def _topics(self, down: Set[str]) -> Iterator[Envelope]:
-        """Yield the creations, moves and removals of topics with partitions that are down.
+        """Yield the creations, moves and removals of all topics with partitions that are down.
 
-        Those of the topics that exist at the start are included, because a later topic may get the
-        name of one of them.
+        Topics that exist at the start are included too, because a later topic may get the name of
+        one of them.
         """
         for topic, found in groupby(self._ask(_TOPICS), itemgetter(0)):
             states = list(found)
@@ -319,7 +320,7 @@ def _row(offset: int, time: int, record: Record) -> Envelope:
 
 
 class _Lists(dict[str, tuple[int, ...]]):
-    """Lists of brokers by their texts, which repeat."""
+    """Cache of broker lists by their JSON text, because lists repeat."""
 
     def __missing__(self, text: str) -> tuple[int, ...]:
         found = self[text] = tuple(json.loads(text))
@@ -327,7 +328,7 @@ class _Lists(dict[str, tuple[int, ...]]):
 
 
 class _Uuids(dict[str, Uuid]):
-    """Ids by their texts, which repeat."""
+    """Cache of ids by their text, because ids repeat."""
 
     def __missing__(self, text: str) -> Uuid:
         found = self[text] = parse_uuid(text)
@@ -335,7 +336,7 @@ class _Uuids(dict[str, Uuid]):
 
 
 class _UuidLists(dict[str, tuple[Uuid, ...]]):
-    """Lists of ids by their texts, which repeat."""
+    """Cache of id lists by their JSON text, because lists repeat."""
 
     def __init__(self, ids: _Uuids) -> None:
         self._ids = ids

@@ -55,7 +55,7 @@ class Pending:
 
     @property
     def replaced(self) -> dict[str, int]:
-        """The number of rows by table that get an end."""
+        """The number of existing rows by table in which an end offset will be set."""
         return {each.of.table.name: each.ended for each in self._states if each.ended}
 
     def add_base(self, image: MetadataImage) -> None:
@@ -80,7 +80,7 @@ class Pending:
 
 
 def remove_unconfirmed(connection: Connection, from_offset: int) -> None:
-    """Take back what unconfirmed records from an offset on did to the tables."""
+    """Undo the effects of unconfirmed records at or after `from_offset` on the tables."""
     connection.execute(delete(change).where(not_(change.c.confirmed)))
     for each in VERSION_TABLES.values():
         table = each.table
@@ -115,7 +115,7 @@ class _States:
 
     @property
     def ended(self) -> int:
-        """The number of rows in the table that get an end."""
+        """The number of existing rows in which an end offset will be set."""
         return len(self._ends)
 
     def add(self, state: NewState) -> None:
@@ -169,7 +169,7 @@ class _States:
             insert_rows(connection, table, *_marked(columns, rows, confirmed=self._confirmed))
 
     def _write_shared(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """Write the rows that the new states refer to, unless the table has them."""
+        """Write the rows of `table` that the new states refer to and that it lacks."""
         reference = len(self.of.fields) - 1
         new = {row[reference]: state.value for row, state in zip(rows, self.states, strict=True)}
         encode = _SHARED_ENCODERS[self.of.part.name]
@@ -182,9 +182,9 @@ class _States:
 def _marked(
     columns: Sequence[str], rows: Sequence[Row], *, confirmed: bool
 ) -> tuple[Sequence[str], Sequence[Row]]:
-    """Return columns and rows, with the mark of rows that are not confirmed.
+    """Return columns and rows, with the column `confirmed` added if they are unconfirmed.
 
-    Confirmed rows, which are nearly all, have it by the column's default.
+    Confirmed rows, which nearly all are, get the column's default.
     """
     if confirmed:
         return columns, rows

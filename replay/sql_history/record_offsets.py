@@ -11,7 +11,7 @@ from replay.time_travel.labels import config_resource, unescaped
 from replay.time_travel.objects import ObjectName
 
 Ask = Callable[[str, Mapping[str, Any]], Iterable[Sequence[Any]]]
-"""Runs a query with its parameters, by name, and returns the rows.
+"""Runs a query, given its parameters by name, and returns the rows.
 
 Ids are bytes in parameters, and texts in rows.
 """
@@ -58,7 +58,7 @@ class RecordOffsets:
         """Add the offsets of the records that created or removed partitions of a topic.
 
         Args:
-            partition_id: For this partition, the offsets of all records are added. None: for none.
+            partition_id: Also add the offsets of all records of this partition; None: of none.
         """
         found = self.rows(
             """

@@ -1,4 +1,4 @@
-"""Reads the SQL history in a database that is named by its URL, as PostgreSQL is."""
+"""Reads the SQL history in a database given by its URL, such as PostgreSQL."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from replay.sql_history.store import HistoryStore
 
 
 class HistoryDatabase(HistoryIndex):
-    """The SQL history of a log in a database; each question opens a connection.
+    """The SQL history of a log in a database; each query opens a connection.
 
     The schema is checked when the database is first reached.
     """
@@ -29,12 +29,12 @@ class HistoryDatabase(HistoryIndex):
         self._engine: Engine | None = None
 
     def exists(self) -> bool:
-        """True, because only a connection would tell; False once the server was unreachable."""
+        """True unless the server was unreachable before: only connecting would tell."""
         return not self._is_down
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
-        """Yield a function that asks the tables."""
+        """Yield a function that queries the tables in one transaction."""
         if self._engine is None:
             with HistoryStore.open(self._url) as store:
                 self._engine = store.engine

@@ -1,4 +1,4 @@
-"""Database with the history of one log: the object states, and the range of offsets they cover."""
+"""Database with the history of one log: object states, and the range of offsets they cover."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +31,10 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
     """The log that the tables belong to, and the offsets they cover: [start_offset, end_offset).
 
     Attributes:
-        end_time: Append time of the last record that they cover, in ms since 1970.
-        confirmed_end: Offset from which on Kafka may still replace what they cover; None if that is
-            nothing. `confirmed_leader_epoch` and `confirmed_last_crc32c` prove this position.
+        end_time: Append time of the last record that the tables cover, in ms since 1970.
+        confirmed_end: Exclusive end of the confirmed records: Kafka may still replace those after
+            it; None if all are confirmed. `confirmed_leader_epoch` and `confirmed_last_crc32c`
+            identify this position in the log.
     """
 
     cluster_id: str
@@ -51,7 +52,7 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def confirmed_proof(self) -> Position:
-        """The position up to which everything is confirmed, with its proof."""
+        """The confirmed end with its leader epoch and CRC, for comparison with the log."""
         if self.confirmed_end is None:
             return self.proof
         assert self.confirmed_leader_epoch is not None, "written with the end"
@@ -160,7 +161,7 @@ def _check_rules(engine: Engine) -> None:
 
 
 def _keep_public_configs(engine: Engine) -> None:
-    """Store which values this release takes for public; views show only those."""
+    """Store the names of configs whose values are public; views show only these values."""
     with reading(engine) as connection:
         found = set(connection.scalars(select(public_config.c.name)))
     if found != PUBLIC_CONFIGS:

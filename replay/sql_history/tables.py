@@ -46,7 +46,7 @@ def _confirmed(comment: str) -> Column[bool]:
 
 
 def _unconfirmed_index(table: str, offset: str) -> Index:
-    """Return the index by which a sync finds the few rows that it has to take back."""
+    """Return the index by which a sync finds the few unconfirmed rows, which it replaces."""
     return _partial_index(f"ix_{table}_unconfirmed", [offset], "NOT confirmed")
 
 
@@ -56,7 +56,7 @@ def _partial_index(name: str, columns: Sequence[str], where: str) -> Index:
 
 
 def _blocks(table: str, *columns: str) -> Index:
-    """Return an index of the range of each block; rows are written in the order of the columns."""
+    """Return a BRIN index, which suits rows that are written in the order of the columns."""
     index = Index(f"ix_{table}_blocks", *columns, postgresql_using="brin")
     return index.ddl_if(dialect="postgresql")
 
@@ -154,7 +154,10 @@ VALIDITY = {
     "valid_to_offset": "It holds up to this offset, exclusive; null: it still does.",
     "valid_to_time": f"Time of that{_UNIT}.",
 }
-"""What each `_version` table has behind its key. Without a time, the offset is that of the base."""
+"""Comments of the columns after the key in each `_version` table.
+
+If `valid_from_time` is null, `valid_from_offset` is that of the base state.
+"""
 
 _ALWAYS_SET = ("record_offset", "valid_from_offset")
 
@@ -165,9 +168,9 @@ class VersionTable(msgspec.Struct, frozen=True):
     Attributes:
         key: Columns that identify an object. Together with `record_offset` they identify a state.
         fields: Columns of an object's fields.
-        shared: Table with the fields that many states have in common; its first column is that of
-            `fields` which refers to it.
-        shared_fields: Columns of those fields.
+        shared: Table of field values that many states have in common; the last column of `fields`
+            refers to its first column.
+        shared_fields: Columns of `shared` without the first.
     """
 
     part: Part
@@ -332,4 +335,4 @@ _ALL: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 VERSION_TABLES = {
     part: _version_table(part, name, comment, key) for part, name, comment, key in _ALL
 }
-"""By part of the image."""
+"""The tables of object states, by part of the image."""

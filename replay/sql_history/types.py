@@ -1,7 +1,7 @@
 """Column types: PostgreSQL's own, and portable ones in other databases.
 
-In Python a value has one form, that of SQLite: ids and JSON are texts, times are milliseconds since
-1970. `Native` converts it when it is written to PostgreSQL, the loaders when it is read.
+In Python, values have the form that SQLite stores: ids and JSON are texts, times are milliseconds
+since 1970. `Native` converts values written to PostgreSQL, the loaders convert values read from it.
 """
 
 import json
@@ -25,11 +25,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class Native(UserDefinedType[Any]):
-    """A type of PostgreSQL, and how a value is written to it.
+    """A column type of PostgreSQL, and the conversion of values written to such a column.
 
     Attributes:
         spec: The type's name in SQL.
-        write: Converts a value, which is not None, to what PostgreSQL reads as this type.
+        write: Converts a value (never None) to text that PostgreSQL reads as this type.
     """
 
     cache_ok = True
@@ -48,7 +48,7 @@ class Native(UserDefinedType[Any]):
 
 
 def native(type_: TypeEngine[Any], dialect: Dialect) -> Native | None:
-    """Return the type of a column in a database; None if its values are written as they are."""
+    """Return the native type of a column; None if its values are written without conversion."""
     found = type_.dialect_impl(dialect)
     return found if isinstance(found, Native) else None
 
@@ -89,7 +89,7 @@ INT32 = _variant(BigInteger(), Integer())
 
 
 def load_portable_values(engine: Engine) -> None:
-    """Let an engine read values of PostgreSQL's types in the form that they have in Python."""
+    """Make an engine read PostgreSQL's ids, times, lists and JSON in the form SQLite has."""
     if engine.dialect.name == "postgresql":
         event.listen(engine, "connect", _register_loaders)
 

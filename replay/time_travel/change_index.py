@@ -68,7 +68,7 @@ class ChangeIndex(Protocol):
         """
 
     def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
-        """Return the states in which the outages that are in progress at offset `at` began.
+        """Return the states in which the outages in progress just before offset `at` began.
 
         Returns None if the index cannot answer.
 
