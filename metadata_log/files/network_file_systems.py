@@ -10,7 +10,7 @@ from pathlib import Path
 from records.errors import RequestError
 
 ALLOW = "METALOG_ALLOW_NETWORK_FILE_SYSTEM"
-"""Environment variable; 1 allows it."""
+"""Environment variable; 1 allows a log on a network file system."""
 
 _NETWORK = frozenset(
     {

@@ -1,4 +1,4 @@
-"""A cursor over a live log: each read returns the batches committed since the last one.
+"""A cursor over a live log: each read returns the batches committed since the previous read.
 
 A cursor reads only new bytes: the commit mark, the header of its current segment, and the blocks up
 to the mark. It keeps no file open, so it can be dropped at any time, even while another thread

@@ -205,11 +205,11 @@ class LogReader:
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the whole batches that contain a needle, and perhaps other batches.
+        """Yield the batches that contain one of `needles` (bytes or record types), or more.
 
         Only batches with an offset in [from_offset, to_offset) are yielded. Every block is read and
-        checked, but only blocks that contain a needle are decoded. Needles may be added between two
-        batches.
+        checked, but only blocks that contain one of `needles` are decoded. Needles may be added
+        between two batches.
 
         Raises:
             CorruptLogError: damage; names file and byte.
@@ -223,7 +223,7 @@ class LogReader:
             yield from self._read(start, first, end, needles)
 
     def position(self, end_offset: int) -> Position:
-        """Return the position whose end offset is `end_offset`.
+        """Return the proof of position (offset, epoch, CRC) at `end_offset`.
 
         Args:
             end_offset: From the reader's `history_start` to its `end_offset`, inclusive.
@@ -265,8 +265,8 @@ class LogReader:
         """Return the offset of the first record at or after `timestamp` (ms); `end_offset` if there
         is none.
 
-        Inside a run of NoOps it is that of `last_offset_at`, so that a range of times there has a
-        record.
+        If the time is inside a run of NoOps, the result is the offset that `last_offset_at`
+        returns, so that a range of times inside the run has a record.
 
         Raises:
             UnknownHistoryError: as for `last_offset_at` just before the time.
@@ -294,7 +294,7 @@ class LogReader:
     def latest_timestamp(self) -> int | None:
         """Return the latest time of any record, in ms since 1970; None for an empty log.
 
-        Times can go backwards in a mirror, so this may be later than that of the last record. Never
+        Times can go backwards in a mirror, so this may be later than the last record's time. Never
         raises for damage.
         """
         latest = self.mark.max_timestamp

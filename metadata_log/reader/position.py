@@ -1,4 +1,4 @@
-"""Proof of position: identifies the log, and the offset in it, up to which data was derived.
+"""Proof of position: identifies a log, and the offset up to which data was derived from it.
 
 Blocks are chained by their CRCs, so two equal positions have the same history before them. Data
 derived from a log keeps its position, and is used only while the log agrees with that position.
@@ -21,8 +21,9 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A place in the log of a cluster.
 
     `end_offset` is exclusive; `leader_epoch` is the epoch of the last record before it.
-    `last_crc32c` is the CRC-32C of the block with that record; None if it is not known. In a mirror
-    it is the CRC of Kafka's batch, because a mirror's blocks are not part of the source.
+    `last_crc32c` is the CRC-32C of the block with that record; None if it is not known. In
+    a mirror, `last_crc32c` is the CRC of Kafka's batch, because a mirror's blocks are not part of
+    the source.
     """
 
     cluster_id: str

@@ -36,7 +36,7 @@ _METADATA_SERVICE = "/latest/api/token"
 
 
 class LiveObjects:
-    """The current objects under a prefix. A file, once opened, stays at the version it had then."""
+    """The current objects under a prefix; an open file keeps the version of its opening."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
         self._store = store

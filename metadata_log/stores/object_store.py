@@ -3,9 +3,9 @@
 Credentials, region and endpoint come from the environment (`AWS_ACCESS_KEY_ID`,
 `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`), never from the URL, because URLs are
 printed. Uploads are atomic: an object appears complete or not at all. A bucket has no locks.
-Instead, a run replaces only the object versions that it found when it began. So if two runs
-overlap, the second to write a file stops there, before it has changed anything that the first one
-wrote.
+Instead, each `backup` or `archive` replaces only the object versions that it found when it began.
+So if two of them overlap, the second to write a file stops there, before it has changed anything
+that the first one wrote.
 """
 
 import os
@@ -76,7 +76,7 @@ class ObjectStore:
         """Return the upload mode for an object, which is the condition for writing it.
 
         The object must not exist yet, or must still have the known version. There is no condition
-        if the run has no list of versions, or if the store gave no ETag for the object.
+        before `prepare` has listed the versions, or if the store gave no ETag for the object.
         """
         if self._e_tags is None:
             return "overwrite"
