@@ -56,7 +56,7 @@ def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
             raise corrupt(
                 before.path,
                 min(before.length, expected),
-                f"{segment.path.name} was written after a file of {expected} bytes, this one has "
+                f"{segment.path.name} was written after a file of {expected} bytes, this file has "
                 f"{before.length}: it was shortened, or a segment between them is missing",
             )
         surplus.append(Surplus(before.path, expected))

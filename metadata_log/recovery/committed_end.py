@@ -1,8 +1,8 @@
 """The end of a log for readers: the commit mark, or a later end that is proven to be acknowledged.
 
 The proof comes from the blocks after the mark. A crash can leave an old mark, or tear the newest
-one; a reader treats both alike and shows what is proven, because nothing of that can vanish. What
-the next writer will keep beyond it is not shown: a second crash could still undo it.
+one; in both cases a reader shows the records that are proven, because these cannot vanish. It does
+not show the later blocks that the next writer will keep: a second crash could still undo them.
 """
 
 import logging
@@ -53,7 +53,7 @@ class ProvenEnd(msgspec.Struct, frozen=True):
 
 
 def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> ProvenEnd:
-    """Return the end that is proven.
+    """Return the end of a log that is proven to be acknowledged.
 
     In a mirror, only a mark shows what Kafka committed, so `confirmed_end` is not advanced.
 

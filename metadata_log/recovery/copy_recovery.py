@@ -1,9 +1,9 @@
-"""Recovery of a folder whose records are also in a shared log: it keeps what is whole.
+"""Recovery of a node's folder: cuts it at the first damage; the shared log has the rest.
 
-A node acknowledges what the shared log has committed, before it is on its own disk. After a power
-loss the commit mark may point behind what is left, and blocks may say that lost ones were durable.
-In any other log that is damage; here the rest is fetched again, and only what the shared log no
-longer has is lost.
+A node acknowledges records once the shared log has committed them, before they are on the node's
+own disk. After a power loss the commit mark may point past the end of the file, and blocks may
+claim that lost blocks were durable. In any other log that is damage; here the lost blocks are
+fetched again, and only blocks that the shared log no longer has are lost.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ _LOG = logging.getLogger(__name__)
 def cut_back(
     fs: Fs, directory: Path, cluster_id: str, damage: CorruptLogError, owner: Owner
 ) -> Tail:
-    """Cut a folder back to the last block up to which everything is whole; return the new end.
+    """Cut a folder off after the last block before any damage; return the new end.
 
     Args:
         damage: Why the folder cannot be used as it is.
 
     Raises:
-        CorruptLogError: nothing before the first segment says where the log begins.
+        CorruptLogError: the first segment's header is damaged, and the log does not start at 0.
         FencedError: another writer took over meanwhile.
         UnavailableError: the disk has no room for a copy of the last segment.
     """
@@ -61,8 +61,7 @@ def cut_back(
 
 
 def remove_after(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
-    """Remove everything behind a tail: whole segments from the last one on, then of the one it is
-    in.
+    """Remove everything after a tail: later segments, newest first, then the end of its segment.
 
     Raises:
         FencedError, UnavailableError: as `cut_back`.
@@ -80,7 +79,7 @@ def remove_after(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
 
 
 def _header(fs: Fs, path: Path, cluster_id: str) -> SegmentHeader | None:
-    """Return the header of a segment; None if it is not whole."""
+    """Return the header of a segment; None if it is damaged."""
     try:
         header = read_segment_header(fs, path)
         check_identity(path, header, cluster_id)
@@ -98,9 +97,9 @@ def _follows(header: SegmentHeader, tail: Tail) -> bool:
 
 
 def _end_of(fs: Fs, path: Path, header: SegmentHeader, after: SegmentHeader | None) -> Tail:
-    """Return the end of the whole blocks of a segment.
+    """Return the end of the intact blocks of a segment.
 
-    Its blocks are only read if the segment after it does not say where it ends.
+    The blocks are read only if the next segment's header does not give this end.
     """
     with SegmentFile.opened(fs, path) as segment:
         size = segment.file.size()
@@ -138,7 +137,7 @@ def _tail(
 
 
 def _keep(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
-    """Replace the last segment by a synced copy of its whole blocks."""
+    """Replace the last segment by a synced copy of its intact blocks."""
     path = directory / segment_name(tail.segment_offset)
     shorten_index(fs, directory, tail.segment_offset, tail.position)
     file = fs.open(path)

@@ -3,7 +3,7 @@
 A block is encoded after everything below its `durable_end` was on stable storage, and a segment
 starts only when everything before it is. So the proven end, the limit, is
 
-    max(mark, durable_end of any whole block beyond it, base of any later segment)
+    max(mark, durable_end of any intact block after the mark, base of any later segment)
 
 After a machine crash the mark on disk may be up to a second old. A reader reads the log up to the
 limit; a writer that finds damage below the limit refuses to open the log.

@@ -178,7 +178,7 @@ class _Segment:
         return corrupt(
             self._path,
             tail.position,
-            f"{self._following} was written after another end of this file",
+            f"{self._following} was written when this file had another end",
             tail.end_offset,
         )
 

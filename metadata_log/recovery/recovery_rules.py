@@ -124,7 +124,7 @@ RULES = (
         rest=(Rest.TORN_BELOW_LIMIT,),
     ),
 )
-"""In any order: no two rules fit the same combination, and each combination has one."""
+"""Their order has no meaning: each combination of states fits exactly one rule."""
 
 
 def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:

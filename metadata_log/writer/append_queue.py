@@ -124,13 +124,13 @@ def _refusal_of_content(batch: NewBatch) -> RequestError | None:
     if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
         return RequestError(
             "POLICY_VIOLATION",
-            f"a batch of {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
+            f"the batch has {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
         )
     if not _has_usable_request_id(batch.origin):
-        return RequestError("INVALID_RECORD", f"{batch.origin!r} is no origin of a batch")
+        return RequestError("INVALID_RECORD", f"the batch's origin is not valid: {batch.origin!r}")
     if NoOpRunRecord in map(type, batch.records):
         return RequestError(
-            "INVALID_RECORD", "a NoOpRunRecord stands for what was imported; append NoOpRecords"
+            "INVALID_RECORD", "only an import may write a NoOpRunRecord; append NoOpRecords"
         )
     return None
 

@@ -1,4 +1,4 @@
-"""How the groups of a log's writer become durable: in its own folder, or in a shared log first."""
+"""Durable commit of a group of batches: in the log's own folder, or in a shared log first."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from metadata_log.writer.request_window import RunBlocking
 
 
 class GroupCommit(Protocol):
-    """The commit of one leader epoch.
+    """Makes the groups of batches of one leader epoch durable.
 
-    After an error with outcome NOTHING the writer is where it was before the group.
+    After an error with outcome NOTHING the writer's tail is the same as before the group.
     """
 
     leader_epoch: int
@@ -28,7 +28,7 @@ class GroupCommit(Protocol):
         """Commit everything that was written, and return how many seconds that took.
 
         Args:
-            is_alone: One batch was written, and no other waits.
+            is_alone: True if one batch was written, and no other batch waits.
         """
         ...
 
@@ -47,7 +47,7 @@ class FolderCommit:
         await self.run_blocking(partial(self._writer.start_segment, self.leader_epoch))
 
     async def commit(self, *, is_alone: bool) -> float:
-        """Sync and mark what was written; errors as for `LogWriter.commit`."""
+        """Sync what was written and move the commit mark; errors as for `LogWriter.commit`."""
         # If more batches wait, let the event loop run between two groups.
         if is_alone and self._quick_syncs >= QUICK_SYNCS_MIN:
             took_s = self._writer.commit()

@@ -1,4 +1,4 @@
-"""Has a writer decide where a log ends, if the last writer was cut off."""
+"""Recovery of a log whose last writer was cut off, before a decision depends on the log's end."""
 
 import asyncio
 from pathlib import Path
@@ -30,8 +30,9 @@ async def settle(directory: Path, *, asked: Asked | None = None) -> None:
 
 
 def seen_end(directory: Path) -> ProvenEnd:
-    """Return the end that readers see, for the next writer: without a warning about what it
-    repairs.
+    """Return the end of a log that readers see, without a warning about a damaged commit mark.
+
+    For a writer that opens the log next and repairs the mark.
 
     Raises:
         RequestError, CorruptLogError, UnavailableError: as `LogReader.open`.

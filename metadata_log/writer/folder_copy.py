@@ -43,7 +43,7 @@ class FolderCopy:
     """
 
     def __init__(self, directory: Path, owned: OwnedLog, position: Position) -> None:
-        """Follow on from a position, as `place_of` found it."""
+        """Continue to follow at a position that `place_of` returned."""
         assert isinstance(owned.writer, NodeWriter)
         self._directory = directory
         self._cluster_id = owned.cluster_id
@@ -64,12 +64,12 @@ class FolderCopy:
         return self._writer.tail
 
     def apply(self, groups: Iterable[Group]) -> list[Batch]:
-        """Write groups to the folder and make them visible; return their batches.
+        """Write groups of the shared log to the folder, make them visible; return their batches.
 
         The groups must be committed, the first one at `position`.
 
         Raises:
-            CorruptLogError: a group is not what the chain of blocks leads to.
+            CorruptLogError: a group does not continue the folder's chain of blocks.
             UnavailableError, OSError: the disk is full or fails; open the folder again.
         """
         batches: list[Batch] = []
@@ -173,7 +173,7 @@ class FolderCopy:
 
 
 class _Bytes:
-    """A block as a part of a file that has no other bytes."""
+    """The bytes of one block, read like the file that contains the block."""
 
     def __init__(self, content: bytes, position: int) -> None:
         self._content = content
@@ -193,7 +193,7 @@ class _Bytes:
 async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
     """Return the place in a shared log from which a folder that ends at `tail` continues.
 
-    It is in front of the group that has the next record, or that the folder has only a part of.
+    It is the position before the first group that the folder lacks, or has only in part.
 
     Raises:
         UnknownHistoryError: the shared log is trimmed beyond the folder's end.
@@ -251,7 +251,7 @@ async def _group_at(log: SharedLog, number: int) -> Group:
 
 
 def too_old(directory: Path, tail: Tail) -> UnknownHistoryError:
-    """Return the error for a folder that needs what the shared log does not have any more."""
+    """Return the error for a folder that lacks groups that the shared log has already trimmed."""
     return UnknownHistoryError(
         f"{directory} ends at offset {tail.end_offset}, and the shared log is trimmed beyond it: "
         f"remove {directory}, fill it by `metalog restore` from the archive or from a backup of "

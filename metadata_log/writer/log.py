@@ -43,8 +43,8 @@ _LOG = logging.getLogger(__name__)
 class MetadataLog:
     """The single writer of a log that is not a mirror.
 
-    It knows no state, so it stores any records that can be encoded, also those that contradict the
-    log. `Service` and `Controller` check them first.
+    It keeps no image, so it stores any records that can be encoded, also those that contradict the
+    log. `Service` and `Controller` check records first.
 
     Attributes:
         cluster_id: Id of the cluster whose metadata this is.
@@ -141,7 +141,7 @@ class MetadataLog:
         fs: Fs | None = None,
         asked: Asked | None = None,
     ) -> Self:
-        """Write as the leader of a shared log, in a folder that has everything before its claim.
+        """Write as the leader of a shared log; the folder has everything before the leader's claim.
 
         Nothing is accepted before the epoch's own batch is committed. Arguments as for `open`.
 
@@ -203,7 +203,7 @@ class MetadataLog:
         return answer
 
     def reader(self) -> LogReader:
-        """Return a reader of the committed part of the log; blocks.
+        """Open a reader of the committed part of the log (a blocking call).
 
         Raises:
             CorruptLogError: the log is damaged in a part that is read on opening.
@@ -211,7 +211,7 @@ class MetadataLog:
         return LogReader.open(self.directory, fs=self._fs)
 
     def first_batch(self, committed: Committed) -> Batch:
-        """Return the first batch of a request that `find_request` found; blocks.
+        """Return the first batch of a request that `find_request` found (a blocking call).
 
         Raises:
             UnknownHistoryError: the log no longer has the batch.

@@ -188,7 +188,7 @@ class LogWriter:
     ) -> BlockPlace:
         """Encode one block to be written; return its place.
 
-        What was added goes to the file when it is large enough, at the latest with `commit`.
+        Added blocks are written to the file once they are large enough, at the latest by `commit`.
 
         The block contains one batch or, if the segment's header allows it, several whole batches of
         one epoch. The first row gets `previous_crc32c` and `durable_end`; the other rows are

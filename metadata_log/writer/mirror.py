@@ -27,7 +27,7 @@ from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 
 _IMPORTING = ".importing-"
-"""Between the name of a mirror and the id of the process that builds it."""
+"""In the temporary name of an unfinished mirror: between its name and the building process's id."""
 
 
 class MirrorBuilder:
@@ -96,7 +96,7 @@ class MirrorBuilder:
         )
 
     def write_file(self, name: str, content: bytes) -> None:
-        """Write a small file of the mirror; it appears with the log."""
+        """Write a small file of the mirror; the file becomes visible together with the mirror."""
         write_whole(self._fs, self._directory / name, content)
 
     def append(self, rows: Sequence[Envelope], end_offset: int) -> None:

@@ -37,8 +37,8 @@ from records.envelope import Envelope
 from records.errors import UnavailableError
 
 _CONTINUED_BYTES_MAX = 1024 * 1024
-"""A last segment up to this size is continued by a new writer, which copies it. Behind a larger one
-a new segment starts: its header costs 1 % of that."""
+"""A new writer continues a last segment up to this size, by copying it. After a larger one it
+starts a new segment, whose header takes 1 % of this size."""
 
 
 class MirrorWriter:

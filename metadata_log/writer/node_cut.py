@@ -1,4 +1,4 @@
-"""Cuts a node's folder back, so that it can follow a shared log that lacks what was behind."""
+"""Removes the end of a node's folder that its shared log has lost, so that it can follow again."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from records.errors import UnknownHistoryError
 
 
 def cut_node_folder(fs: Fs, directory: Path, end_offset: int) -> None:
-    """Remove all records from an offset on, at which a block ends.
+    """Remove all records of a folder from an offset on; a block must end there.
 
-    An interrupted cut is continued by the next writer: what is whole is before the cut, or also
-    behind it, and then the cut can be made again.
+    An interrupted cut can be repeated: the next writer opens the folder with its intact blocks, of
+    which some may still be after the offset.
 
     Raises:
         UnknownHistoryError: the folder does not reach back to the offset.

@@ -1,8 +1,8 @@
 """The writer of a node's folder, which is a copy of a shared log.
 
-What is written here is committed in the shared log, so it needs no sync before it is answered:
-after a crash of the machine the rest is fetched again. It is synced before the commit mark is, at
-least once a second, so that there is little to fetch.
+All blocks written here are committed in the shared log already, so callers are answered without a
+sync: blocks that a crash of the machine loses are fetched again. Blocks are synced before the
+commit mark, at least once a second, so that there is little to fetch.
 
     leader:   write, write -> (committed in the shared log) -> commit
     follower: copy_segment, copy_block -> commit
@@ -18,10 +18,10 @@ from metadata_log.writer.log_writer import LogWriter
 
 
 class NodeWriter(LogWriter):
-    """Writes to the files of a folder only what is committed elsewhere.
+    """Writes to the files of a node's folder only what the shared log has committed.
 
     Invariant: a byte that the shared log has not committed never reaches a file. Recovery keeps
-    whole blocks behind the mark, so such a block would become a record.
+    intact blocks after the commit mark, so such a block would become visible.
 
     Attributes:
         durable_end: End offset of what this process has put on stable storage.
@@ -35,7 +35,7 @@ class NodeWriter(LogWriter):
         return self._unwritten
 
     def drop_unwritten(self) -> None:
-        """Forget the blocks since the last commit: they were not committed elsewhere."""
+        """Forget the blocks since the last commit: the shared log did not commit them."""
         self._unwritten.clear()
         self._unwritten_bytes = 0
         self.tail = self.synced
@@ -52,7 +52,7 @@ class NodeWriter(LogWriter):
         self._create_segment(header, encoded)
 
     def copy_block(self, stored: bytes, tail: Tail, first_offset: int) -> None:
-        """Take a block that another node encoded; `tail` is the end of the log after it."""
+        """Add a block that another node encoded; `tail` is the end of the log after the block."""
         assert self._index is not None, "a segment comes first"
         self._index.maybe_add(first_offset, self.tail.position, self.tail.max_timestamp)
         self._unwritten.append(stored)

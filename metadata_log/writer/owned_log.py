@@ -1,4 +1,4 @@
-"""A log that a writer owns: how it locks it, claims a higher epoch and recovers the tail."""
+"""Taking over a log as its writer: lock the log, claim a higher epoch, recover the tail."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def take_over(
     """Lock a log, claim a higher epoch, recover the tail, and publish a mark at the tail.
 
     Args:
-        is_copy: The log is a node's folder: what is damaged at its end is in a shared log, too.
+        is_copy: True for a node's folder: a damaged end is cut off, because the shared log has it.
 
     Raises:
         RequestError: the directory is not a log of this kind.
@@ -138,7 +138,7 @@ def _cluster_id(fs: Fs, directory: Path, kind: Kind) -> str:
 
 
 def _mark(fs: Fs, directory: Path, is_copy: bool) -> CommitMark:
-    """Return the commit mark; in a copy without a whole one, that of an empty log."""
+    """Return the commit mark; for a node's folder without a valid mark, that of an empty log."""
     try:
         return read_mark(fs, directory)
     except CorruptLogError:

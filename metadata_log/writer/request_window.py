@@ -23,7 +23,7 @@ RequestKey = tuple[str | None, str]
 """A principal and its request id."""
 
 EarlierHash = Callable[[], bytes | None]
-"""Computes the hash that an earlier release stored for a request; None: it is the same."""
+"""Computes the hash that an earlier release stored for a request; None if it is today's hash."""
 
 RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs a blocking call without blocking the event loop."""
@@ -122,7 +122,7 @@ class KnownRequests:
         """Start with an empty window.
 
         Args:
-            open_reader: Opens the log; blocks.
+            open_reader: Opens the log (a blocking call).
         """
         self._open_reader = open_reader
         self._run_blocking = run_blocking

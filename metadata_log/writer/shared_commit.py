@@ -1,4 +1,4 @@
-"""How a leader commits: in the shared log first, then in its folder."""
+"""Commit by a leader: in the shared log first, then in the leader's folder."""
 
 import asyncio
 import secrets
@@ -20,14 +20,14 @@ from metadata_log.writer.request_window import RunBlocking
 from records.errors import FencedError, MetadataLogError, Outcome, UnavailableError
 
 SETTLE_PAUSE_S = 0.2
-"""Between two attempts to find out what became of a group."""
+"""Pause between two attempts to find out whether a group was committed."""
 
 
 class SharedCommit:
     """Commits the groups of one leader in a shared log, then writes them to its folder.
 
     Attributes:
-        end: The end of the shared log; the claim of this leader, or a group of it, is before it.
+        end: The end of the shared log, right after the leader's claim or its last group.
         leader_epoch: The epoch of the claim.
     """
 
@@ -43,7 +43,7 @@ class SharedCommit:
         """Continue after a claim.
 
         Args:
-            settle_for_s: How long to try to find out what became of a group.
+            settle_for_s: How long to try to find out whether a group was committed.
             run_blocking: Runs blocking disk calls; by default in a thread of this writer.
         """
         self._log = log
@@ -66,8 +66,9 @@ class SharedCommit:
         Raises:
             UnavailableError: with outcome NOTHING: the store cannot be reached.
             FencedError: with outcome NOTHING: another node has taken over, or nothing of the group
-                was committed and never will be, and `end` is behind a claim of this node in a
-                higher epoch. With outcome UNKNOWN: the store does not say what became of the group.
+                was committed and never will be, and `end` is right after a claim of this node in a
+                higher epoch. With outcome UNKNOWN: the store does not tell whether the group was
+                committed.
         """
         start = time.perf_counter()
         blocks = tuple([Entry(EntryKind.BLOCK, each) for each in self._writer.unwritten])
@@ -99,7 +100,7 @@ class SharedCommit:
         self.end = group.end
 
     async def _settle(self, group: Group, error: UnavailableError) -> None:
-        """Return if a group without an answer is committed."""
+        """Return if a group that got no answer is committed; raise if it is not, or if unknown."""
         settlement = Settlement(group, after=self.end)
         try:
             async with asyncio.timeout(self._settle_for_s):

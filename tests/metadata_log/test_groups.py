@@ -72,7 +72,7 @@ async def test_batch_has_1_to_10_000_records(directory: Path) -> None:
     assert BATCH_RECORDS_MAX == 10_000
     log = await MetadataLog.open(directory)
     for count in (0, 10_001):
-        with pytest.raises(RequestError, match=f"a batch of {count} records; 1 to 10000 are"):
+        with pytest.raises(RequestError, match=f"the batch has {count} records; 1 to 10000 are"):
             await log.append(no_ops(count))
     for count in (1, 10_000):
         result = await log.append(no_ops(count))
