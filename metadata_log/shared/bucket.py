@@ -1,22 +1,24 @@
 """A shared log in a bucket of a store with conditional writes.
 
 A group is an object named by its number, written by one PUT that succeeds only if there is no such
-object. The lease is one object, replaced only in the version that was read. Errors of conditional
-writes are never answers: a PUT that the network or a proxy repeated is refused because of its own
-first copy, and some stores refuse where nothing exists. So after any error the object is read. It
-is one's own, or another's, or it is absent, and then the outcome is unknown.
+object. The lease is one object, replaced only in the version that was read. An error of a
+conditional write does not tell whether the write succeeded: a PUT that the network or a proxy
+repeated is refused because of its own first copy, and some stores refuse where nothing exists. So
+after any error the object is read: it is the writer's own (success) or another's (refused); if
+there is none, the outcome is unknown.
 
     groups/00000000000000000000   one object a group; a claim has a header only
     trimmed                       the number of the first group that is kept
     lease
-    nodes/1                       what a node says of itself
-    shared-log.json                which log this is
+    nodes/1                       a node's description of itself
+    shared-log.json                the identity of the shared log
 
-A trim writes `trimmed` before it deletes, and never deletes claims. A writer that slept meanwhile
-may find its number free, because a group that was there is deleted. It can only be a claim: any
-other writer was fenced by a claim of the same number, or wrote that group itself. Hence a claim
-counts only if `trimmed`, read after it, is not above it; the same is looked up for a claim that is
-read, and before a missing object is taken for the end.
+A trim writes `trimmed` before it deletes groups, and never deletes claims. So a writer that slept
+meanwhile may find its number free, because the group with this number was deleted. Only a claim can
+be written there: the writer of any other group was fenced by a claim with the same number, or wrote
+the deleted group itself. Hence a claim counts only if `trimmed`, read after it was written, is not
+above its number. Readers check this for each claim that they read, and check `trimmed` before they
+take a missing object for the end of the log.
 
 Source: conditional PUT of S3 (If-None-Match, If-Match); requests cost money, so an append is one.
 """
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 POLL_S = 0.5
-"""How often a follower looks for more. A bucket notifies nobody."""
+"""Pause between two looks of a follower for new groups: a bucket sends no notifications."""
 
 _GROUPS = "groups/"
 _TRIMMED = "trimmed"
@@ -88,7 +90,7 @@ class BucketSharedLog:
         return cls(bucket_of(url, retries=False)[0])
 
     def __init__(self, store: "S3Store", *, wall_ns: Callable[[], int] = time.time_ns) -> None:
-        """Use a store whose keys begin with the prefix, and which retries nothing by itself.
+        """Use a store that adds the prefix to all keys and does not retry requests.
 
         Args:
             wall_ns: This machine's time, in nanoseconds since 1970.
@@ -120,14 +122,15 @@ class BucketSharedLog:
                         raise RequestError(
                             "INVALID_REQUEST",
                             f"{self._objects.where} cannot hold a shared log: the store ignores "
-                            f"{what} of a PUT, so two nodes would overwrite each other",
+                            f"{what} of a PUT, so two nodes would overwrite each other; use "
+                            "another store",
                         )
             finally:
                 await self._store.delete_async(name)
         assert made["e_tag"], "a store with conditions has versions"
 
     async def create(self, identity: Identity) -> None:
-        """Make this prefix one of a shared log, as `SharedLog.create`."""
+        """Initialize this prefix for a new shared log, as `SharedLog.create`."""
         content = msgspec.json.encode(identity)
         if (
             not await self._objects.replaced(_IDENTITY, content, None)
@@ -193,7 +196,7 @@ class BucketSharedLog:
         return await self._checked(number, found)
 
     async def wait(self, number: int, timeout_s: float) -> Position:
-        """Look now and then, as `SharedLog.wait`."""
+        """Poll for a group of this number, as `SharedLog.wait`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while (end := await self.end()).number <= number:
@@ -212,7 +215,7 @@ class BucketSharedLog:
     async def size_bytes(self) -> int:
         """Return the sizes of all objects of groups, as `SharedLog.size_bytes`.
 
-        Lists them: a request for each thousand.
+        Lists these objects, with one request for each thousand.
         """
         return sum([item["size"] async for page in self._listed(-1) for item in page])
 
@@ -246,7 +249,7 @@ class BucketSharedLog:
         return await self._objects.replaced(_LEASE, msgspec.msgpack.encode(lease), found)
 
     async def register(self, node_id: int, content: bytes) -> int:
-        """Store a node's sign of life, as `SharedLog.register`, in whole seconds."""
+        """Store a node's heartbeat, as `SharedLog.register`; the time has whole seconds only."""
         name = f"{_NODES}{node_id}"
         with self._objects.named_errors(name):
             await self._store.put_async(name, content, use_multipart=False)
@@ -256,7 +259,7 @@ class BucketSharedLog:
     async def members(self) -> Sequence[Member]:
         """Return the nodes that have registered, as `SharedLog.members`.
 
-        Ages are by this machine's clock: a bucket does not tell its time.
+        Ages are computed with this machine's clock, because a bucket does not tell its time.
         """
         with self._objects.named_errors(_NODES):
             found = [item async for page in self._store.list(_NODES) for item in page]
@@ -279,20 +282,20 @@ class BucketSharedLog:
         """Do nothing: no connection belongs to this object."""
 
     async def _last_number(self) -> int | None:
-        """Return the number of the last group behind the known ones; None if there is none."""
+        """Return the number of the last group after the known groups; None if there is none."""
         last = None
         async for page in self._listed(max(self._known.number, self._start) - 1):
             last = page[-1]["path"] if page else last
         return None if last is None else int(last.removeprefix(_GROUPS))
 
     async def _listed(self, number: int) -> "AsyncIterator[Sequence[ObjectMeta]]":
-        """Yield the objects of the groups behind a number, some at a time."""
+        """Yield the objects of the groups after a number, one page of a listing at a time."""
         with self._objects.named_errors(_GROUPS):
             async for page in self._store.list(prefix=_GROUPS, offset=_name(number)):
                 yield page
 
     async def _check_ends_at(self, after: Position) -> None:
-        """Check that the last group before a position is there, with its epoch."""
+        """Check that the group before a position exists and ends at that position."""
         if after == EMPTY:
             is_right = await self.start() == 0
         else:
@@ -302,11 +305,11 @@ class BucketSharedLog:
             raise _fenced(after.number)
 
     async def _check_own(self, name: str, group: Group, error: Exception) -> None:
-        """Return if a group is there in spite of an error.
+        """Return if a group was stored although its PUT failed with `error`.
 
         Raises:
-            FencedError: another group is there.
-            UnavailableError: none is there; it may still come.
+            FencedError: another group has this number.
+            UnavailableError: no group has this number yet; the PUT may still succeed.
         """
         try:
             content = await self._objects.get(name, _HEADER.size)

@@ -1,6 +1,6 @@
-"""Objects of a bucket, written on conditions.
+"""Conditional writes of objects in a bucket.
 
-Errors of conditional writes are never answers: after any of them the object is read.
+An error of a conditional write does not tell whether it succeeded, so the object is read then.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ class Objects:
     """
 
     def __init__(self, store: "S3Store") -> None:
-        """Use a store whose keys begin with the prefix, and which retries nothing by itself."""
+        """Use a store that adds the prefix to all keys and does not retry requests."""
         self._store = store
         self.where = f"s3://{store.config.get('bucket', '')}/{store.prefix or ''}/"
 
@@ -39,7 +39,7 @@ class Objects:
     async def replaced(
         self, name: str, content: bytes, found: tuple[bytes, str | None] | None
     ) -> bool:
-        """Replace an object in the version that was found; return False if there is another."""
+        """Replace an object that still has the version `found`; return False if it has another."""
         mode: Any = "create" if found is None else {"e_tag": found[1]}
         try:
             await self._store.put_async(name, content, mode=mode, use_multipart=False)
@@ -81,5 +81,5 @@ class Objects:
 
 
 def first_line(error: Exception) -> str:
-    """Return the text of a library's error for users; the other lines are for its authors."""
+    """Return the first line of a library's error; the other lines are for the library's authors."""
     return str(error).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Which shared log this is, and which node a folder belongs to."""
+"""Identity of a shared log, and of the node that a folder belongs to."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """What `node.json` says: this folder is a copy of a shared log, kept by one node.
+    """Content of `node.json`: the shared log that a folder is a copy of, and the folder's node.
 
     `shared` is the URL of the store, without a password; empty if it is not known.
     """
@@ -63,7 +63,7 @@ def check_not_shared(fs: ByteStore, directory: Path) -> None:
 
 
 def join(fs: Fs, directory: Path, identity: Identity, node_id: int, shared: str = "") -> None:
-    """Mark a folder as a node's, or check that it is.
+    """Mark a folder as that of a node, or check that it is marked so already.
 
     Args:
         shared: The URL of the store, without a password.

@@ -5,8 +5,8 @@ writer knows, and has the writer's epoch. The primary key decides between severa
 ever updated by an append, so a snapshot that another application holds for hours leaves no old
 versions of a row behind for each append to pass over.
 
-Each operation is one statement, and sets itself what it needs, so a pooler may give the connection
-away between two of them.
+Each operation is one statement that also makes its own settings, so a connection pooler may give
+the connection to another client between two operations.
 
 How durable a commit is depends on the server's settings (`Durability`), which each append returns.
 PostgreSQL commits locally before it waits for its standbys. If that wait is cancelled, or the
@@ -38,7 +38,7 @@ from metadata_log.shared.shared_log import (
 from records.errors import FencedError, Outcome, RequestError, UnknownHistoryError
 
 _POLL_S = 0.25
-"""How often a follower looks whether there is more: a notification may be lost."""
+"""Pause between two looks of a follower for new groups, because a notification may be lost."""
 
 _ROWS_MAX = 1_000
 """Groups read at once."""
@@ -167,10 +167,10 @@ class Durability(msgspec.Struct, frozen=True):
     standby_names: str
 
     def missing(self, agreed: "Durability | None" = None) -> str | None:
-        """Return why an acknowledgement would be hollow; None if it is not.
+        """Return why these settings could lose acknowledged records; None if they could not.
 
         Args:
-            agreed: What the server promised when it was opened.
+            agreed: The server's settings when the shared log was opened.
         """
         if self.fsync != "on":
             return "fsync is off: a power loss takes acknowledged records"
@@ -207,8 +207,8 @@ class PostgresSharedLog:
         """Connect, and check how durable the server's commits are.
 
         Raises:
-            RequestError: INVALID_REQUEST, an acknowledgement would be hollow, or the database has
-                no shared log.
+            RequestError: INVALID_REQUEST, the server's settings could lose acknowledged records; or
+                the database has no shared log.
             UnavailableError: the server cannot be reached.
         """
         (row,) = await self._reading.run(f"SELECT {_SETTINGS}, to_regclass('shared_group')::text")
@@ -223,7 +223,7 @@ class PostgresSharedLog:
         return durability
 
     async def create(self, identity: Identity) -> None:
-        """Make this database one of a shared log, as `SharedLog.create`."""
+        """Initialize this database for a new shared log, as `SharedLog.create`."""
         values = {"cluster_id": identity.cluster_id, "log_id": identity.log_id}
         if not await self._reading.run(_CREATE, values) and await self.identity() != identity:
             raise other_shared_log("the database")
@@ -286,7 +286,7 @@ class PostgresSharedLog:
         return groups
 
     async def wait(self, number: int, timeout_s: float) -> Position:
-        """Wait until there may be a group of that number, as `SharedLog.wait`."""
+        """Wait for a group of this number, as `SharedLog.wait`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while (end := await self.end()).number <= number:
@@ -301,7 +301,7 @@ class PostgresSharedLog:
         return int(rows[0][0]) if rows else 0
 
     async def size_bytes(self) -> int:
-        """Return the bytes on the server's disk, as `SharedLog.size_bytes`."""
+        """Return the size of the groups' table on the server's disk, as `SharedLog.size_bytes`."""
         return int((await self._reading.run(_SIZE))[0][0])
 
     async def trim(self, number: int) -> None:
@@ -322,7 +322,7 @@ class PostgresSharedLog:
         return bool(await self._reading.run(_RENEWED_LEASE, values | {"before": instead_of.nonce}))
 
     async def register(self, node_id: int, content: bytes) -> int:
-        """Store a node's sign of life, as `SharedLog.register`."""
+        """Store a node's heartbeat, as `SharedLog.register`."""
         values = {"node_id": node_id, "content": content}
         return int((await self._reading.run(_REGISTER, values))[0][0])
 

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL whose errors say what may have happened.
+"""Connections to PostgreSQL whose errors tell the outcome of a statement.
 
 A statement that got no answer in time is left to itself, since cancelling it could make a commit
 succeed without its standbys.
@@ -40,7 +40,7 @@ _CONNECTION = {
     "keepalives_count": "3",
     "tcp_user_timeout": "10000",
 }
-"""As libpq's parameters; what the URL says comes first."""
+"""Default parameters of libpq; parameters in the URL take precedence."""
 
 _CANCELLED_WAIT = "01000"
 """SQLSTATE of the warning of a commit that no standby has confirmed."""
@@ -62,7 +62,8 @@ class Connection:
         """Run one statement as a transaction, and return its rows.
 
         Raises:
-            UnavailableError: NOTHING, if the connection could not be made; else UNKNOWN.
+            UnavailableError: with outcome NOTHING if the connection could not be made, else
+                UNKNOWN.
             RequestError: the server refuses this user or statement; nothing happened.
         """
         async with self._turn, self._ran(statement, values) as cursor:
@@ -150,7 +151,7 @@ class Connection:
         return await self._running
 
     def _abandon(self) -> None:
-        """Hang up, without asking the server for anything; what still runs ends by itself."""
+        """Cut the connection without asking the server; a running statement ends by itself."""
         connection, self._connection = self._connection, None
         running, self._running = self._running, None
         if connection is None or connection.closed:
@@ -170,8 +171,9 @@ class Connection:
 class Notifier:
     """Notifies the followers of new groups, some time after each append.
 
-    On a connection of its own: a notification in a commit that waits for standbys makes all other
-    notifying commits of the server wait, too. One at a time, for all appends since the last.
+    It has a connection of its own: a notification in a commit that waits for standbys makes all
+    other notifying commits of the server wait, too. It sends one notification at a time, for all
+    appends since the previous one.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -180,7 +182,7 @@ class Notifier:
         self._task: asyncio.Task[None] | None = None
 
     def soon(self) -> None:
-        """Let the followers know."""
+        """Start a notification of the followers, or let the running one be followed by another."""
         self._is_due = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
@@ -231,5 +233,7 @@ def _named(error: "psycopg.Error") -> MetadataLogError:
     reason = str(error).partition("\n")[0]
     sqlstate = error.sqlstate or ""
     if sqlstate[:2] in ("28", "3D", "3F", "42", "22"):
-        return RequestError("INVALID_REQUEST", f"the server refuses this: {reason}")
+        return RequestError(
+            "INVALID_REQUEST", f"the PostgreSQL server refuses the request: {reason}"
+        )
     return UnavailableError(f"the shared log's server: {reason}", outcome=Outcome.UNKNOWN)

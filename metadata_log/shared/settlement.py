@@ -1,8 +1,8 @@
-"""Finding out what became of a write whose outcome is unknown: fence first, then read.
+"""Settlement of a write whose outcome is unknown: fence first, then read.
 
 A write that got no answer may still be under way, so reading proves nothing: the group can appear
-afterwards. A claim for the same number ends this. Either the claim gets the number, and the group
-never will; or the number is taken, by the group itself or by another node.
+afterwards. So a claim for the same number is appended. Either the claim gets the number, and the
+group never will; or the number is taken already, by the group itself or by another node.
 """
 
 import secrets
@@ -15,8 +15,9 @@ from records.errors import FencedError, Outcome
 class Settled(NamedTuple):
     """The outcome of a group, and the end of the shared log from which its writer may continue.
 
-    `is_committed`: the group is in the shared log, and `end` is right after it. If False, it never
-    will be, and `end` is right after the claim that took its number, in a higher epoch.
+    `is_committed`: True if the group is in the shared log; then `end` is right after the group.
+    Otherwise the group never will be there, and `end` is right after the claim that took its
+    number, in a higher epoch.
     """
 
     is_committed: bool

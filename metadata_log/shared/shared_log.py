@@ -1,17 +1,17 @@
-"""The port of a shared log: what several nodes ask of the store that commits for all of them.
+"""Interface of a shared log: a log in a store that commits for several nodes.
 
 A shared log is a sequence of groups, numbered from 0 without gaps. A group is committed as a whole
 or not at all, and never changes. The leader appends a group of entries; a node that takes over
 appends a claim, which is a group without entries in a higher epoch. Both name the number that they
-are for, so of several writers exactly one gets it. Hence a claim fences every writer of a lower
-epoch: the number after the last group that such a writer knows is taken.
+are for, and of several writers exactly one gets this number. Hence a claim fences every writer of a
+lower epoch: the number after the last group that such a writer knows is taken.
 
     0: claim, epoch 1 | 1: group | 2: group | 3: claim, epoch 2 | 4: group ...
 
 Safety needs nothing else: no clock, no lease, no notification. The lease says who should lead, so
 that nodes do not fence each other for nothing; `wait` only saves polling.
 
-A write whose outcome is unknown is settled by fencing first, then reading (`settlement.settled`).
+A write whose outcome is unknown is settled by fencing first, then reading (settlement.py).
 
 Source: the append condition is that of Delos' loglets (Balakrishnan et al., OSDI 2020) and of logs
 on object stores with conditional writes.
@@ -27,7 +27,7 @@ from metadata_log.shared.identity import Identity
 from records.errors import RequestError
 
 GROUP_SIZE_BYTES_MAX = 64 * 1024 * 1024
-"""Of all entries of a group."""
+"""Maximum size of all entries of a group together."""
 
 NONCE_SIZE = 16
 
@@ -74,10 +74,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """A committed group, or one to commit.
 
     Attributes:
-        number: Its place in the shared log.
+        number: The group's place in the shared log, from 0.
         epoch: Epoch of the leader that wrote it.
-        nonce: NONCE_SIZE random bytes: a writer that does not know the outcome finds out by them
-            whether a group is its own.
+        nonce: NONCE_SIZE random bytes, by which a writer that does not know the outcome recognizes
+            its own group.
         end_offset: As in `Position`, after this group.
         crc32c: As in `Position`, after this group.
         entries: Empty in a claim.
@@ -92,7 +92,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_claim(self) -> bool:
-        """True for the beginning of an epoch, without records."""
+        """True if the group begins an epoch and has no records."""
         return not self.entries
 
     @property
@@ -118,7 +118,7 @@ def claim_of(at: Position, epoch: int, nonce: bytes) -> Group:
 
 
 def check_follows(group: Group, after: Position) -> None:
-    """Assert that a group may come right after a position; the store is not asked."""
+    """Assert that a group may come right after a position, without asking the store."""
     assert group.number == after.number, "groups have no gaps"
     assert len(group.nonce) == NONCE_SIZE
     if group.is_claim:
@@ -130,12 +130,13 @@ def check_follows(group: Group, after: Position) -> None:
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """The node that should lead, according to the last renewal.
 
-    It has run out for an observer that saw the same nonce for a whole lease of its own clock: no
-    two clocks are compared.
+    For an observer, the lease has expired if the observer saw the same nonce for `duration_ms` by
+    its own clock: no two clocks are compared.
 
     Attributes:
         node_id: The node that leads.
-        process: Random bytes of its process: a second process of the same node is another holder.
+        process: Random bytes of the node's process: a second process of the same node is another
+            holder.
         nonce: NONCE_SIZE random bytes, new with each renewal.
         duration_ms: Time without a renewal after which others may take over.
         proven: An end of the shared log that the holder knows to be committed.
@@ -154,9 +155,9 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A node, as described in its last message to the store.
 
     Attributes:
-        node_id: Its number.
-        content: Its own description; opaque to the store.
-        age_ms: Time since then.
+        node_id: The node's number.
+        content: The node's description of itself; opaque to the store.
+        age_ms: Time since that message.
     """
 
     node_id: int
@@ -172,10 +173,10 @@ class SharedLog(Protocol):
     """
 
     async def create(self, identity: Identity) -> None:
-        """Initialize the store for this shared log, which is empty.
+        """Initialize the store for a new, empty shared log.
 
         Raises:
-            RequestError: LOG_EXISTS, it holds another one.
+            RequestError: LOG_EXISTS, the store holds another shared log.
         """
         ...
 
@@ -183,14 +184,15 @@ class SharedLog(Protocol):
         """Return which shared log this is.
 
         Raises:
-            RequestError: SHARED_LOG_NOT_FOUND, there is none.
+            RequestError: SHARED_LOG_NOT_FOUND, the store holds no shared log.
         """
         ...
 
     async def end(self) -> Position:
         """Return the end that the store shows.
 
-        In a store that replicates, what is visible is not always committed: see `confirmed_end`.
+        In a store that replicates, visible groups are not always committed; `confirmed_end` is
+        always committed.
         """
         ...
 
@@ -214,12 +216,12 @@ class SharedLog(Protocol):
             FencedError: another group has this number, or the shared log does not end at `after`;
                 the outcome is NOTHING.
             UnavailableError: with outcome UNKNOWN: the group may be committed now, or later, until
-                another group has its number. Only `settled` may follow.
+                another group has its number. Only a `Settlement` may follow.
         """
         ...
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
-        """Return groups from a number on: at least one, if there is one, and not many more bytes.
+        """Return groups from a number on, up to a size, but at least one group if there is one.
 
         Raises:
             UnknownHistoryError: the shared log begins after this number.
@@ -227,7 +229,7 @@ class SharedLog(Protocol):
         ...
 
     async def wait(self, number: int, timeout_s: float) -> Position:
-        """Wait for a group of this number, at most for a time; return the end that is shown then.
+        """Wait up to `timeout_s` for a group of this number; return the end that the store shows.
 
         The store is asked at least once.
         """
@@ -238,7 +240,7 @@ class SharedLog(Protocol):
         ...
 
     async def size_bytes(self) -> int:
-        """Return how many bytes the kept groups take in the store, about."""
+        """Return roughly how many bytes the kept groups take in the store."""
         ...
 
     async def trim(self, number: int) -> None:
@@ -250,7 +252,7 @@ class SharedLog(Protocol):
         ...
 
     async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
-        """Write the lease if it still is `instead_of`; return False if it is another.
+        """Replace the lease if it still is `instead_of`; return False if it is another one.
 
         Raises:
             UnavailableError: the outcome may be UNKNOWN; read the lease.
@@ -258,7 +260,7 @@ class SharedLog(Protocol):
         ...
 
     async def register(self, node_id: int, content: bytes) -> int:
-        """Store a sign of life of a node, with its own description.
+        """Store a heartbeat of a node, with the node's description of itself.
 
         Returns:
             The store's time, in milliseconds since 1970.
@@ -288,4 +290,6 @@ def no_shared_log(where: str) -> RequestError:
 
 def other_shared_log(where: str) -> RequestError:
     """Return the error for a store that holds another shared log."""
-    return RequestError("LOG_EXISTS", f"{where} has a shared log already; name another place")
+    return RequestError(
+        "LOG_EXISTS", f"{where} holds another shared log already; name another store"
+    )
