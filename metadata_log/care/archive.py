@@ -22,10 +22,10 @@ from metadata_log.stores.store import DirectoryStore, Store, open_store
 from records.errors import CorruptLogError, RequestError
 
 ARCHIVE_LIST = "archive.json"
-"""In an archive: the list of its files."""
+"""Name of the file, in an archive, that lists the archive's files."""
 
 ARCHIVES_NOTE = "archives.json"
-"""In a log: where its archives are."""
+"""Name of the file, in a log, that lists the places of the log's archives."""
 
 _REMEDY = "remove the file and run `metalog archive` again"
 
@@ -115,7 +115,7 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
     """Return the paths and URLs of a log's archives.
 
     Raises:
-        CorruptLogError: the log's own file with this list is damaged.
+        CorruptLogError: `archives.json` in the log is damaged.
     """
     path = directory / ARCHIVES_NOTE
     try:
@@ -158,13 +158,13 @@ def _not_archived(directory: Path, segment: CommittedSegment, holders: list[Stor
         return RequestError(
             "NOT_ARCHIVED",
             f"{segment.path} is in no archive of this log; run `metalog archive {directory} DEST` "
-            "first, or say --without-archive",
+            "first, or add --without-archive",
         )
     path = holders[0].directory / segment.path.name
     return RequestError(
         "NOT_ARCHIVED",
-        f"{path} is missing, or not what was archived; remove it, and run `metalog archive "
-        f"{directory} DEST` again to put it back, or with a new place",
+        f"the archived {path} is missing or has changed; remove it, and run `metalog archive "
+        f"{directory} DEST` again, or name a new DEST",
     )
 
 

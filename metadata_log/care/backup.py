@@ -175,7 +175,7 @@ class _Run:
 
 
 def _put_mirror_files(run: _Run) -> None:
-    """Copy the small files of a mirror, unless the copy already has the same."""
+    """Copy the small files of a mirror, except those that the copy already has unchanged."""
     for name in MIRROR_FILES:
         path = run.reader.directory / name
         try:
@@ -306,13 +306,15 @@ def _put_claim(run: _Run, mark: CommitMark) -> None:
 def _check_place(store: Store, reader: LogReader) -> None:
     names = store.names()
     if store.directory == reader.directory:
-        raise RequestError("INVALID_REQUEST", f"{store.directory} is the log itself")
+        raise RequestError(
+            "INVALID_REQUEST", f"{store.directory} is the log itself; name another place"
+        )
     if BACKUP_NOTE not in names:
         # A run that stopped at its first file leaves a partial note.
         if set(names) - {LOCK, f"{BACKUP_NOTE}.part"}:
             raise RequestError(
                 "LOG_EXISTS",
-                f"{store.directory} holds something else than a backup; name a new place",
+                f"{store.directory} holds other files than a backup's; name a new place",
             )
         return
     path = store.directory / BACKUP_NOTE

@@ -1,7 +1,7 @@
 """Reads from a failing disk: unreadable bytes read as zeros and are listed.
 
-Every block and header has a checksum, so the zeros are reported as damage at their place, and the
-search continues after them.
+Every block and header has a checksum, so the inspection or repair that reads the zeros reports them
+as damage, and continues after them.
 """
 
 import errno

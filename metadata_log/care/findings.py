@@ -1,4 +1,4 @@
-"""What an inspection and a repair find in a log: damage with its place, notes, what is intact."""
+"""Results of an inspection or repair: damage and notes with their places, and the intact part."""
 
 import msgspec
 

@@ -70,5 +70,5 @@ class IndexCheck:
         last = self._index.at_offset(_OFFSET_MAX)
         is_ahead = grows_from is not None and last is not None and last.offset >= grows_from
         if self._seen < self._count and not is_ahead:
-            return byte, "this entry is damaged, or names a block that is not there"
+            return byte, "this entry is damaged, or points to no block"
         return None

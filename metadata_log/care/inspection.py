@@ -73,7 +73,7 @@ def _unreadable(lost: Unreadable, directory: Path) -> Finding:
         file=lost.file,
         byte=lost.byte,
         end_byte=lost.end_byte,
-        what=f"the disk does not give these bytes: {lost.why}",
+        what=f"the disk cannot read these bytes: {lost.why}",
         remedy=f"bring the log to another disk: {REPAIR.replace('LOG', str(directory))}",
     )
 

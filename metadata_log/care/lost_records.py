@@ -1,7 +1,8 @@
-"""Where a node's folder and its shared log part: a store that went back has lost what is after.
+"""The offset at which a node's folder and its shared log diverge, because the store lost records.
 
-Blocks and groups carry a chain of CRCs, so the last group that ends as the folder does there tells
-that everything before it is equal. It is found by halving: one group is read in each step.
+Blocks and groups carry a chain of CRCs. So if a group ends with a block of the folder, everything
+before this block is equal, too. The last such group is found by binary search, which reads one
+group in each step.
 """
 
 from collections.abc import Iterator
@@ -18,12 +19,12 @@ from records.errors import UnknownHistoryError
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a folder and a shared log part. Ends are exclusive.
+    """The offset at which a folder and a shared log diverge. Ends are exclusive.
 
     Attributes:
-        from_offset: Both have the same blocks before it.
-        folder_end: The folder's end; above `from_offset`, the folder has what the shared log lacks.
-        shared_end: The shared log's end; above `from_offset`, it has what the folder lacks.
+        from_offset: Offset below which both have the same blocks.
+        folder_end: The folder's end; above `from_offset` if the folder has records of its own.
+        shared_end: The shared log's end; above `from_offset` if it has records of its own.
     """
 
     from_offset: int
@@ -44,10 +45,10 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
 async def divergence(log: SharedLog, fs: ByteStore, directory: Path) -> Divergence:
     """Compare a folder with a shared log.
 
-    Takes no lock, reads a number of groups that grows with the logarithm of all.
+    Takes no lock. The number of groups read grows with the logarithm of the number of all groups.
 
     Raises:
-        UnknownHistoryError: they part before the first group that the shared log keeps.
+        UnknownHistoryError: they diverge before the first group that the shared log keeps.
         UnavailableError: the store does not answer.
         CorruptLogError: the folder is damaged.
     """
@@ -67,7 +68,7 @@ def lost_batches(fs: ByteStore, directory: Path, found: Divergence) -> Iterator[
 
 
 async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
-    """Return the end of the last block that both have."""
+    """Return the end of the last block that the folder and the shared log both have."""
     if _has(reader, end.end_offset, end.crc32c):
         return end.end_offset
     start = low = await log.start()
@@ -81,16 +82,16 @@ async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
             high = middle
     if low == start > 0:
         raise UnknownHistoryError(
-            f"{reader.directory} and the shared log part before group {low}, the first that is kept"
+            f"{reader.directory} and the shared log diverge before group {low}, the first kept"
         )
     before = EMPTY if low == 0 else (await _group(log, low - 1)).end
     return _equal_blocks(reader, before.end_offset, await _group(log, low))
 
 
 def _has(reader: LogReader, offset: int, crc32c: int) -> bool:
-    """Return whether the folder has a block that ends at an offset with this CRC, as far as known.
+    """True if the folder has a block that ends at this offset and has this CRC.
 
-    What a folder does not keep any more at its start is taken for equal.
+    Also True if the folder no longer keeps the offset: records before its start count as equal.
     """
     if offset > reader.end_offset:
         return False
@@ -104,7 +105,7 @@ def _has(reader: LogReader, offset: int, crc32c: int) -> bool:
 
 
 def _equal_blocks(reader: LogReader, offset: int, group: Group) -> int:
-    """Return the end of the last block of a group that the folder has, from an equal end on."""
+    """Return the end of the last block of a group that the folder has; `offset` if it has none."""
     crcs = [google_crc32c.value(e.content) for e in group.entries if e.kind is EntryKind.BLOCK]
     for crc32c, (_, block) in zip(crcs, reader.placed_blocks(offset), strict=False):
         if block.crc32c != crc32c:

@@ -79,7 +79,7 @@ class NewLog:
     def add_mirror_files(
         self, fs: ByteStore, directory: Path, names: Sequence[str] = MIRROR_FILES
     ) -> None:
-        """Copy the small files of a mirror that are there."""
+        """Copy those small files of a mirror that exist in `directory`."""
         for name in names:
             path = directory / name
             if fs.exists(path):

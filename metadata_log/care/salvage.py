@@ -135,7 +135,7 @@ class Salvage:
             lost = self.lost[0]
             raise CorruptLogError(
                 f"{self._directory / lost.file} byte {lost.byte}: {lost.why}; nothing before it is "
-                "intact, restore the log from a backup"
+                "intact: restore the log from a backup"
             )
         confirmed = end.end_offset
         if self.manifest.kind is Kind.MIRROR:

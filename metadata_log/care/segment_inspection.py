@@ -139,7 +139,7 @@ class SegmentInspector:
                     0,
                     f"starts at offset {base}, the segment before ends at "
                     f"{before.next_offset}: "
-                    "a segment, or the end of that one, is missing",
+                    "a segment between them, or the end of the one before, is missing",
                     offset=before.next_offset,
                 )
             elif before.last_crc32c is not None:
@@ -239,7 +239,7 @@ class SegmentInspector:
                 self._directory / index_name(base),
                 byte,
                 what,
-                remedy="remove the file: the index only saves reading",
+                remedy="remove this index file: it only makes reading faster",
             )
 
     def _bad_bytes(self, path: Path, bad: BadBytes) -> None:

@@ -1,4 +1,4 @@
-"""Compares a node's folder with its shared log, block by block."""
+"""Comparison of a node's folder with its shared log, block by block."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,8 +30,8 @@ class Compared(msgspec.Struct, kw_only=True):
     Attributes:
         difference: The first block that differs, None if there is none.
         groups: Number of groups that were compared.
-        from_offset: The blocks from here on were compared: the shared log has none before.
-        to_offset: The blocks up to here are equal, exclusive.
+        from_offset: Offset of the first compared block; the shared log has no blocks before it.
+        to_offset: End of the equal blocks, exclusive.
         missing: Number of records in the shared log that the folder does not have yet.
     """
 
@@ -88,7 +88,7 @@ def _blocks(fs: ByteStore, reader: LogReader) -> Iterator[_Block]:
 
 
 def _compare(found: Compared, group: Group, blocks: Iterator[_Block]) -> None:
-    """Compare the blocks of a group with the next ones of the folder."""
+    """Compare the blocks of a group with the folder's next blocks."""
     if group.is_claim:
         return
     for entry in group.entries:

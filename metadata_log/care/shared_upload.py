@@ -1,4 +1,4 @@
-"""Groups of a shared log, made of the blocks of a folder, unchanged."""
+"""Groups of a shared log, made from the unchanged blocks of a folder."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -17,15 +17,15 @@ from metadata_log.shared.shared_log import (
 )
 
 _GROUP_BYTES = 4 * 1024 * 1024
-"""Of the blocks that are uploaded together."""
+"""Size of a group: one is complete once its blocks have this many bytes."""
 
 
 def groups_of(segment: CommittedSegment, at: Position, from_offset: int = 0) -> Iterator[Group]:
-    """Yield the groups for a segment, behind a claim where its epoch begins.
+    """Yield the groups for a segment, preceded by a claim if the segment begins a new epoch.
 
     Args:
-        at: The end of the shared log, from which they go on.
-        from_offset: The shared log has what is before, up to the end of a block.
+        at: The end of the shared log, at which the first group is appended.
+        from_offset: Blocks below this offset are left out, because the shared log has them.
 
     Raises:
         CorruptLogError: the segment is damaged.
@@ -57,12 +57,12 @@ def groups_of(segment: CommittedSegment, at: Position, from_offset: int = 0) -> 
 
 
 def new_claim(at: Position, epoch: int) -> Group:
-    """Return a claim of an epoch at a position, which no other claim equals."""
+    """Return a new claim of an epoch at a position, with a random nonce."""
     return claim_of(at, epoch, secrets.token_bytes(NONCE_SIZE))
 
 
 def _group(at: Position, entries: Sequence[Entry]) -> Group:
-    """Return a group with these entries; `at` has the end after it."""
+    """Return a group with these entries; `at` has its number, and the end offset after it."""
     return Group(
         number=at.number,
         epoch=at.epoch,

@@ -141,7 +141,7 @@ def test_segment_that_the_archive_has_lost_is_put_back(log: Path, place: str, lo
     store.delete(name)
     if lost == "cut":
         store.put(name, [b"Obj"])
-    with pytest.raises(RequestError, match=f"{name} is missing, or not what was archived"):
+    with pytest.raises(RequestError, match=f"{name} is missing or has changed"):
         check_archived(OsFs(), log, segments)
     again = run(log, place)
     assert again is not None
@@ -154,7 +154,7 @@ def test_segment_that_rotted_in_the_archive_does_not_count(log: Path, tmp_path: 
     segments = sealed(log)
     path = tmp_path / "archive" / segments[1].path.name
     flip(path, segments[1].size - 40)
-    with pytest.raises(RequestError, match=f"{path} is missing, or not what was archived"):
+    with pytest.raises(RequestError, match=f"{path} is missing or has changed"):
         check_archived(OsFs(), log, segments)
     run(log, str(tmp_path / "second"))
     check_archived(OsFs(), log, segments)

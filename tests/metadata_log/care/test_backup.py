@@ -151,7 +151,7 @@ def test_writer_of_a_copy_claims_an_epoch_above_all_of_it(log: Path, store: Stor
 def test_place_with_something_else_is_refused(log: Path, tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").touch()
-    with pytest.raises(RequestError, match="something else than a backup"):
+    with pytest.raises(RequestError, match="holds other files than a backup"):
         run(log, DirectoryStore(OsFs(), tmp_path / "letters"))
     with pytest.raises(RequestError, match="is the log itself"):
         run(log, DirectoryStore(OsFs(), log))
