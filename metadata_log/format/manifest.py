@@ -86,5 +86,5 @@ def _what_it_is(fs: ByteStore, directory: Path) -> str:
     if isinstance(directory, UrlPath):
         return f"it has no {MANIFEST}; put one there with `metalog archive` or `backup`"
     if fs.exists(directory.parent / f"{directory.name}.next" / MANIFEST):
-        return "its import stopped at the begin of a new part; run the import again to complete it"
+        return "its import stopped while it began a part; run its import again, which completes it"
     return f"it has no {MANIFEST}; make one with `metalog init`, `demo` or `import kraft`"

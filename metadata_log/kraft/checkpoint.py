@@ -75,7 +75,9 @@ class KraftCheckpoint:
         is_complete = False
         for header, data in scan.batches(may_be_cut=False):
             if header.leader_epoch != self.leader_epoch:
-                raise scan.corrupt(f"a batch of epoch {header.leader_epoch}, unlike the file's")
+                raise scan.corrupt(
+                    f"a batch of epoch {header.leader_epoch}, unlike the file's name"
+                )
             if is_complete:
                 raise scan.corrupt("a batch follows the SnapshotFooterRecord")
             control = _decode(scan, header, data).rows if header.is_control else ()

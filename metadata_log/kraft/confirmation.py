@@ -1,7 +1,7 @@
 """Confirms all records of a mirror whose cluster no longer exists, and stores the evidence.
 
-Kafka's log says what is committed only by checkpoints, so the end of a mirror is unconfirmed: a
-cluster that goes on may replace it. A cluster that is gone replaces nothing.
+In Kafka's directory only checkpoints show what is committed, so the end of a mirror is unconfirmed:
+a running cluster may still replace it. A cluster that no longer exists replaces nothing.
 """
 
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ from records.errors import RequestError
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
-    """That the records of a mirror from one offset to another are taken for committed.
+    """A user's statement that the records of a mirror in a range of offsets are committed.
 
     Attributes:
-        time_ms: When, ms since 1970.
-        from_offset: The confirmed end before.
-        to_offset: The confirmed end since, exclusive.
-        reason: Why the cluster will not replace them, as given by the user who confirmed.
-        equal_up_to: The logs of other nodes that were compared, and the offset below which each is
-            equal to the mirror: one that ends earlier says nothing of the rest.
+        time_ms: When the user confirmed the records, ms since 1970.
+        from_offset: The mirror's confirmed end before.
+        to_offset: The mirror's confirmed end afterwards, exclusive.
+        reason: Why the cluster will not replace the records, in the user's words.
+        equal_up_to: For each log of another node that was compared, the offset below which it is
+            equal to the mirror. A log that ends earlier proves nothing about later records.
     """
 
     time_ms: int
@@ -49,7 +49,7 @@ def confirm(
     time_ms: int,
     fs: Fs | None = None,
 ) -> Confirmation:
-    """Confirm all records of a mirror, for good.
+    """Confirm all records of a mirror, permanently.
 
     Args:
         equal_up_to: As in `Confirmation`.
@@ -99,7 +99,7 @@ def confirmations(directory: Path, fs: Fs | None = None) -> tuple[Confirmation, 
     fs = fs or OsFs()
     if not fs.exists(path):
         return ()
-    found = read_json(fs, path, Confirmations, "remove it; it only says why")
+    found = read_json(fs, path, Confirmations, "remove the file: it only has the reasons")
     return found.confirmations
 
 

@@ -1,7 +1,8 @@
 """Batches as a quorum's leader sends them: the answer to a Fetch, read and checked.
 
-An answer ends at a byte limit, so its last batch may be cut; it is left for the next answer. It
-begins with the batch that contains the requested offset, which may start below that offset.
+An answer ends at a byte limit, so its last batch may be cut; the next answer has the whole batch.
+An answer begins with the batch that contains the requested offset, which may start below that
+offset.
 
 Source: KIP-595.
 """
@@ -34,7 +35,7 @@ def fetched_batches(
     4.0 may make a snapshot that ends inside a batch.
 
     Args:
-        fetch_offset: The offset that was asked for.
+        fetch_offset: The requested offset.
         leader_epoch: Epoch of the record before that offset; -1 if there is none.
         source: The node that answered, for errors.
 
@@ -84,5 +85,5 @@ def _from(batch: KraftBatch, offset: int) -> KraftBatch:
 def _corrupt(source: str, position: int, next_offset: int, what: str) -> CorruptLogError:
     return CorruptLogError(
         f"{source} sent damaged batches: byte {position} of its answer for offset {next_offset}: "
-        f"{what}; nothing of it is written, and it is asked for again"
+        f"{what}; nothing of the answer is written, and it is requested again"
     )

@@ -1,4 +1,4 @@
-"""Frozen mirrors: a quorum denied what an earlier leader of it had committed.
+"""Frozen mirrors: a quorum's leader lacks records that an earlier leader had committed.
 
 Kafka never takes back what is below the high watermark. If a leader does, the cluster lost
 committed metadata, or was set up again with the same id. The mirror may be the only copy of what
@@ -20,11 +20,11 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `frozen.json`: a leader's claim that contradicts committed records.
 
     Attributes:
-        time_ms: When, ms since 1970.
+        time_ms: When the mirror was frozen, ms since 1970.
         source: The leader's address.
-        leader_epoch: The epoch that it named.
-        end_offset: Where that epoch ends in its log, exclusive.
-        confirmed_end: The mirror's confirmed end, exclusive, which is above that.
+        leader_epoch: The epoch that the leader named.
+        end_offset: The end of that epoch in the leader's log, exclusive.
+        confirmed_end: The mirror's confirmed end, exclusive, which is above `end_offset`.
     """
 
     time_ms: int
@@ -60,8 +60,8 @@ def check_not_frozen(log: Path, fs: Fs | None = None) -> None:
     """Refuse a mirror that is frozen.
 
     Raises:
-        CommittedHistoryChangedError: it is.
-        CorruptLogError: the file that says so is damaged.
+        CommittedHistoryChangedError: the mirror is frozen.
+        CorruptLogError: `frozen.json` is damaged.
     """
     fs = fs or OsFs()
     if fs.exists(log / FROZEN):
@@ -72,8 +72,8 @@ def check_not_frozen(log: Path, fs: Fs | None = None) -> None:
 def _text(log: Path, frozen: Frozen) -> str:
     return (
         f"{frozen.source} says that epoch {frozen.leader_epoch} ends at offset "
-        f"{frozen.end_offset}, but the quorum had committed all below {frozen.confirmed_end}: it "
-        f"lost committed metadata, or was set up again with the same id. {log} has what was "
-        f"committed and is frozen ({FROZEN}): compare it with the nodes (`metalog compare`), and "
-        "record the cluster into a new LOG"
+        f"{frozen.end_offset}, but the quorum had committed all below {frozen.confirmed_end}: the "
+        "cluster lost committed metadata, or was set up again with the same id. "
+        f"{log} has what was committed and is frozen ({FROZEN}): compare it with the nodes "
+        "(`metalog compare`), and record the cluster into a new LOG"
     )

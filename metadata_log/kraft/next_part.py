@@ -1,13 +1,13 @@
-"""Begins the next part of a recording, after a gap; `metadata_log.format.parts` tells the form.
+"""Begins the next part of a recording, after a gap (format/parts.py describes the files).
 
-    1. `prepare_part`   build the new mirror, with its list, as LOG.next: whole, or not there
+    1. `prepare_part`   build the new mirror, with its list of parts, atomically as LOG.next
     2. `take_up_part`   rename LOG to LOG.part-N, the folder that the list names
     3.                  rename LOG.next to LOG
 
-A reader that was killed in between left one of these states, which `take_up_part` completes:
+A recorder that is killed between the steps leaves one of these states; `take_up_part` completes it:
 
     LOG         LOG.next
-    a mirror    none       nothing to do; the next build removes what is left of one
+    a mirror    none       nothing to do; the next `prepare_part` removes an incomplete one
     a mirror    complete   step 2, unless LOG has grown since: then LOG.next is removed
     none        complete   step 3
     none        none       nothing was recorded
@@ -55,10 +55,10 @@ def prepare_part(
         now_ms: The time, ms since 1970; None: that of this machine's clock.
 
     Returns:
-        What `log` will be, and the gap after it.
+        The folder that `log` will become as an earlier part, and the gap after it.
 
     Raises:
-        RequestError: `log` is no mirror; or the snapshot is not of later records of its history.
+        RequestError: `log` is no mirror; or the snapshot does not continue the history of `log`.
         CorruptLogError: the snapshot is damaged.
         UnavailableError: the disk is full.
     """
@@ -71,8 +71,8 @@ def prepare_part(
         raise RequestError(
             "INCONSISTENT_CLUSTER_ID",
             f"{found.source} has a snapshot at offset {base.end_offset} of leader epoch "
-            f"{base.leader_epoch}, but {log} is confirmed up to offset {end} of epoch {epoch}: it "
-            "is another log; import it into a new LOG",
+            f"{base.leader_epoch}, but {log} is confirmed up to offset {end} of epoch {epoch}: the "
+            "node has another log; import it into a new LOG",
         )
     gap = Gap(
         from_offset=end,
@@ -97,10 +97,11 @@ def prepare_part(
 
 
 def take_up_part(log: Path, fs: Fs | None = None) -> EarlierPart | None:
-    """Complete a part that was prepared: it becomes `log`, and `log` an earlier part.
+    """Put a prepared part in place: it becomes `log`, and the old `log` an earlier part.
 
     Returns:
-        What `log` was until now, and the gap after it; None if no part was prepared.
+        The folder of the old `log`, and the gap after it; None if no part was prepared, or if `log`
+        has grown since.
 
     Raises:
         UnavailableError: another process writes `log`.
@@ -142,7 +143,7 @@ def _last_confirmed(reader: LogReader) -> tuple[int, int | None]:
 
 
 def _remove(fs: Fs, following: Path) -> None:
-    """Remove a part that was prepared; without its manifest, what a crash leaves is none."""
+    """Remove a prepared part, its manifest first: after a crash, the rest is no part."""
     if fs.exists(following / MANIFEST):
         fs.unlink(following / MANIFEST)
         fs.sync_directory(following)

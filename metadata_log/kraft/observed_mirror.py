@@ -46,7 +46,7 @@ class _Place(NamedTuple):
 
 
 class ObservedMirror:
-    """Takes what the leader answers into a mirror. Use as a context manager.
+    """Writes the batches of a leader's answers to a mirror. Use as a context manager.
 
     Attributes:
         high_watermark: The highest high watermark that a leader named, exclusive; 0 if none did.
@@ -141,7 +141,7 @@ class ObservedMirror:
         return self._by_type.total()
 
     def last_batch(self) -> Batch | None:
-        """Return the mirror's last batch; None if the leader cannot be asked for it.
+        """Return the mirror's last batch; None if it may differ from the leader's batch.
 
         A batch at the start of the history may have lost records below a snapshot's end.
         """
@@ -156,12 +156,12 @@ class ObservedMirror:
 
         Args:
             records: The batches of the answer.
-            high_watermark: The leader's; negative: not known yet.
+            high_watermark: The leader's high watermark; negative if it is not known yet.
             source: The node that answered, for errors.
 
         Raises:
-            CorruptLogError: the bytes are not the next batches; nothing was taken from the damaged
-                one on.
+            CorruptLogError: the bytes are not the next batches; the batches before the damaged one
+                were taken.
         """
         # A new leader knows less than the one before it; what was committed stays committed.
         self.high_watermark = max(self.high_watermark, high_watermark)
@@ -218,7 +218,7 @@ class ObservedMirror:
             raise
 
     def diverge(self, leader_epoch: int, end_offset: int, source: str) -> None:
-        """Cut off what the leader does not have: its log parts from the mirror.
+        """Cut off the batches that the leader's log, which diverges from the mirror, does not have.
 
         Args:
             leader_epoch: The leader's last epoch up to that of the batch before `fetch_offset`.
@@ -226,8 +226,9 @@ class ObservedMirror:
             source: The node that answered, for errors.
 
         Raises:
-            CommittedHistoryChangedError: that is below the high watermark; the mirror is frozen.
-            RequestError: it ends inside a run of NoOps, whose batches' times are not kept.
+            CommittedHistoryChangedError: the logs diverge below the confirmed end; the mirror is
+                now frozen.
+            RequestError: the logs diverge inside a run of NoOps, whose batches' times are not kept.
             UnavailableError, FencedError: as `write`; open the mirror again.
         """
         self.write()
@@ -314,6 +315,6 @@ def _no_parting(log: Path, source: str, leader_epoch: int, end_offset: int) -> R
     return RequestError(
         "INCONSISTENT_CLUSTER_ID",
         f"{source} says that its log is not that of {log}, and that its epoch {leader_epoch} ends "
-        f"at offset {end_offset}; but the mirror has nothing beyond. It is another log; import it "
-        "into a new LOG",
+        f"at offset {end_offset}; but the mirror has nothing beyond. The node has another log; "
+        "import it into a new LOG",
     )

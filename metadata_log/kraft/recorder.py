@@ -233,8 +233,8 @@ class Recorder:
         self.trailing_bytes = scan.trailing_bytes
 
     def _confirm(self, source: KraftDirectory) -> None:
-        """Advance the confirmed end to what the newest checkpoint that the mirror reaches, or a
-        single voter, has committed.
+        """Advance the confirmed end: by the newest checkpoint that the mirror reaches, or a single
+        voter.
         """
         end = self.end_offset
         confirmed = max(self.confirmed_end, min(self._sole.confirmed_end, end))
@@ -277,7 +277,7 @@ def check_no_backup(log: Path, fs: Fs | None = None) -> None:
     """Refuse to continue a mirror that is a backup.
 
     Raises:
-        RequestError: it is.
+        RequestError: the mirror is a backup.
     """
     if (fs or OsFs()).exists(log / BACKUP_NOTE):
         raise RequestError(

@@ -95,7 +95,9 @@ def _hidden_batch(tail: bytes, next_offset: int, leader_epoch: int) -> str | Non
     if start is None:
         return None
     offset = parse_header(tail, start).base_offset
-    return f"an incomplete batch, and {start} bytes behind it the whole one of offset {offset}"
+    return (
+        f"an incomplete batch, and {start} bytes after its start a complete one of offset {offset}"
+    )
 
 
 def whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> int | None:

@@ -108,7 +108,7 @@ def _decode_unusual(
         if header.is_control:
             decoded = codec.decode_control(parts.key or b"", parts.value)
         elif parts.key is not None:
-            raise CorruptLogError("it has a key, as only control records have")
+            raise CorruptLogError("the record has a key, which only control records have")
         else:
             decoded = codec.decode_value(parts.value)
     except CorruptLogError as error:
@@ -177,6 +177,6 @@ def _under_header(raw_header: bytes, records: bytes, base_offset: int) -> bytes:
     if not is_same or header.crc != crc_of(batch):
         raise RequestError(
             "INVALID_RECORD",
-            f"the batch at offset {base_offset} is not the one that was read with its header",
+            f"the batch at offset {base_offset} does not match the header it was read with",
         )
     return batch

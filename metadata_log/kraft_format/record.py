@@ -87,7 +87,7 @@ def parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordPar
         raise _error(start, "the batch ends where a record must begin") from None
     end = body_start + length
     if length <= 0 or end > len(batch):
-        raise _error(start, f"a record of {length} bytes, where {len(batch) - body_start} are left")
+        raise _error(start, f"a record of {length} bytes, but {len(batch) - body_start} are left")
     try:
         parts = _parse_body(batch[body_start:end], offset_delta)
     except IndexError:
@@ -128,7 +128,9 @@ def _sized(body: bytes, position: int) -> tuple[bytes | None, int]:
         return None, start
     end = start + size
     if end > len(body):
-        raise CorruptLogError(f"a record that holds {size} bytes in {len(body) - start}")
+        raise CorruptLogError(
+            f"a record with a value or key of {size} bytes in {len(body) - start}"
+        )
     return body[start:end], end
 
 

@@ -1,4 +1,4 @@
-"""Reading of a log for the rule of `rule.py`: its batches, voters, open transaction and damage."""
+"""Reading of a log after a lost quorum: its batches, voters, open transaction and damage."""
 
 from collections.abc import Sequence
 from typing import Self

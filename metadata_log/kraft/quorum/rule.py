@@ -66,7 +66,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(nodes: Sequence[NodeFacts], configured_voters: frozenset[int] = frozenset()) -> Verdict:
-    """Apply the rule to the directories, and return the verdict.
+    """Apply the rule for a lost quorum to the directories, and return the verdict.
 
     Args:
         nodes: The facts of each directory; at least one.

@@ -186,20 +186,23 @@ class TestCorrupt:
             (_wrap(_record(_NOOP) + b"\0", 1), "1 bytes follow the last record"),
             (_wrap(_record(_NOOP, offset_delta=1), 1), "a record with offset delta 1, not 0"),
             (_wrap(_record(b""), 1), "a record without a value"),
-            (_wrap(_record(_NOOP, key=b"\2k"), 1), "offset 7: it has a key"),
+            (_wrap(_record(_NOOP, key=b"\2k"), 1), "offset 7: the record has a key"),
             (
                 _wrap(_record(_NOOP, headers=b"\2\2a\xc8\1"), 1),
-                "a record that holds 100 bytes in 0",
+                "a record with a value or key of 100 bytes in 0",
             ),
             (
                 _wrap(_record(_NOOP, headers=b"\x80\x80\4"), 1),
                 "a record with 32768 headers in 0 bytes",
             ),
-            (_wrap(_record(_NOOP, size=b"\x7e"), 1), "a record of 63 bytes, where 10 are"),
+            (_wrap(_record(_NOOP, size=b"\x7e"), 1), "a record of 63 bytes, but 10 are"),
             (_wrap(_record(_NOOP, size=b"\0"), 1), "a record of 0 bytes"),
             (_wrap(_record(_NOOP, size=b"\x12"), 1), "the record ends inside a number"),
             (_wrap(_record(_NOOP, headers=b"\0\0"), 1), "a record with 1 bytes after its last"),
-            (_wrap(_record(_NOOP, length=b"\x7e"), 1), "a record that holds 63 bytes in 5"),
+            (
+                _wrap(_record(_NOOP, length=b"\x7e"), 1),
+                "a record with a value or key of 63 bytes in 5",
+            ),
             (_wrap(_record(_NOOP), 1, attributes=1), r"compressed \(gzip\)"),
             (_wrap(_record(_NOOP), 1, attributes=7), r"compressed \(unknown \(7\)\)"),
             (_wrap(_record(_NOOP), 1, attributes=0x20), "a control record's key has 0 bytes"),
@@ -265,7 +268,7 @@ class TestNotEncoded:
     ) -> None:
         value = codec.encode_value(topic(), 0)
         (row,) = _decode(_wrap(_record(value), 1, attributes=8)).rows
-        with pytest.raises(RequestError, match="is not the one that was read with its header"):
+        with pytest.raises(RequestError, match="does not match the header it was read with"):
             encode_batch([change(row)])
 
 

@@ -131,7 +131,7 @@ def test_frozen_mirror_is_not_renamed(log: Path, base: KraftCheckpoint) -> None:
 def test_snapshot_that_is_not_later_is_of_another_log(log: Path, base: KraftCheckpoint) -> None:
     prepare_part(log, base, _FOUND)
     assert take_up_part(log) is not None
-    with pytest.raises(RequestError, match="it is another log"):
+    with pytest.raises(RequestError, match="the node has another log"):
         prepare_part(log, base, _FOUND)
 
 

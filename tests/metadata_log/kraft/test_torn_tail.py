@@ -62,7 +62,7 @@ def test_whole_batch_behind_an_incomplete_one_is_damage(gap: bytes) -> None:
     tail = _TORN + gap + _LATER
     message = str(damage_in_tail(tail, 7, 3))
     start = len(_TORN) + len(gap)
-    assert f"{start} bytes behind it the whole one of offset 9" in message
+    assert f"{start} bytes after its start a complete one of offset 9" in message
 
 
 def test_batch_that_could_not_come_later_does_not_count() -> None:
