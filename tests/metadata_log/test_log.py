@@ -190,7 +190,7 @@ async def test_mark_is_synced_also_while_there_is_always_something_to_write(
 @pytest.mark.parametrize("count", [0, BATCH_RECORDS_MAX + 1])
 async def test_batch_of_no_or_too_many_records_is_refused(directory: Path, count: int) -> None:
     log = await MetadataLog.open(directory)
-    with pytest.raises(RequestError, match=f"batch of {count} records"):
+    with pytest.raises(RequestError, match=f"batch has {count} records"):
         await log.append(topics(0, count))
     await log.close()
 
