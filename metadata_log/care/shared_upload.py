@@ -1,4 +1,4 @@
-"""Groups of a shared log, made from the unchanged blocks of a folder."""
+"""Groups of batches for a shared log, made from the unchanged blocks of a folder."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _GROUP_BYTES = 4 * 1024 * 1024
 
 
 def groups_of(segment: CommittedSegment, at: Position, from_offset: int = 0) -> Iterator[Group]:
-    """Yield the groups for a segment, preceded by a claim if the segment begins a new epoch.
+    """Yield a segment's groups of batches, after a claim if the segment begins a new epoch.
 
     Args:
         at: The end of the shared log, at which the first group is appended.

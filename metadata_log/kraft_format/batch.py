@@ -16,7 +16,7 @@ from records.envelope import Envelope
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size
-"""Base offset and length, the first 12 bytes, are not counted in the length field."""
+"""In bytes. The length field does not count the first 12 of them (base offset and length)."""
 
 LENGTH_END = 12
 CRC_START = 21
@@ -24,7 +24,7 @@ MAGIC = 2
 
 LENGTH_MIN = HEADER_SIZE - LENGTH_END
 LENGTH_MAX = BATCH_SIZE_BYTES_MAX
-"""Kafka's writers stop at 8 MiB, header included."""
+"""Highest value of the length field: Kafka's writers stop at 8 MiB, header included."""
 
 CONTROL = 0x20
 """The attribute of a batch that holds control records."""

@@ -127,7 +127,7 @@ class LogReader:
 
     @functools.cached_property
     def tables(self) -> "Tables":
-        """The tables of record types that this release does not know; only a mirror has such
+        """Field tables of record types that this release does not know; only a mirror has such
         tables.
 
         Raises:

@@ -30,9 +30,9 @@ class ProvenEnd(msgspec.Struct, frozen=True):
 
     Attributes:
         mark: The newest commit mark, advanced to the end that later blocks prove acknowledged.
-        has_more: True if complete blocks follow, which may have been acknowledged: a writer is
-            writing them now, or was cut off, and then the next writer keeps them.
-        damaged_byte: Where the commit mark has a damaged slot, if complete blocks follow.
+        has_more: True if complete blocks follow after this end: a writer is writing them now; or it
+            was cut off, and the next writer keeps them, because they may be acknowledged.
+        damaged_byte: Position of a damaged slot in the commit mark, if complete blocks follow.
     """
 
     mark: CommitMark

@@ -164,7 +164,7 @@ class BucketSharedLog:
         return await self.end()
 
     async def append(self, group: Group, *, after: Position) -> None:
-        """Commit a group or a claim, as `SharedLog.append`."""
+        """Commit a group of batches or a claim, as `SharedLog.append`."""
         check_follows(group, after)
         if after != self._known:
             await self._check_ends_at(after)
@@ -179,7 +179,7 @@ class BucketSharedLog:
         self._known = group.end
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
-        """Return groups from a number on, as `SharedLog.read`."""
+        """Return groups of batches from a number on, as `SharedLog.read`."""
         found: list[Group] = []
         size = 0
         while not found or (size < size_bytes_max and number + len(found) < self._known.number):
@@ -207,7 +207,7 @@ class BucketSharedLog:
         return end
 
     async def start(self) -> int:
-        """Return the number of the first group, as `SharedLog.start`."""
+        """Return the number of the first kept group of batches, as `SharedLog.start`."""
         content = await self._objects.get(_TRIMMED)
         self._start = 0 if content is None else int(content)
         return self._start
@@ -220,7 +220,7 @@ class BucketSharedLog:
         return sum([item["size"] async for page in self._listed(-1) for item in page])
 
     async def trim(self, number: int) -> None:
-        """Remove groups before a number, as `SharedLog.trim`; claims stay."""
+        """Remove groups of batches before a number, as `SharedLog.trim`; claims stay."""
         end, start = await self.end(), await self.start()
         number = min(number, end.number - 1)
         if number <= start:

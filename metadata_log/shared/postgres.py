@@ -41,7 +41,7 @@ _POLL_S = 0.25
 """Pause between two looks of a follower for new groups, because a notification may be lost."""
 
 _ROWS_MAX = 1_000
-"""Groups read at once."""
+"""Maximum number of groups of batches that one query reads."""
 
 _TRIMMED_AT_ONCE = 200
 """Rows of one deletion, so that none holds locks or fills the write-ahead log for long."""
@@ -245,7 +245,7 @@ class PostgresSharedLog:
         return _position([row for row in rows if row[0] is not None])
 
     async def append(self, group: Group, *, after: Position) -> None:
-        """Commit a group or a claim, as `SharedLog.append`."""
+        """Commit a group of batches or a claim, as `SharedLog.append`."""
         check_follows(group, after)
         entries = msgspec.msgpack.encode(group.entries) if group.entries else b""
         assert len(entries) <= GROUP_SIZE_BYTES_MAX
@@ -276,7 +276,7 @@ class PostgresSharedLog:
         self._notifying.soon()
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
-        """Return groups from a number on, as `SharedLog.read`."""
+        """Return groups of batches from a number on, as `SharedLog.read`."""
         rows = await self._reading.run(_READ, {"number": number, "size": size_bytes_max})
         groups = [_group(row) for row in rows]
         if (not groups or groups[0].number != number) and number < (start := await self.start()):
@@ -296,7 +296,7 @@ class PostgresSharedLog:
         return end
 
     async def start(self) -> int:
-        """Return the number of the first group, as `SharedLog.start`."""
+        """Return the number of the first kept group of batches, as `SharedLog.start`."""
         rows = await self._reading.run(_START)
         return int(rows[0][0]) if rows else 0
 

@@ -71,7 +71,7 @@ EMPTY = Position()
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """A committed group, or one to commit.
+    """A group of batches in a shared log, committed or to be committed.
 
     Attributes:
         number: The group's place in the shared log, from 0.
@@ -80,7 +80,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
             its own group.
         end_offset: As in `Position`, after this group.
         crc32c: As in `Position`, after this group.
-        entries: Empty in a claim.
+        entries: The stored blocks of the batches, and headers of new segments; empty in a claim.
     """
 
     number: int
@@ -107,7 +107,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def claim_of(at: Position, epoch: int, nonce: bytes) -> Group:
-    """Return the group with which a node takes over at a position."""
+    """Return the claim with which a node takes over at a position."""
     return Group(
         number=at.number,
         epoch=epoch,
@@ -199,8 +199,8 @@ class SharedLog(Protocol):
     async def confirmed_end(self) -> Position:
         """Return an end that is committed, by a store operation that begins after this call.
 
-        It is not before the end of any group that was acknowledged before the call, so an answer
-        from the state at this end is linearizable.
+        Every group acknowledged before the call is below this end, so an answer from the state at
+        this end is linearizable.
 
         Raises:
             UnavailableError: the store did not confirm; nothing is known about the end.
@@ -208,9 +208,9 @@ class SharedLog(Protocol):
         ...
 
     async def append(self, group: Group, *, after: Position) -> None:
-        """Commit a group, or a claim, right after a position; one call at a time.
+        """Commit a group of batches, or a claim, right after a position; one call at a time.
 
-        A group that is there already, with the same nonce, is a success: it is committed.
+        If the store has this group already, with the same nonce, the call succeeds.
 
         Raises:
             FencedError: another group has this number, or the shared log does not end at `after`;
@@ -221,7 +221,7 @@ class SharedLog(Protocol):
         ...
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
-        """Return groups from a number on, up to a size, but at least one group if there is one.
+        """Return groups of batches from a number on: up to a size, but at least one if any.
 
         Raises:
             UnknownHistoryError: the shared log begins after this number.
@@ -236,15 +236,15 @@ class SharedLog(Protocol):
         ...
 
     async def start(self) -> int:
-        """Return the number of the first group that is kept."""
+        """Return the number of the first group of batches that the store keeps."""
         ...
 
     async def size_bytes(self) -> int:
-        """Return roughly how many bytes the kept groups take in the store."""
+        """Return roughly how many bytes the kept groups of batches take in the store."""
         ...
 
     async def trim(self, number: int) -> None:
-        """Remove groups before a number; at least the last group of the shared log stays."""
+        """Remove the groups of batches before a number, but never the last group of all."""
         ...
 
     async def lease(self) -> Lease | None:

@@ -54,7 +54,7 @@ class CheckedRead:
             file.close()
 
     def checksum(self) -> int:
-        """Read everything and return the CRC-32C."""
+        """Read all `size` bytes and return their CRC-32C."""
         for _ in self:
             pass
         return self.crc32c

@@ -64,9 +64,10 @@ class FolderCopy:
         return self._writer.tail
 
     def apply(self, groups: Iterable[Group]) -> list[Batch]:
-        """Write groups of the shared log to the folder, make them visible; return their batches.
+        """Write groups of batches of the shared log to the folder; return these batches.
 
-        The groups must be committed, the first one at `position`.
+        Readers of the folder see the batches afterwards. The groups must be committed, and the
+        first one must be at `position`.
 
         Raises:
             CorruptLogError: a group does not continue the folder's chain of blocks.
@@ -239,7 +240,7 @@ def _has_block(group: Group) -> bool:
 
 
 def _ends_with(group: Group, tail: Tail) -> Iterator[bool]:
-    """Yield for each block of a group whether the folder ends with it."""
+    """Yield for each block of a group: True if the folder ends with this block."""
     for entry in group.entries:
         if entry.kind is EntryKind.BLOCK:
             yield google_crc32c.value(entry.content) == tail.last_crc32c

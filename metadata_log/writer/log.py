@@ -316,7 +316,7 @@ class MetadataLog:
             group.clear()
 
     def _undo(self, results: list[tuple[QueuedBatch, AppendResult]], error: Exception) -> None:
-        """Refuse a group that was rolled back: it is not in the log and never will be."""
+        """Refuse a group of batches that was rolled back and will never be in the log."""
         group = self._queue.in_flight
         self._requests.window.drop_from(self.end_offset)
         self._answer(results)

@@ -1,4 +1,4 @@
-"""Removes the end of a node's folder that its shared log has lost, so that it can follow again."""
+"""Removes the end of a node's folder that its shared log has lost, so that the node can follow."""
 
 from pathlib import Path
 
