@@ -144,7 +144,7 @@ def read_slots(fs: ByteStore, directory: Path, found: Inspection) -> CommitMark 
     for index, (data, mark) in enumerate(slots):
         if mark is None:
             remedy = (
-                "open the log with a writer once: it goes on from what the blocks prove"
+                "open the log with a writer once: the writer continues at the end that blocks prove"
                 if marks
                 else f"rebuild a copy with `metalog repair {directory} COPY`"
             )
@@ -202,7 +202,7 @@ def _segments(
                     file=segment_name(mark.segment_offset),
                     byte=0,
                     from_offset=mark.segment_offset,
-                    what="the commit mark points into this segment: it is missing",
+                    what="the commit mark points into this segment, which is missing",
                     remedy=REPAIR.replace("LOG", str(directory)),
                 )
             )
@@ -253,7 +253,7 @@ def _checkpoint(
             return
         if not check_checkpoint(fs, checkpoint, manifest.cluster_id, bases):
             what = (
-                "made by an early release, which did not record of which history it is; cluster "
+                "made by an early release, which did not record the checkpoint's history; cluster "
                 "id, offset and epoch fit"
             )
             _note(found, path.name, what, "nothing to do")

@@ -110,9 +110,9 @@ def _needed(directory: Path, names: list[str], start: int) -> Path | None:
         return directory / checkpoint_name(*found[0])
     if start > 0:
         raise CorruptLogError(
-            f"{directory / segment_name(start)} byte 0: this is the first segment, but "
-            "earlier ones and a checkpoint at or above it are missing, so the state before it is "
-            "lost; restore them from a backup"
+            f"{directory / segment_name(start)} byte 0: this is the log's first "
+            "segment, but no checkpoint at or above its start exists, so the state before it is "
+            "lost; restore the missing checkpoint or segments from a backup"
         )
     return None
 

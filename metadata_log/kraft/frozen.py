@@ -65,7 +65,9 @@ def check_not_frozen(log: Path, fs: Fs | None = None) -> None:
     """
     fs = fs or OsFs()
     if fs.exists(log / FROZEN):
-        frozen = read_json(fs, log / FROZEN, Frozen, "remove it when you know why it was written")
+        frozen = read_json(
+            fs, log / FROZEN, Frozen, "remove the file when you know why it is there"
+        )
         raise CommittedHistoryChangedError(_text(log, frozen))
 
 

@@ -136,7 +136,9 @@ class LogCursor:
         last = self._mark
         for _ in range(_MARK_READS):
             if not self._fs.exists(self._directory / COMMIT_MARK):
-                raise UnavailableError(f"{self._directory} vanished while it was followed")
+                raise UnavailableError(
+                    f"{self._directory} vanished while it was followed; open it again later"
+                )
             marks = read_marks(self._fs, self._directory)
             mark = marks.newest
             if mark.sequence >= last.sequence and mark.end_offset >= last.end_offset:
@@ -162,7 +164,7 @@ class LogCursor:
     def _went_back(self, where: str) -> RequestError:
         return RequestError(
             "OFFSET_OUT_OF_RANGE",
-            f"{self._directory} went back {where} while it was followed: it "
+            f"{self._directory} went back {where} while it was followed: the log "
             "was restored, or the unconfirmed end of a mirror was replaced; "
             "what was read may no longer hold, so start anew",
         )

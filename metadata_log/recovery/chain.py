@@ -57,7 +57,7 @@ def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
                 before.path,
                 min(before.length, expected),
                 f"{segment.path.name} was written after a file of {expected} bytes, this file has "
-                f"{before.length}: it was shortened, or a segment between them is missing",
+                f"{before.length}: the file was shortened, or a segment between them is missing",
             )
         surplus.append(Surplus(before.path, expected))
     return surplus

@@ -100,7 +100,7 @@ def _check_mark(fs: ByteStore, directory: Path, cluster_id: str, mark: CommitMar
     if not fs.exists(path):
         if _marks(fs, directory).newest.segment_offset > mark.segment_offset:
             raise moved_up(path)
-        raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
+        raise corrupt(path, 0, "the commit mark points into this segment, which is missing")
     file = fs.open(path)
     try:
         size = file.size()

@@ -195,7 +195,7 @@ def _check_marked(fs: Fs, path: Path, mark: CommitMark) -> None:
         file.close()
     action = decide(marked, Next.NONE, Rest.NOTHING)
     if action is Action.DAMAGE:
-        raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
+        raise corrupt(path, 0, "the commit mark points into this segment, which is missing")
     if action is Action.SHORT_COPY:
         raise short_copy(path, size, f"the commit mark says byte {mark.position}")
 

@@ -28,7 +28,7 @@ def create_log(directory: Path | str, cluster_id: str, *, fs: Fs | None = None) 
     if not _CLUSTER_ID.fullmatch(cluster_id):
         raise RequestError(
             "INVALID_REQUEST",
-            f"cluster id {cluster_id[:40]!r}: it needs 1 to 255 letters, digits, '.', '_' or '-'",
+            f"{cluster_id[:40]!r} is no cluster id: use 1 to 255 letters, digits, '.', '_' or '-'",
         )
     fs, directory = fs or OsFs(), Path(directory)
     with contextlib.suppress(FileExistsError):

@@ -117,7 +117,7 @@ def test_log_that_lost_all_its_segments_is_damaged(log: Path) -> None:
     for path in log.glob("*.avro"):
         path.unlink()
     (finding,) = inspect(log).damage
-    assert finding.what == "the commit mark points into this segment: it is missing"
+    assert finding.what == "the commit mark points into this segment, which is missing"
 
 
 def test_each_slot_of_the_mark_is_checked(log: Path) -> None:
