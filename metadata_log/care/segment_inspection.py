@@ -239,7 +239,7 @@ class SegmentInspector:
                 self._directory / index_name(base),
                 byte,
                 what,
-                remedy="remove this index file: it only makes reading faster",
+                remedy="remove the file: an index only makes reading faster",
             )
 
     def _bad_bytes(self, path: Path, bad: BadBytes) -> None:
