@@ -67,8 +67,8 @@ class ObjectStore:
                 found = obstore.put(self._store, name, iter(chunks), mode=self._mode(name))
             except (AlreadyExistsError, PreconditionError) as error:
                 raise UnavailableError(
-                    f"another `backup` or `archive` wrote {path} meanwhile; run this one again "
-                    "when the other has ended"
+                    f"another `backup` or `archive` wrote {path} meanwhile; run again when the "
+                    "other has ended"
                 ) from error
         if self._e_tags is not None:
             self._e_tags[name] = found["e_tag"]

@@ -143,7 +143,7 @@ async def test_of_two_runs_at_once_one_wins_and_nothing_is_there_twice(
         exported(log, s3_place, monkeypatch, scratch=tmp_path)
 
     watch(monkeypatch, at, "before", another_run)
-    with pytest.raises(UnavailableError, match="another `backup` or `archive` wrote .* meanwhile"):
+    with pytest.raises(UnavailableError, match=r"another `backup` or `archive` wrote .* meanwhile"):
         exported(log, s3_place, monkeypatch, scratch=tmp_path)
     end = await append(log, 3)
     assert exported(log, s3_place, monkeypatch, scratch=tmp_path).to_offset == end
