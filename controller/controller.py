@@ -59,8 +59,8 @@ from replay.image.metadata import MetadataImage
 T = TypeVar("T")
 
 LARGE_DECISION = 1_000
-"""Records of a decision that is sent in a later turn of the event loop than the one that made it.
-Encoding and replaying many records takes as long as deciding on them."""
+"""Number of records from which a decision is made in one turn of the event loop and sent in the
+next, because encoding and replaying the records takes as long as deciding on them."""
 
 
 class Controller:
@@ -81,7 +81,7 @@ class Controller:
 
         Args:
             image: The state at the log's end, without an open transaction.
-            index: That of the image, if it is known.
+            index: The index of the image, if it is known.
             clock: Should not be far behind the times in the log, as decisions use the last batch's
                 time whenever the clock is behind it.
             on_commit: Called with each batch, in order, after `image` includes it.
@@ -291,7 +291,9 @@ class Controller:
             self._waiting.append(event)
         else:
             future.set_exception(
-                UnavailableError("a transaction is open, and too many requests wait for its end")
+                UnavailableError(
+                    "a transaction is open, and too many requests wait for its end; try again"
+                )
             )
         return future
 
@@ -343,7 +345,7 @@ class Controller:
             send()
 
     def _decide_appends(self) -> None:
-        """Decide on the appends of this turn, after what was decided before them."""
+        """Decide on the appends of this turn, after sending an earlier decision that waits."""
         self._send_unsent()
         appends, self._appends = self._appends, []
         if appends and self.is_active:
@@ -356,7 +358,7 @@ class Controller:
                 append.future.set_exception(not_active())
 
     def _attempt(self, future: asyncio.Future[Answer[T]], decide: Callable[[], None]) -> None:
-        """Make a decision, which answers `future` once it is committed, or set the error."""
+        """Call `decide`, which makes a decision that answers `future`; set errors on `future`."""
         if future.done():  # cancelled by the caller
             return
         if not self.is_active:

@@ -47,7 +47,7 @@ class RawAppend(msgspec.Struct, frozen=True):
 
 
 class Made(msgspec.Struct, Generic[T], frozen=True):
-    """A decision that is made, and what it read; nothing is sent yet."""
+    """A decision's result and the values that it read, before its records are sent."""
 
     decide: Decision[T]
     result: ControllerResult[T]
@@ -156,8 +156,8 @@ class Decider:
     def append(self, append: RawAppend, shared: Context) -> None:
         """Decide on a raw append inside `append_group`, with the same results as `decide`.
 
-        Takes less time: the decision reads no random numbers, sessions or quotas that would have to
-        be logged.
+        Takes less time than `decide`, because there are no random numbers, sessions or quotas to
+        log.
 
         Args:
             shared: The context of `append_group`.

@@ -23,7 +23,7 @@ class Follower:
     """Stands in for the `Controller` of a log, with the same methods, while another one decides.
 
     Attributes:
-        settings: As of the controller.
+        settings: The settings of the controller.
         is_active: False: this process makes no decisions.
         leader_epoch: The epoch of the last record.
     """
@@ -40,7 +40,7 @@ class Follower:
         on_commit: Callable[[Batch], None],
         refusal: Callable[[], RequestError] | None = None,
     ) -> None:
-        """Follow on from a state.
+        """Start from a state.
 
         Args:
             on_commit: Called with each batch, in order, after `image` includes it.
@@ -55,7 +55,7 @@ class Follower:
 
     @property
     def state(self) -> State:
-        """The state of all batches that were followed."""
+        """The state after the batches followed so far."""
         return self._latest.state
 
     @property
@@ -74,7 +74,7 @@ class Follower:
         return View(image=self.image, index=self.state.index, settings=self.settings)
 
     def follow(self, batch: Batch) -> None:
-        """Apply a committed batch, unless it was followed before.
+        """Apply a committed batch, unless it is applied already.
 
         Raises:
             ContradictionError: the batch contradicts the state.
@@ -102,7 +102,7 @@ class Follower:
         return future
 
     def submit(self, *_: Any, **__: Any) -> asyncio.Future[Answer[Any]]:
-        """Refuse; the same for `append` and `heartbeat`.
+        """Refuse a request, also as `append` and `heartbeat`, because this process decides nothing.
 
         Raises (from the future):
             RequestError: NOT_CONTROLLER.
@@ -114,7 +114,7 @@ class Follower:
     append = heartbeat = submit
 
     async def drained(self) -> None:
-        """Return: nothing is in flight."""
+        """Return at once, because a follower has nothing in flight."""
 
     def _context(self) -> Context:
         image = self.image

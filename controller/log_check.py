@@ -13,7 +13,7 @@ from replay.loader import BatchSource, Replayer, replayer_from
 from replay.time_travel.contradictions import explains
 
 EXPECT = "expect"
-"""Name in place of an invariant's, where an expected condition is violated."""
+"""Stands for the invariant's name in the violation of a condition that the caller expects."""
 
 
 class Change(NamedTuple):
@@ -30,13 +30,13 @@ class LogCheck:
     """The violations of a log while it is read, batch by batch.
 
     Attributes:
-        lasting: The current violations, by what they are.
+        lasting: The current violations by their keys: invariant, object and text.
         checked_end: End of the last batch that ended outside a transaction, exclusive: the state is
             checked only there.
     """
 
     def __init__(self, replayer: Replayer, expectations: Sequence[Expression] = ()) -> None:
-        """Check the image at which a replayer stands; its violations begin before the range.
+        """Check the replayer's current image, whose violations began before the checked range.
 
         Raises:
             RequestError: INVALID_REQUEST, the types of an expectation do not fit.
@@ -64,10 +64,10 @@ class LogCheck:
         return self._replayer.image()
 
     def objects(self, expectation: str, count_max: int) -> tuple[list[str], int]:
-        """Return the objects that the macro of an expectation found, and how many there are.
+        """Return the names of the objects that an expectation's macro found, and their number.
 
         Args:
-            count_max: Return at most so many names; the number counts all.
+            count_max: Maximum number of names to return; the returned number counts all objects.
         """
         return self._evaluators[expectation].found(self.image, count_max)
 

@@ -109,12 +109,12 @@ TIMERS = (
 
 
 _PAUSE_MS = 100
-"""A wait that takes so much longer than asked for is a pause of this process."""
+"""A wait that takes this much longer than requested counts as a pause of this process."""
 
 
 _WAIT_MAX_MS = 200
-"""Longest wait: so much of a pause may count against the brokers' sessions, as if this process had
-waited. It also bounds how late a config that changes meanwhile applies.
+"""Longest wait. Of a pause of this process, at most this time counts against the brokers' sessions.
+It is also the longest time until a changed config applies.
 """
 
 
@@ -140,9 +140,7 @@ class Timers:
 
     @property
     def next_due_ms(self) -> int:
-        """Return the time at which `run_due` must be called next, ms since 1970, by current
-        configs.
-        """
+        """Return when `run_due` must be called next, by current configs; ms since 1970."""
         return min([self._due_ms(timer) for timer in TIMERS])
 
     async def run_due(self) -> list[str]:

@@ -24,18 +24,18 @@ from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 
 ITEMS_MAX = 10_000
-"""Items of a list in a request: a batch has at most as many records, and each item costs 10 to 40
-us, in which no other request is decided."""
+"""Maximum items of a list in a request, as many as a batch has records. Each item takes 10 to 40 us
+in which no other request is decided."""
 
 ALL_ITEMS_MAX = 10 * ITEMS_MAX
-"""All values inside a request: partitions have replicas, topics have configs."""
+"""Maximum of all values inside a request, including nested ones such as a topic's configs."""
 
 
 class _Form(NamedTuple):
     structure: type[dict[Any, Any]] | type[list[Any]]
-    """What a structure is: a map, or a list."""
+    """The type of an encoded structure: map or list."""
     is_lenient: bool = False
-    """Leave out fields that are not known."""
+    """True if unknown fields are ignored, False if they are refused."""
 
 
 def to_wire(value: Any) -> bytes:

@@ -1,1 +1,1 @@
-"""What was asked: the inputs and answer of a decision, logged with its records."""
+"""Logged decisions: the inputs and the answer of each one, stored with its records."""

@@ -33,11 +33,11 @@ from records.secrets import REDACTED, is_secret_config
 T = TypeVar("T")
 
 ASKED_BYTES_MAX = 64 * 1024
-"""Of request, observed values and response together; larger ones are left out."""
+"""Maximum bytes of a decision's request, observed values and response that are logged."""
 
 VERSIONS: Mapping[str, int] = {}
-"""Versions of commands' requests and responses that are not 1. A change that older bytes do not
-decode to, such as another default of a field, needs a new one."""
+"""Versions of commands' requests and responses, if not 1. A change needs a new version if logged
+bytes would be decoded differently after it, such as another default of a field."""
 
 ACTIVATE = "activate"
 

@@ -12,7 +12,7 @@ import msgspec
 from controller.results.changed_versions import ObjectVersion
 
 _WITH_VERSIONS = 1
-"""Type of the extension."""
+"""Code of the MessagePack extension that holds a response and versions."""
 
 _VERSIONS = tuple[ObjectVersion, ...]
 

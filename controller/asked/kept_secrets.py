@@ -286,7 +286,7 @@ def with_hmac(created: TokenCreated, asked: Asked, settings: Settings) -> TokenC
 
     Raises:
         RequestError: DELEGATION_TOKEN_AUTH_DISABLED, there is no secret key, or the token was made
-            with another. Earlier releases logged no hash, so another key is not noticed for theirs.
+            with another key (not noticed for tokens of earlier releases, which logged no hash).
     """
     secret_key = settings.static_configs.get(SECRET_KEY)
     if not secret_key:

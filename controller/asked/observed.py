@@ -38,7 +38,7 @@ T = TypeVar("T")
 class LazyRandom:
     """Random numbers from a generator that is seeded on first use.
 
-    Few decisions use random numbers, and seeding takes longer than many a decision.
+    Few decisions use random numbers, and seeding a generator takes longer than many decisions.
 
     Attributes:
         seed: The generator's seed.

@@ -44,7 +44,7 @@ from records.errors import (
 )
 
 REQUEST_ID_CHARACTERS_MAX = 200
-"""An id stands on every batch of its request."""
+"""Maximum length of a request id, which is logged with the request."""
 
 
 def identified(origin: Origin, request_id: str | None, command: str, payload: bytes) -> Origin:
@@ -119,7 +119,10 @@ class InFlight:
                 without which a repetition cannot be distinguished from a different request.
         """
         if has_id(origin) and not is_repeatable(origin):
-            raise RequestError("INVALID_REQUEST", "a request id comes with a hash of its request")
+            raise RequestError(
+                "INVALID_REQUEST",
+                "a request id has no hash of its request; send both, or neither",
+            )
         key = request_key(origin)
         first = None if key is None else self._requests.get(key)
         if origin is None or first is None:
@@ -127,8 +130,8 @@ class InFlight:
         if (first.request_hash, first.body) != (origin.request_hash, _body(decision)):
             raise RequestError(
                 "INVALID_REQUEST",
-                f"request id {origin.request_id!r} is another request's, which is in flight; "
-                "give each request its own",
+                f"request id {origin.request_id!r} belongs to another request, which is in "
+                "flight; give each request its own id",
             )
         again: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         first.answer.add_done_callback(lambda answer: _copy(answer, again))
@@ -188,7 +191,7 @@ def first_answer(
     Raises:
         RequestError: DUPLICATE_REQUEST, the request was executed but its answer is lost: the answer
             was too large, an earlier release wrote the log, the kept history starts after the
-            request, or the secret key is not the one of then. INVALID_REQUEST, a secret differs
+            request, or the secret key was changed since. INVALID_REQUEST, a secret differs
             from the first request's: the id was used for another request.
         CorruptLogError, UnavailableError: the batch cannot be read.
 
@@ -213,7 +216,7 @@ def first_answer(
         raise RequestError(
             "INVALID_REQUEST",
             f"the request id was used for another request, at offset {base_offset}, with another "
-            "secret; give each request its own",
+            "secret; give each request its own id",
         )
     if asked.response is None:
         raise lost("it was too large to be kept")

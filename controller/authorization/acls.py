@@ -34,10 +34,10 @@ from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
 
 SUPER_USERS = "super.users"
 ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
-"""Server-level configs, Kafka's names."""
+"""Server-level config, with Kafka's name: allow everything on a resource without ACLs."""
 
 WILDCARD = "*"
-"""As the name of a resource: every one; as a host: from anywhere."""
+"""As a resource's name: all resources of the type; as a host: all hosts."""
 
 EVERYBODY = "User:*"
 """The principal of entries for all principals."""

@@ -113,8 +113,8 @@ class Access(msgspec.Struct, frozen=True):
     """A caller's current rights; requests use the authorizer only through this class.
 
     Attributes:
-        past_names: For a question about the past: the full names that the topics in the request had
-            then, by id. None: the names in the image count.
+        past_names: For a question about the past, the full names that topics had then, by topic id.
+            None: the names in `image` are used.
     """
 
     authorizer: Authorizer

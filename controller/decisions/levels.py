@@ -31,7 +31,7 @@ DELEGATION_TOKEN_LEVEL = 14
 CONTROLLER_REGISTRATION_LEVEL = 15
 DIRECTORIES_LEVEL = 17
 ELR_LEVEL = 23
-"""First metadata.version that uses the record or rule."""
+"""First metadata.version with eligible leader replicas; likewise for the constants above."""
 
 SUPPORTED_LEVELS: Mapping[str, tuple[int, int]] = {
     METADATA_VERSION: (METADATA_VERSION_OLDEST, METADATA_VERSION_NEWEST),
@@ -46,7 +46,7 @@ NEW_CLUSTER_LEVELS: Mapping[str, int] = {
     NAMESPACE_FEATURE: 1,
     MODE_FEATURE: 1,
 }
-"""Levels of a new log. The operator enables eligible leader replicas."""
+"""Feature levels of a new log. Eligible leader replicas are off until an operator enables them."""
 
 # Level from which each layout version is written, newest first.
 _LAYOUTS: Mapping[type[Record], tuple[tuple[int, int], ...]] = {

@@ -99,7 +99,7 @@ def partition_exists(image: MetadataImage, ref: TopicRef, partition_id: int) -> 
 
 
 def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
-    """Return a key that is the same for a partition given by its topic's name and by its id."""
+    """Return a partition's key, which is the same whether the topic is given by name or by id."""
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None
     return (ref if topic is None else topic.topic_id), partition_id
 
@@ -125,5 +125,5 @@ def namespace_of(image: MetadataImage, topic: Topic) -> str:
 
 
 def ref_text(ref: TopicRef) -> str:
-    """Return a name unchanged, and an id as '@' and 22 characters."""
+    """Return a topic reference as text: a name unchanged, an id as `@` and 22 characters."""
     return ref if isinstance(ref, str) else f"@{uuid_text(ref)}"

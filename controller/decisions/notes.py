@@ -10,10 +10,10 @@ from replay.image.notes import Note
 from replay.image.parts import PARTS
 
 NOTE_LENGTH_MAX = 4_096
-"""Characters of a note."""
+"""Maximum length of a note, in characters."""
 
 NOTES_MAX = 10_000
-"""Notes of a log: they stay in the image for ever."""
+"""Maximum number of notes in a log: they stay in the image for ever."""
 
 _AUTHOR_LENGTH_MAX = 255
 

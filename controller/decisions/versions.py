@@ -14,8 +14,9 @@ from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 
 ABSENT = "absent"
-_NUMBER = re.compile("-?[0-9]{1,19}")
 """Text form of the version of an object that does not exist."""
+
+_NUMBER = re.compile("-?[0-9]{1,19}")
 
 
 class ExpectedVersion(msgspec.Struct, frozen=True):
@@ -49,7 +50,7 @@ class VersionMismatchError(RequestError):
 
     @classmethod
     def from_texts(cls, object_: str, expected: str, current: str, message: str) -> Self:
-        """Return the error whose fields are given as in `texts`.
+        """Return the error with fields parsed from their text forms, the inverse of `texts`.
 
         Raises:
             ValueError: a version is malformed.
@@ -86,13 +87,13 @@ def version_text(version: int | None) -> str:
 
 
 def parse_version(text: str) -> int | None:
-    """Return the version given in the form of `version_text`.
+    """Parse a version's text form, the inverse of `version_text`.
 
     Raises:
         ValueError: the text is malformed.
     """
     if text != ABSENT and not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text!r} is not a version")
+        raise ValueError(f"{text!r} is not a version; write an offset, or {ABSENT}")
     return None if text == ABSENT else int(text)
 
 

@@ -17,7 +17,7 @@ _PLAINTEXT = 0
 _NEVER_STOPPED_CLEANLY = -1
 
 LEVEL_OF_RELEASE = 25
-"""4.0-IV3: the demo's brokers are of Kafka 4.0."""
+"""metadata.version 4.0-IV3: the demo's brokers run Kafka 4.0."""
 
 _FEATURES = tuple(
     [
@@ -42,8 +42,7 @@ class Process(enum.Enum):
 class SimulatedBroker:
     """One simulated broker.
 
-    Its id and its directory survive a restart, and so does the knowledge whether the last stop was
-    clean.
+    Its id, its directory, and whether its last stop was clean, survive a restart.
     """
 
     def __init__(self, broker_id: int, rng: Random) -> None:

@@ -55,7 +55,7 @@ _REASONS = (
 )  # fmt: skip
 
 _COUNTED_BY_HAND = 4
-"""Partitions of a topic with a manual replica assignment."""
+"""Number of partitions of a topic with a manual replica assignment."""
 
 
 def ordinary_event(world: World) -> Event | None:

@@ -11,7 +11,7 @@ REPLICATION_FACTOR = 3
 
 
 _NUMBERS_MAX = {"topics": 100_000, "brokers": 1_000, "changes": 10_000_000}
-"""More would fill the disk or take days, so it is probably a typing error."""
+"""Maximum of each option: more would fill the disk or take days, and is probably a typing error."""
 
 
 class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):

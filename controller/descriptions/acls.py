@@ -41,7 +41,7 @@ class ExplainAccess(Request["AccessExplained"], frozen=True, kw_only=True):
 
 
 class AccessExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict; `reason` and `entry` are those of `authorization.acls.Verdict`."""
+    """A verdict: is the operation allowed, the reason, and the ACL entry that decides, if any."""
 
     allowed: bool
     reason: str

@@ -29,10 +29,10 @@ _BROKER_ID: Mapping[type[Record], str] = {
     UnregisterBrokerRecord: "broker_id",
     BrokerRegistrationChangeRecord: "broker_id",
 }
-"""The field with the broker's id, of records that affect a broker."""
+"""For each record type that affects a broker: the name of the field with the broker's id."""
 
 AFFECTING = _ABOUT_TOPICS | _BROKER_ID.keys()
-"""The record types that affect anything."""
+"""The record types that affect topics, partitions or brokers."""
 
 
 class Affected(msgspec.Struct):

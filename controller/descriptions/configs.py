@@ -83,7 +83,7 @@ class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
 
     The last level is the built-in default; a config that this release does not know has no default.
     `of_process`: the broker's process may have an option with another value, which only the broker
-    itself knows: it answers DescribeConfigs.
+    itself knows; DescribeConfigs sent to the broker returns that value.
     """
 
     name: str
@@ -176,7 +176,7 @@ def configs_explained(view: View, request: ExplainConfigs) -> tuple[ConfigExplai
 
 
 def _is_shown(request: DescribeConfigs | ExplainConfigs) -> bool:
-    """True if secrets are shown; the levels of loggers go by names of any kind, and are none."""
+    """True if values are not redacted: on request, or levels of loggers, which are never secret."""
     return request.show_secrets or request.resource_type == BROKER_LOGGER
 
 
@@ -234,7 +234,7 @@ def _resource(view: View, resource_type: int, name: TopicRef) -> ConfigResource:
     if resource_type == TOPIC:
         return TOPIC, view.image.full_name(find_topic(view.image, name))
     if not isinstance(name, str):
-        raise RequestError("INVALID_REQUEST", "only a topic has an id")
+        raise RequestError("INVALID_REQUEST", "only topics can be given by id; give a name")
     if resource_type == NAMESPACE and find_namespace(view.image, name) is None:
         raise RequestError("INVALID_REQUEST", "the default namespace has no configs")
     needs_broker = resource_type == BROKER_LOGGER or (

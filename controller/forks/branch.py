@@ -39,7 +39,7 @@ class Applied:
         """Return the state that results from applying the same rows to another state.
 
         If both states share all objects that the rows read and change, the objects after the rows
-        are shared too, which takes a fraction of the time.
+        are shared, too, instead of being computed again.
 
         Raises:
             ContradictionError: a row contradicts the state.

@@ -302,4 +302,4 @@ CANDIDATES: dict[type[Record], Callable[[_Records, MetadataImage], _Candidates]]
     topics.RemoveTopicRecord: _deletion,
     configs.ConfigRecord: _configs,
 }
-"""By the type of the first record: yields the triggers that it can come from."""
+"""For each type of first record, a function that yields the triggers that may have caused it."""

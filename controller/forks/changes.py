@@ -172,5 +172,5 @@ def _with_fields(row: Envelope, raw: bytes) -> Envelope:
 def _outside(offset: int, start: int, end: int) -> RequestError:
     return RequestError(
         "OFFSET_OUT_OF_RANGE",
-        f"offset {offset} is not between the points: the fork goes from {start} to {end - 1}",
+        f"offset {offset} is outside the fork, which goes from {start} to {end - 1}",
     )

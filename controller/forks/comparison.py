@@ -13,7 +13,7 @@ from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS, Key
 
 EPOCHS = frozenset({"leader_epoch", "partition_epoch", "broker_epoch"})
-"""Fields that count changes: they go on differing when all else is equal again."""
+"""Fields that count changes; they still differ between past and fork when the rest is equal."""
 
 _ANY_ORDER = frozenset({"isr", "eligible_leader_replicas", "last_known_elr"})
 
@@ -131,7 +131,7 @@ class Comparison:
 
 
 def _is_shared(record: Record, past: MetadataImage, fork: MetadataImage) -> bool:
-    """True if everything that a record can have changed is the same object in both images."""
+    """True if past and fork share the part that a record changed, so it need not be compared."""
     return isinstance(record, PartitionChangeRecord) and past.shares_topic(fork, record.topic_id)
 
 

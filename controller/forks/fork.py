@@ -318,7 +318,7 @@ def _rows(decided: Decided, recorded: Rows) -> Rows:
 
 
 def _same(rows: Rows, logged: Rows) -> bool:
-    """True if rows have the same place in the log as logged ones, and the same effect."""
+    """True if rows have the offsets, record versions and payloads of the logged rows."""
     return len(rows) == len(logged) and all(map(_is_same, rows, logged))
 
 

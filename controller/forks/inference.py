@@ -32,7 +32,7 @@ FACTS: frozenset[type[Record]] = frozenset(
         *(security.DelegationTokenRecord, security.RemoveDelegationTokenRecord),
     }
 )
-"""Records that repeat what was asked for, or what happened: no state decides what they say."""
+"""Records that only repeat a request or an event: their content does not depend on the state."""
 
 _NOT_INFERRED = "what made the controller write this is not in the log and cannot be inferred"
 

@@ -29,7 +29,7 @@ from replay.image.partitions import Partition
 from replay.time_travel.labels import escaped
 
 Key = tuple[str, str | None, str]
-"""Invariant, object and text: a violation lasts while it is found with the same words."""
+"""Invariant, object and text of a violation, which lasts while checks find the same three."""
 
 
 class Violation(msgspec.Struct, kw_only=True):
@@ -38,7 +38,7 @@ class Violation(msgspec.Struct, kw_only=True):
     Attributes:
         offset: Last offset of the batch with which the violation began; None: before the range.
         time: Append time of that batch, in ms since 1970; None: before the range.
-        invariant: The name of the check; `expect` for an expectation.
+        invariant: The name of the check; `expect` for a condition that the caller expects.
         object: The topic or partition; None if only the text gives the object.
         until: Offset at which the violation ended; None: it has not ended. An illegal step between
             two images ends at the offset where it began.

@@ -10,7 +10,7 @@ from controller.pipeline.in_flight import PendingAnswer
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 
 END_DIFFERS = "INVALID_UPDATE_VERSION"
-"""Code of a batch that was to follow a failed one."""
+"""Error code of a batch that was refused because the batch before it failed."""
 
 
 def log_error(error: BaseException) -> MetadataLogError:
@@ -50,7 +50,7 @@ def error_for(
 
 
 def _behind(cause: MetadataLogError, outcome: Outcome) -> RequestError:
-    message = f"a batch before this failed, and nothing of this was written: {cause}"
+    message = f"nothing was written, because an earlier batch failed: {cause}"
     return RequestError("NOT_CONTROLLER", message, outcome=outcome)
 
 

@@ -1,4 +1,4 @@
-"""What is in flight: batches that the log has not answered yet, and answers that wait for them.
+"""Batches that the log has not answered yet, and answers to callers that wait for them.
 
 Batches are handled in the order in which they were sent, and answers after the batch they wait for.
 """
@@ -49,7 +49,7 @@ class SentBatches:
         return len(self._queue)
 
     def add(self, sent: Pending) -> None:
-        """Add a batch, which follows those added before."""
+        """Add the batch that follows the one added last."""
         self._queue.append(sent)
         if len(self._queue) == 1:
             self._await_first()
@@ -125,11 +125,11 @@ class PendingAnswers:
         self._queue: deque[PendingAnswer] = deque()
 
     def add(self, pending: PendingAnswer) -> None:
-        """Add an answer, to be resolved once the log is committed up to its end."""
+        """Add an answer, to be resolved once the log is committed up to the answer's end offset."""
         self._queue.append(pending)
 
     def release(self, committed_end: int) -> None:
-        """Resolve the answers whose end is committed."""
+        """Resolve the answers whose end offset is committed."""
         while self._queue and self._queue[0].answer.end_offset <= committed_end:
             self._queue.popleft().resolve()
 

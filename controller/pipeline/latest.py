@@ -72,7 +72,7 @@ class Latest:
         return self._moved(batch, (row.payload for row in batch.rows), image)
 
     def advance(self, batch: Decided) -> State:
-        """Do the same as `apply` for a batch that is not written yet.
+        """Apply a batch that is not written yet, and return the state after it.
 
         Raises:
             ContradictionError: as `apply`.
@@ -118,7 +118,7 @@ class IndexChanges:
         self.groups: set[str] = set()
 
     def add(self, records: Iterable[Record], before: MetadataImage) -> None:
-        """Add what some records may change.
+        """Add the partitions and groups that records may change.
 
         Args:
             before: The image before the records; a removed topic's partitions are looked up in it.

@@ -69,7 +69,7 @@ class ServedLog(LogPort, Protocol):
         """Return where a request was committed; None if it is new or still in flight.
 
         Args:
-            earlier_hash: As in `RequestWindow.find`.
+            earlier_hash: Returns the request's hash as an earlier release computed it.
 
         Raises:
             RequestError: the id was used for another request.

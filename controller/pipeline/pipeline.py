@@ -247,7 +247,7 @@ class Pipeline:
         )
 
     def _applied(self, batch: Decided) -> State:
-        """Apply a batch to the latest state; return it without the open transaction, if any."""
+        """Apply a batch to the latest state; return that state without an open transaction."""
         try:
             if self._inside is not None:
                 self._inside.advance(batch)

@@ -3,8 +3,8 @@
 If the log refuses a batch, all batches after it fail, too. Therefore such a batch is found here,
 before it is sent, so that only the request that caused it is refused.
 
-Records of one batch are encoded together, and replayed without rows, in less time than rows of any
-kind.
+Records of one batch are encoded together and replayed without making rows, which takes less time
+than row by row.
 """
 
 import functools

@@ -16,7 +16,7 @@ _SATED = 1 << 60
 """Added to the load of a broker that has had its share of the topic, so that it comes last."""
 
 NOBODY = 1 << 61
-"""Larger than every load: there is no broker at the front."""
+"""Load at the front of a queue without brokers; larger than every other load."""
 
 
 class TieBreaker:
@@ -32,8 +32,7 @@ class TieBreaker:
 
 
 class LoadQueue:
-    """Queue of brokers, the least loaded first; brokers that have their share of the topic come
-    last.
+    """Queue of brokers, the least loaded first; those that had their share of the topic come last.
 
     Invariant: each ready broker had load `ready_load` when it became ready, and no bucket is for a
     lower load.

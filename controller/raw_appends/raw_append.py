@@ -28,8 +28,8 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
     """A request to append records as one batch.
 
     `expected_end_offset`: the end offset that the log must have, including batches in flight.
-    `expected_versions`: versions that objects must have. `payloads`: the records as
-    `NewBatch` has them encoded, if they are.
+    `expected_versions`: versions that objects must have. `payloads`: the encoded
+    records, as in `NewBatch`; empty if they are not encoded yet.
     """
 
     records: tuple[Record, ...]

@@ -14,7 +14,7 @@ from replay.time_travel.kinds import KINDS
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 
 VERSIONS_MAX = 1_000
-"""Objects in one answer: a caller that changes more reads their versions when it needs them."""
+"""Maximum number of versions in an answer; after larger changes a caller has to read them."""
 
 
 class ObjectVersion(msgspec.Struct, frozen=True):

@@ -107,7 +107,8 @@ def cannot_be_repeated() -> RequestError:
     The log recognises a batch by its id even if the transaction around it is aborted.
     """
     return RequestError(
-        "INVALID_REQUEST", "what is part of a transaction has no request id: it may be aborted"
+        "INVALID_REQUEST",
+        "a request in a transaction cannot have a request id: the transaction may be aborted",
     )
 
 

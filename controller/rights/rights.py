@@ -322,7 +322,7 @@ def _check_namespace_of_topics(access: Access, request: ListTopics) -> None:
 
 
 def _check_namespace_above(access: Access, request: ListNamespaces) -> None:
-    """As `_check_namespace_of_topics`, for the namespaces below one."""
+    """Refuse to list below a missing namespace with the same error as below a hidden one."""
     names = (namespace.name for namespace in access.image.namespaces())
     _check_namespace(access, request.below, namespace_resource, names)
 

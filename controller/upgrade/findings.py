@@ -49,8 +49,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An obstacle to another version.
 
     Attributes:
-        offset: Offset of the record that caused it; None if that is before the kept history.
-        object: As in `blame`, such as `broker:3` or `config:topic/orders#segment.bytes`.
+        offset: Offset of the record that caused the obstacle; None if before the kept history.
+        object: The object concerned, such as `broker:3` or `config:topic/orders#segment.bytes`.
         remedy: How to remove the obstacle.
     """
 

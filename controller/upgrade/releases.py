@@ -14,7 +14,7 @@ from records.metadata_versions import LEVEL_NAMES, NEWEST_PRODUCTION_LEVEL
 
 FOUR = (4, 0)
 LEAST_LEVEL_OF_FOUR = 7
-"""Kafka 4 supports no metadata.version below 3.3-IV3."""
+"""Lowest metadata.version that Kafka 4 supports: 3.3-IV3."""
 
 FEATURE_SINCE: Mapping[str, tuple[int, int]] = {
     "kraft.version": (3, 9),
@@ -54,7 +54,7 @@ def parse_target(text: str) -> Target:
     if not match or not levels:
         newest = LEVEL_NAMES[NEWEST_PRODUCTION_LEVEL - 1].partition("-")[0]
         raise RequestError(
-            "INVALID_REQUEST", f"{text!r} is no version of Kafka from 3.0 to {newest}, as 4.0 is"
+            "INVALID_REQUEST", f"{text!r} is not a version of Kafka from 3.0 to {newest}; write 4.0"
         )
     return Target((int(match[1]), int(match[2])), levels[-1])
 

@@ -86,7 +86,7 @@ async def test_repeated_command_with_an_id_in_its_origin_runs_once(tmp_path: Pat
             for _ in range(2)
         ]
         assert first.end_offset == again.end_offset
-        with pytest.raises(RequestError, match="comes with a hash") as refused:
+        with pytest.raises(RequestError, match="has no hash") as refused:
             await service.submit(
                 lambda context: append_records(context, AppendRecords(records=(_note(),))),
                 origin=origin,

@@ -65,8 +65,8 @@ def assign_replicas(
     if context.metadata_version < DIRECTORIES_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"metadata.version {context.metadata_version} records no log directories, "
-            f"{DIRECTORIES_LEVEL} does",
+            f"log directories need metadata.version {DIRECTORIES_LEVEL}, "
+            f"it is {context.metadata_version}",
         )
     broker = checked_broker(context, request.broker_id, request.broker_epoch)
     times = Counter([(each.topic_id, each.partition_id) for each in request.replicas])
@@ -101,7 +101,7 @@ def _checked(context: Context, broker_id: int, wanted: ReplicaDirectory) -> Part
     if broker_id not in partition.replicas:
         raise RequestError(
             "NOT_LEADER_OR_FOLLOWER",
-            f"broker {broker_id} is none of the replicas {list(partition.replicas)}",
+            f"broker {broker_id} is not one of the replicas {list(partition.replicas)}",
         )
     return partition
 

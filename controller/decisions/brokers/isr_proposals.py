@@ -25,7 +25,7 @@ from records.text import uuid_text
 from replay.image.partitions import Partition, changed
 
 ANY_BROKER_EPOCH = -1
-"""The leader does not know its follower's epoch; it is not checked."""
+"""Sent by a leader that does not know a follower's broker epoch, which is then not checked."""
 
 
 class IsrMember(msgspec.Struct, frozen=True):
@@ -130,25 +130,28 @@ def _check_epochs(broker_id: int, alteration: PartitionAlteration, partition: Pa
     if alteration.leader_epoch > partition.leader_epoch:
         raise RequestError(
             "NOT_CONTROLLER",
-            f"leader epoch {alteration.leader_epoch} is above {partition.leader_epoch}",
+            f"leader epoch {alteration.leader_epoch} is above the current one, "
+            f"{partition.leader_epoch}",
         )
     if alteration.partition_epoch > partition.partition_epoch:
         raise RequestError(
             "NOT_CONTROLLER",
-            f"partition epoch {alteration.partition_epoch} is above {partition.partition_epoch}",
+            f"partition epoch {alteration.partition_epoch} is above the current one, "
+            f"{partition.partition_epoch}",
         )
     if alteration.leader_epoch < partition.leader_epoch:
         raise RequestError(
             "FENCED_LEADER_EPOCH",
-            f"leader epoch {alteration.leader_epoch} is over, now it is {partition.leader_epoch}",
+            f"leader epoch {alteration.leader_epoch} is over, the current one is "
+            f"{partition.leader_epoch}",
         )
     if broker_id != partition.leader:
         raise RequestError("INVALID_REQUEST", f"broker {partition.leader} leads the partition")
     if alteration.partition_epoch < partition.partition_epoch:
         raise RequestError(
             "INVALID_UPDATE_VERSION",
-            f"partition epoch {alteration.partition_epoch} is over, now "
-            f"it is {partition.partition_epoch}",
+            f"partition epoch {alteration.partition_epoch} is over, the current one is "
+            f"{partition.partition_epoch}",
         )
 
 
@@ -156,7 +159,8 @@ def _check_isr(alteration: PartitionAlteration, partition: Partition) -> None:
     isr = [member.broker_id for member in alteration.new_isr]
     if len(set(isr)) < len(isr) or not set(isr) <= set(partition.replicas):
         raise RequestError(
-            "INVALID_REQUEST", f"ISR {isr} is not a set of replicas {list(partition.replicas)}"
+            "INVALID_REQUEST",
+            f"ISR {isr} is not a subset of the replicas {list(partition.replicas)}",
         )
     if partition.leader not in isr:
         raise RequestError("INVALID_REQUEST", f"ISR {isr} lacks the leader {partition.leader}")

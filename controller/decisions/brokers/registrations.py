@@ -169,7 +169,7 @@ def _check_numbers(request: RegisterBroker) -> None:
     for number in (*protocols, *levels):
         if not _INT16_MIN <= number <= _INT16_MAX:
             raise _invalid_registration(
-                request, f"names {number}, which is not from {_INT16_MIN} to {_INT16_MAX}"
+                request, f"has {number} as a protocol or level, not {_INT16_MIN} to {_INT16_MAX}"
             )
 
 

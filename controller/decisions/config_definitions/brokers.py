@@ -14,10 +14,10 @@ from controller.decisions.config_definitions.tables.table_parser import parse_ta
 from controller.decisions.config_definitions.topics import TOPIC_CONFIGS
 
 NUM_PARTITIONS = "num.partitions"
-"""Partitions of a new topic whose request gives no number."""
+"""Number of partitions of a new topic, unless the request gives one."""
 
 DEFAULT_REPLICATION_FACTOR = "default.replication.factor"
-"""Replicas of a new topic whose request gives no number."""
+"""Replication factor of a new topic, unless the request gives one."""
 
 DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
 """Allows partition removal; off by default."""
@@ -29,10 +29,10 @@ DELETE_STALE_DELAY = "delete.stale.topic.delay.ms"
 """How long a broker keeps stale partitions, in ms."""
 
 SESSION_MS_MAX = "connections.max.reauth.ms"
-"""Time after which a client has to log in again, in ms; 0 is never."""
+"""Time after which a client has to log in again, in ms; 0 means never."""
 
 OF_EACH_PROCESS = frozenset([SUPER_USERS, ALLOW_EVERYONE, SESSION_MS_MAX])
-"""Static configs that the controller and every broker have for themselves."""
+"""Configs that are set in the static file of each process, with a value for that process only."""
 
 AUTO_CREATE_TOPICS = "auto.create.topics.enable"
 BROKER_HEARTBEAT = "broker.heartbeat.interval.ms"

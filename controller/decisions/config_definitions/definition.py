@@ -28,11 +28,11 @@ class Update(enum.Enum):
     """Where a broker's config can be changed (KIP-226)."""
 
     FILE = "file"
-    """Only in the file of each broker."""
+    """It can be changed only in each broker's static file."""
     BROKER = "broker"
-    """Also in the log, for one broker."""
+    """It can also be changed in the log, for one broker."""
     CLUSTER = "cluster"
-    """Also in the log, for one broker or for all."""
+    """It can also be changed in the log, for one broker or for all."""
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):

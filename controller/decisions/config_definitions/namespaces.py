@@ -23,7 +23,7 @@ MAX_MUTATIONS = "namespace.max.mutations.per.second"
 """Maximum rate of partitions created and deleted in and below a namespace."""
 
 UNLIMITED = "-1"
-"""Value of a limit that is none."""
+"""Value of a namespace's limit that means no limit."""
 
 _LIMITS = """
 namespace.max.topics | int | -1 | -1..

@@ -30,7 +30,7 @@ from replay.image.configs import (
 
 
 class ConfigResourceType(enum.Enum):
-    """The types of resources by name."""
+    """Types of resources that have configs."""
 
     TOPIC = configs.TOPIC
     BROKER = configs.BROKER
@@ -41,7 +41,7 @@ class ConfigResourceType(enum.Enum):
 
 
 _NAME_LENGTH_MAX = 100
-"""Longer names are not compared with the known ones."""
+"""Maximum length of an unknown config name for which a similar known name is searched."""
 
 ConfigResourceCode = Annotated[int, ConfigResourceType]
 
@@ -94,7 +94,7 @@ def find_definition(resource_type: int, name: str) -> ConfigDefinition | None:
 
 
 def unknown_config(resource_type: int, name: str) -> RequestError:
-    """Return the error for a config that a resource type does not have, with the nearest name."""
+    """Return the error for a config that a resource type does not have, with a similar name."""
     kind = RESOURCE_NAMES[resource_type]
     elsewhere = _ELSEWHERE.get(resource_type, {}).get(name)
     if elsewhere is not None:
@@ -107,10 +107,10 @@ def unknown_config(resource_type: int, name: str) -> RequestError:
 
 
 def _nearest(resource_type: int, name: str) -> str | None:
-    """Return the config with a similar name: one letter added, removed, swapped or replaced, or the
-    same beginning.
+    """Return the known config with the most similar name, or None.
 
-    Takes a few us: a request may have thousands of unknown names (difflib takes 75 us for each).
+    The names differ in one letter (added, removed, swapped or replaced) or have the same beginning.
+    Takes a few us, as a request may have thousands of unknown names (difflib takes 75 us for each).
     """
     spellings = _spellings(resource_type)
     if len(name) > _NAME_LENGTH_MAX:

@@ -185,7 +185,9 @@ def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
         RequestError: INVALID_REQUEST, the resource is a broker's loggers.
     """
     if resource.resource_type == BROKER_LOGGER:
-        raise RequestError("INVALID_REQUEST", "the levels of loggers cannot be replaced")
+        raise RequestError(
+            "INVALID_REQUEST", "the levels of all loggers cannot be replaced; alter single loggers"
+        )
     kept = {SUBSCRIBED_PATTERN, *(change.name for change in resource.changes)}
     old = context.image.config(resource.resource_type, ref_text(resource.resource_name))
     deletions = [ConfigChange(n, operation=Operation.DELETE) for n in sorted(old.keys() - kept)]
@@ -260,13 +262,13 @@ def removed_configs(image: MetadataImage, resource_type: int, name: str) -> list
 
 def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
     if change.operation is Operation.UNKNOWN:
-        raise RequestError("INVALID_REQUEST", f"{change.name}: there is no such operation")
+        raise RequestError("INVALID_REQUEST", f"{change.name}: the operation is unknown")
     if change.operation is Operation.DELETE:
         _check_deletion(type_, change.name, old)
         return None
     if change.value is None:
         raise RequestError(
-            "INVALID_REQUEST", f"{change.name}: a value is needed to {change.operation.value} it"
+            "INVALID_REQUEST", f"{change.name}: {change.operation.value} needs a value"
         )
     if change.operation is Operation.SET:
         return change.value
@@ -275,7 +277,7 @@ def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
         raise unknown_config(type_, change.name)
     if definition.type is not ConfigType.LIST:
         raise invalid_config(
-            type_, f"{change.name} is not a list, so it cannot {change.operation.value} anything"
+            type_, f"{change.name} is not a list, as {change.operation.value} needs; use set"
         )
     items = list_items(definition.default if old is None else old)
     given = list_items(change.value)
@@ -297,7 +299,9 @@ def _check_deletion(type_: int, name: str, old: str | None) -> None:
     if old is None and find_definition(type_, name) is None:
         raise unknown_config(type_, name)
     if type_ == BROKER_LOGGER and name == _ROOT_LOGGER:
-        raise RequestError("INVALID_REQUEST", "the root logger always has a level")
+        raise RequestError(
+            "INVALID_REQUEST", "the level of the root logger cannot be deleted; set another level"
+        )
 
 
 def _check_resource_name(resource: ConfigResource) -> None:
@@ -307,9 +311,9 @@ def _check_resource_name(resource: ConfigResource) -> None:
     if type_ in (BROKER, BROKER_LOGGER) and not is_broker_id(name):
         raise RequestError("INVALID_REQUEST", f"{name!r} is not the id of a broker")
     if not name and type_ != TOPIC:
-        reason = "a resource of configs needs a name"
+        reason = "the name of the resource is empty"
         if type_ == NAMESPACE:
-            reason = "the default namespace has no configs; the cluster's are those of every topic"
+            reason = "the default namespace has no configs; set those of the cluster instead"
         raise RequestError("INVALID_REQUEST", reason)
 
 
@@ -343,7 +347,7 @@ def _check_id(resource: ResourceChange) -> None:
         return
     if resource.resource_type == TOPIC:
         raise unknown_topic_id(uuid_text(resource.resource_name))
-    raise RequestError("INVALID_REQUEST", "only a topic has an id")
+    raise RequestError("INVALID_REQUEST", "only topics can be given by id; give a name")
 
 
 def _name(resource: ResourceChange) -> str:

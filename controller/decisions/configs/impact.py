@@ -79,7 +79,7 @@ def _names(source: ConfigSource, name: str) -> tuple[str, ...]:
 def _namespaces(
     image: MetadataImage, source: ConfigSource, name: str
 ) -> Iterator[tuple[str, Uuid | None]]:
-    """Yield name and id (None: the default one) of namespaces that inherit from a resource."""
+    """Yield name and id (None for the default one) of the namespaces below a changed resource."""
     if source is not ConfigSource.NAMESPACE:
         yield "", None
     for namespace in image.namespaces():
@@ -99,7 +99,7 @@ def _differs(
 
     Args:
         at: The level that is changed: its kind and the name of its resource.
-        new: The new values there.
+        new: The new values at that level.
     """
     definition = TOPIC_CONFIGS[name]
     before = effective_config(namespace_levels(context, namespace), definition)

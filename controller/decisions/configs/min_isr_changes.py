@@ -23,7 +23,7 @@ from replay.image.topics import Topic
 
 
 def safety_records(context: Context) -> list[ConfigRecord]:
-    """Return the records that make one minimum valid for the cluster, before ELRs are tracked.
+    """Return the records that set one minimum for the whole cluster, before ELRs are tracked.
 
     The cluster's default becomes the static value unless it is set; the values of single brokers
     are removed.
@@ -115,7 +115,10 @@ def _inheriting(image: MetadataImage, namespace: str) -> Iterator[Topic]:
 
 
 def _cleared_topic(image: MetadataImage, topic: Topic) -> Iterator[PartitionChangeRecord]:
-    """Yield the records of a topic whose name ClearElrRecord, Kafka's, cannot hold or changes."""
+    """Yield the records that clear a topic's ELRs by partition, without Kafka's ClearElrRecord.
+
+    A ClearElrRecord gives only a name: it fits neither a topic in a namespace nor one that moves.
+    """
     for partition in image.partitions(topic.topic_id):
         if partition.eligible_leader_replicas or partition.last_known_elr:
             yield PartitionChangeRecord(

@@ -37,7 +37,7 @@ from replay.image.metadata import MetadataImage
 T = TypeVar("T")
 
 USER_OPERATION_RECORDS_MAX = BATCH_RECORDS_MAX
-"""Maximum of records per request: they must fit one batch."""
+"""Maximum number of records that a request may write: they must fit in one batch."""
 
 
 class Rng(IdSource, PlacementRng, Protocol):
@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     accepts_unknown_configs: bool = False
 
     def static_number(self, name: str) -> int:
-        """Return a number from the static configs; its default if they have none."""
+        """Return the value of a numeric static config; its default if it is not set."""
         value = whole_number(self.static_configs.get(name, ""))
         return int(BROKER_CONFIGS[name].default) if value is None else value
 

@@ -65,7 +65,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     _by_broker: Map[int, Session] = Map()
 
     def after_pause(self, pause_ms: int, now_ms: int) -> "Sessions":
-        """Return the sessions without a time in which this controller could hear no broker."""
+        """Extend the sessions by a pause in which this controller could not receive heartbeats."""
         return replace(
             self,
             _by_broker=Map(

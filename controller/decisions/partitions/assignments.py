@@ -173,7 +173,7 @@ def usable_brokers(context: Context) -> list[UsableBroker]:
 
 
 def _has_open_directory(broker: Broker) -> bool:
-    """True unless all directories of a broker are cordoned; old registrations name none."""
+    """True unless all directories of a broker are cordoned; also if it registered none."""
     if not broker.cordoned_log_dirs:
         return True
     return bool(set(broker.log_dirs) - set(broker.cordoned_log_dirs))

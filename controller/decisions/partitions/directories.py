@@ -7,13 +7,13 @@ from records.base import ZERO_UUID, Uuid
 from replay.image.cluster import Broker
 
 MIGRATING = ZERO_UUID
-"""The broker does not report its directories yet."""
+"""Directory id recorded while the broker does not report its directories yet."""
 
 UNASSIGNED = Uuid((1).to_bytes(16))
-"""The broker will choose one."""
+"""Directory id recorded until the broker has chosen a directory."""
 
 LOST = Uuid((2).to_bytes(16))
-"""The directory failed; its id is no longer known."""
+"""Directory id recorded for a failed directory whose own id is no longer known."""
 
 
 def default_directory(broker: Broker) -> Uuid:

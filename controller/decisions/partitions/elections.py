@@ -29,7 +29,7 @@ from records.partitions import PartitionChangeRecord
 from replay.image.partitions import NO_LEADER, NONE, Partition
 
 REBALANCE_ELECTIONS_MAX = 1_000
-"""Elections per rebalance; the rest follows later, so that other events are not delayed."""
+"""Maximum elections per rebalance; the others follow later, so that other events can run."""
 
 
 PartitionRef = tuple[TopicRef, int]

@@ -25,7 +25,7 @@ from replay.image.partitions import NO_LEADER, NONE, Partition
 
 RECOVERED = 0
 RECOVERING = 1
-"""Leader recovery states: normal; recovering from an unclean election."""
+"""Recovery state of a leader after an unclean election; RECOVERED is the normal state."""
 
 LEADER_UNCHANGED = -2
 _RECOVERY_STATE_UNCHANGED = -1

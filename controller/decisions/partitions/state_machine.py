@@ -51,9 +51,9 @@ class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
     def path(self, before: int, after: int) -> tuple[int, ...]:
         """Return the shortest legal path between two states, including both.
 
-        It includes `absent` only if there is no other path, because an object that was deleted and
-        created again is another object. Without any, it is the step itself: a record that was
-        appended raw may take an object where no controller does.
+        The path includes `absent` only if there is no other one, because an object that was deleted
+        and created again is another object. Without any legal path, return the two states: a raw
+        append may make a transition that no controller makes.
         """
         if before == after:
             return (before,)

@@ -31,10 +31,10 @@ CLIENT_KEYS: Mapping[str, float | None] = {
     "request_percentage": None,
     MUTATION_RATE: None,
 }
-"""Keys for users and client ids, with the maximum of those that take whole numbers."""
+"""Quota keys of users and client ids, with the maximum of each; None if fractions are allowed."""
 
 IP_KEYS: Mapping[str, float | None] = {"connection_creation_rate": _INT_MAX}
-"""Keys for addresses, likewise."""
+"""Quota keys of addresses, with the maximum of each."""
 
 
 class QuotaChange(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ def alter_quotas(
 
 
 def quota_keys(entity: QuotaEntity) -> Mapping[str, float | None]:
-    """Return the keys that an entity can have."""
+    """Return the quota keys that an entity can have, each with its maximum."""
     return IP_KEYS if entity[0][0] == IP else CLIENT_KEYS
 
 
@@ -108,7 +108,7 @@ def _records(context: Context, item: EntityChange) -> list[ClientQuotaRecord]:
     records = []
     for change in item.changes:
         if change.key not in keys:
-            raise _invalid(f"there is no quota {change.key!r} here, only {', '.join(keys)}")
+            raise _invalid(f"the entity has no quota {change.key!r}, only {', '.join(keys)}")
         if change.value is not None:
             _check_value(change.key, change.value, keys[change.key])
         if change.value != context.image.quota(entity, change.key):

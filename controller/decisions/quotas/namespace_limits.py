@@ -60,10 +60,9 @@ class NamespaceLimits:
     def allowances(
         self, buckets: MutationBuckets, namespace: str, now_ms: int
     ) -> Iterator[Allowance]:
-        """Yield the remaining quota of a namespace, and of each namespace above it, that has a
-        limit.
+        """Yield the remaining quotas of a namespace and of those above it, where they have limits.
 
-        The limit is on the number of partitions created and deleted per second.
+        The limits are on the number of partitions created and deleted per second.
         """
         for name in _around(namespace):
             rate = limit_of(self._access.image, name, MAX_MUTATIONS)
@@ -87,7 +86,7 @@ class NamespaceLimits:
         )
 
     def _named(self, namespace: str, name: str) -> str:
-        """Return the text for a namespace in errors; nameless if the caller may not see it."""
+        """Return a namespace's text for an error, without the name if the caller may not see it."""
         return f"namespace {name!r}" if self._may_see(name) else f"a namespace around {namespace!r}"
 
     def _may_see(self, name: str) -> bool:

@@ -58,8 +58,8 @@ class AclBinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 COMPARISONS_MAX = 25_000
-"""Entries with which the filters of one request are compared: 20,000 comparisons, of which half
-select, take 49 ms of CPU (benchmarks/README.md, "Longest turns").
+"""Maximum of entries with which one request's filters are compared: 20,000 comparisons, of which
+half match, take 49 ms of CPU (benchmarks/README.md, "Longest turns").
 """
 
 
@@ -80,8 +80,8 @@ _FIELDS = AclBinding.__struct_fields__
 class CreateAcls(Request["tuple[AclCreation, ...]"], frozen=True, kw_only=True):
     """A request to create entries. An entry that already exists is not created again.
 
-    `allow_lockout`: also if it takes from the caller the right to change ACLs, or from the brokers
-    that to reach the controller.
+    `allow_lockout`: create the entries even if the caller could then no longer change ACLs, or the
+    brokers no longer reach the controller.
     """
 
     acls: tuple[AclBinding, ...]
@@ -261,7 +261,7 @@ def check_comparisons(image: MetadataImage, filters: Sequence[AclFilter]) -> Non
 
 
 def _candidates(image: MetadataImage, wanted: AclFilter) -> Iterable[Acl]:
-    """Return entries that include all that a filter selects."""
+    """Return the entries to compare with a filter: all that it selects, and perhaps others."""
     if not wanted.names_patterns:
         return image.acls()
     assert wanted.resource_name is not None
@@ -283,7 +283,7 @@ def _by_name(image: MetadataImage, acl: AclBinding) -> AclBinding:
         return acl
     if acl.pattern_type != PatternType.LITERAL.value:
         raise RequestError(
-            "INVALID_REQUEST", f"{acl.resource_name} is an id, not a prefix of names"
+            "INVALID_REQUEST", f"{acl.resource_name} is an id; a prefix must be one of topic names"
         )
     return replace(acl, resource_name=full_name(image, acl.resource_name))
 
@@ -336,7 +336,7 @@ def _check_host_range(context: Context, host: str) -> None:
     try:
         ipaddress.ip_network(host, strict=False)
     except ValueError:
-        raise RequestError("INVALID_REQUEST", f"{host!r} is not a range of addresses") from None
+        raise RequestError("INVALID_REQUEST", f"{host!r} is not a range, as 10.0.0.0/8") from None
     if context.metadata_version < HOST_RANGES_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",

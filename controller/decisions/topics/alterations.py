@@ -52,7 +52,7 @@ from replay.image.configs import TOPIC
 from replay.image.topics import Topic
 
 UNSET = -1
-"""A number that is not set."""
+"""Value of a number that the request does not give."""
 
 
 class Instruction(enum.Enum):

@@ -136,7 +136,7 @@ def cancel_delete_partitions(
         raise RequestError("INVALID_REQUEST", f"no partition of {name!r} is being removed")
     if any(partition.mode == NONE for partition in pending):
         raise RequestError(
-            "INVALID_REQUEST", f"partitions of {name!r} are being deleted; it is too late"
+            "INVALID_REQUEST", f"partitions of {name!r} are offline: too late to cancel removal"
         )
     ids = tuple([partition.partition_id for partition in pending])
     records: list[Record] = [

@@ -24,16 +24,16 @@ from controller.decisions.topics.pattern_syntax import (
 from records.errors import RequestError
 
 POSITIONS_MAX = 250
-"""A topic's name has at most 249 characters."""
+"""Maximum positions in a pattern; a topic's name has at most 249 characters."""
 
 _NODES_MAX = 10_000
-"""Nodes with repeats written out; those of empty groups take no position."""
+"""Maximum nodes of a pattern with repeats expanded; nodes of empty groups have no position."""
 
 STATES_MAX = 10_000
-"""Sets of positions that one question may meet. Patterns of people have below a hundred."""
+"""Maximum sets of positions cached per pattern; patterns in practice need fewer than 100."""
 
 KEPT_STATES_MAX = 200
-"""As `STATES_MAX`, of each pattern that stays in memory."""
+"""Maximum sets of positions cached per pattern that stays in memory between requests."""
 
 _TOPIC_CHARS = chars("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 

@@ -21,7 +21,7 @@ from records.errors import RequestError
 from replay.image.configs import GROUP
 
 SUBSCRIPTIONS_MAX = 1_000
-"""Registered patterns: each new topic is matched with all of them."""
+"""Maximum number of registered patterns: each new topic is matched with all of them."""
 
 _GROUP_LENGTH_MAX = 255
 

@@ -231,7 +231,7 @@ class _Creation:
             return
         if not can_be_id(topic.topic_id):
             raise RequestError(
-                "INVALID_REQUEST", f"{uuid_text(topic.topic_id)} is reserved and no topic's id"
+                "INVALID_REQUEST", f"the topic id {uuid_text(topic.topic_id)} is reserved"
             )
         if topic.topic_id in self._ids or self._context.image.topic(topic.topic_id) is not None:
             raise RequestError(
@@ -267,10 +267,12 @@ class _Creation:
         partitions, replication_factor = topic.partitions, topic.replication_factor
         if replication_factor != SERVER_DEFAULT and replication_factor <= 0:
             raise invalid_replication_factor(
-                f"{replication_factor} must be above 0, or -1 for the default"
+                f"{replication_factor} replicas: the number must be above 0, or -1 for the default"
             )
         if partitions != SERVER_DEFAULT and partitions <= 0:
-            raise invalid_partitions(f"{partitions} must be above 0, or -1 for the default")
+            raise invalid_partitions(
+                f"{partitions} partitions: the number must be above 0, or -1 for the default"
+            )
         settings = self._context.settings
         if partitions == SERVER_DEFAULT:
             partitions = settings.static_number(NUM_PARTITIONS)
@@ -283,13 +285,13 @@ class _Creation:
         if topic.replication_factor != SERVER_DEFAULT or topic.partitions != SERVER_DEFAULT:
             raise RequestError(
                 "INVALID_REQUEST",
-                "replicas are named by hand, so leave the numbers of partitions and replicas out "
-                "(-1)",
+                "the request gives replicas, so partitions and replication factor must be left "
+                "out (-1)",
             )
         partition_ids = [assignment.partition_id for assignment in topic.assignments]
         if sorted(partition_ids) != list(range(len(partition_ids))):
             raise invalid_assignment(
-                f"partitions {partition_ids} are not 0 to {len(partition_ids) - 1}, each once"
+                f"partition ids {partition_ids} must be 0 to {len(partition_ids) - 1}, each once"
             )
         in_order = sorted(topic.assignments, key=lambda assignment: assignment.partition_id)
         assignments = checked(self._context, in_order)
