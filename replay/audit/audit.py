@@ -40,8 +40,8 @@ from replay.audit.views import BROKER_MOVES, BROKER_MOVES_SQL, log_view, part_vi
 class Audit:
     """DataFrames of one log, in a separate Spark session.
 
-    The caller's views and settings are not changed. Use it in a `with` statement, which frees its
-    cached frames on exit.
+    The caller's views and settings are not changed. Use an audit in a `with` statement, which frees
+    the cached frames on exit.
     """
 
     def __init__(self, spark: SparkSession, files: LogFiles, *, keep: bool = False) -> None:
@@ -190,7 +190,7 @@ class Audit:
             return frame
 
     def _needed(self, plan: JavaObject, offsets: Range) -> Range:
-        """Return the range of offsets that a query can read; segments outside it are not opened."""
+        """Return the range of offsets that a query can read, so that other segments stay closed."""
         segments = self.files.in_range(offsets.first, offsets.last + 1)
         if len(segments) < 2:
             return offsets

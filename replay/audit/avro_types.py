@@ -8,7 +8,7 @@ from pyspark.sql import types as T
 UNION_MEMBER_PREFIX = "member_"
 
 OTHER = "OtherRecord"
-"""In a narrow schema, the member that stands for all records that are not read."""
+"""Union member that stands for all unread record types in a schema made by `narrow`."""
 
 _PRIMITIVES = {
     "boolean": T.BooleanType(),

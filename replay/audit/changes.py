@@ -16,7 +16,7 @@ from replay.audit.relations import RELATIONS, Relation
 from replay.audit.selection import EVERYTHING, Selection
 
 COLUMNS = ("timestamp", "origin")
-"""Columns of the envelope that a history must have."""
+"""Columns of the envelope that a history must have to compute changes."""
 
 
 def relation(
@@ -92,7 +92,7 @@ def of_topics(
 
 
 def _packed(history: History, types: frozenset[str]) -> DataFrame:
-    """Return packed records, by topic, of all the given types and possibly more; cached."""
+    """Return a cached frame of packed records, by topic, of the given types and possibly more."""
     for known, packed in history.packed.items():
         if types <= known:
             return packed

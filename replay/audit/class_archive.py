@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _QUIET = "-Xlog:disable"
-"""Java warns about an archive that does not match; it is no concern of the user."""
+"""Java option that suppresses warnings about an archive that does not match."""
 
 _KEPT = 2
-"""Archives of other installations that stay; each is some 120 MB."""
+"""Number of other installations' archives to keep; each has some 120 MB."""
 
 
 class ClassArchive:

@@ -22,7 +22,7 @@ from replay.audit import java
 from replay.audit.session import environment
 
 _CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE")
-"""With them Spark's launcher leaves the parser's classes out."""
+"""Variables to unset: with them, Spark's launcher leaves out the parser's classes."""
 
 
 def client_parser(spark: SparkSession) -> JavaObject:
@@ -95,4 +95,4 @@ def launch_java(connection: Path) -> tuple[int, str]:
 
 
 _STARTED: "list[subprocess.Popen[bytes]]" = []
-"""Keeps the pipe open for as long as this process runs."""
+"""The Java processes; the references keep their pipes open as long as this process runs."""

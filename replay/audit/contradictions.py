@@ -1,10 +1,9 @@
 """Finds the first record that contradicts the state before it, without replay.
 
-Kafka's rules for its records are conditions on the earlier records: objects that must exist or must
-not exist, and the epochs that they must have. Every record before the first contradiction took
-effect, and each condition relies on this. After the first contradiction the state is undefined, so
-the search ends there. Our own record types (namespaces, partition removals) are not checked; a
-mirror contains none.
+Kafka's rules for a record are conditions on earlier records: objects that must exist or must not
+exist, and the epochs that they must have. Each condition relies on all earlier records having taken
+effect. After the first contradiction the state is undefined, so the search ends there. Our own
+record types (namespaces, partition removals) are not checked; a mirror contains none.
 """
 
 from pyspark.sql import DataFrame
@@ -14,7 +13,7 @@ from replay.audit.history import History
 from replay.audit.parts.topics import name_changes
 
 _MAKE, _SET, _NEED, _END = "make", "set", "need", "end"
-"""What a record does to its object: makes a new one, makes or replaces it, needs it, removes it."""
+"""Effect of a record on its object: create it, create or replace it, require it, remove it."""
 
 _OBJECTS = (
     ("RegisterBrokerRecord", "broker", "CAST({0}.broker_id AS string)", _SET, "{0}.broker_epoch"),
@@ -38,7 +37,7 @@ _OBJECTS = (
     ("DelegationTokenRecord", "token", "left(sha2({0}.token_id, 256), 16)", _SET, "null"),
     ("RemoveDelegationTokenRecord", "token", "left(sha2({0}.token_id, 256), 16)", _END, "null"),
 )
-"""Record type, kind of its object, the object's key, what it does, and the epoch it names."""
+"""Record type, kind of its object, SQL of the object's key, effect, and SQL of the broker epoch."""
 
 
 def first_contradiction(history: History) -> DataFrame:

@@ -29,7 +29,7 @@ OpenSpark = Callable[[], "AbstractContextManager[tuple[SparkSession, LogFiles]]"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a run: the changes at offsets in [from_offset, to_offset) were added.
+    """Result of an export run: the changes at offsets in [from_offset, to_offset) were added.
 
     `unconfirmed_rows` are the changes after `to_offset` that Kafka may still replace; the next run
     replaces them.
@@ -99,7 +99,7 @@ def export_changes(
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """A run that has something to export; `start` is the watermark before it."""
+    """An export run that has something to export; `start` is the watermark before the run."""
 
     target: ExportTarget
     reader: LogReader
@@ -121,7 +121,10 @@ class _Run:
         return Exported(from_offset=first, to_offset=end, files=len(rows), rows=sum(rows))
 
     def add_unconfirmed(self, first: int, end: int) -> int:
-        """Export the changes at offsets in [first, end) until the next run; return their number."""
+        """Export unconfirmed changes at offsets in [first, end); return their number.
+
+        The next run removes them.
+        """
         with self.target.staging(self.spark, self.scratch) as staging:
             end = self._stage(first, end, staging, confirmed=False)
             return sum(self.target.publish(staging, first, end, confirmed=False))
@@ -139,7 +142,7 @@ class _Run:
 
 
 def _end_offset(reader: LogReader, before: Watermark | None) -> int:
-    """Return the end of the range to export: of an unfinished claim, or else the confirmed end."""
+    """Return the end of the range to export: an unfinished run's claim, or the confirmed end."""
     if before is None or before.claimed is None:
         return reader.confirmed_end
     check_same_history(reader, before.claimed)

@@ -101,10 +101,10 @@ class ExportTarget(Protocol):
         """Remove the files of unconfirmed changes.
 
         Args:
-            will_add: This run writes such files anew.
+            will_add: True if this run will write unconfirmed changes again.
 
         Raises:
-            RequestError: INVALID_REQUEST: it would, and the target is a bucket.
+            RequestError: INVALID_REQUEST: `will_add` is true, and the target is a bucket.
         """
         ...
 

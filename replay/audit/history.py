@@ -19,7 +19,7 @@ from replay.audit.record_types import BULK, RARE, scan_tasks
 from replay.audit.session import is_remote
 
 _CONTROL = frozenset({"KRaftVersionRecord", "VotersRecord"})
-"""Records of the quorum: they take effect even if the transaction around them was aborted."""
+"""Record types of the quorum; they take effect even inside an aborted transaction."""
 
 _FOR_EVER = 2**63 - 1
 
@@ -33,7 +33,7 @@ _MARKERS = """
 
 
 class History:
-    """All records up to an offset, inclusive: those of the base checkpoint, then those of the log.
+    """All records up to an offset, inclusive: the base checkpoint's, then the log's.
 
     Each scan decodes only the record types that it needs. The rare types are cached, because they
     are read several times. Use it in a `with` statement, which frees the cache.
@@ -149,12 +149,12 @@ class History:
 
     @cached_property
     def rare_written(self) -> DataFrame:
-        """Like `rare`, but including the records that took no effect."""
+        """The records in `rare` and those that took no effect."""
         return self.kept(self.of_types(RARE))
 
     @cached_property
     def partitions_written(self) -> DataFrame:
-        """Like `partitions`, but including the records that took no effect."""
+        """The records in `partitions` and those that took no effect."""
         return self.of_types(BULK)
 
     @property

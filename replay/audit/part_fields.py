@@ -15,7 +15,7 @@ OF_PARTITIONS = frozenset(
         *("RemovePartitionsRecord", "ClearElrRecord"),
     }
 )
-"""Other records that the partitions depend on; eligible replicas are cleared by topic name."""
+"""Types of other records that partitions depend on; ClearElrRecord refers to topics by name."""
 
 RECORDS = {
     "acls": "AccessControlEntryRecord",
@@ -35,7 +35,7 @@ RECORDS = {
     "topics": "TopicRecord",
     "zk_migration": "ZkMigrationStateRecord",
 }
-"""By part, the record that has the fields of its objects."""
+"""By part, the record type whose fields are those of the part's objects."""
 
 COLUMNS = {
     "brokers": (
@@ -46,7 +46,7 @@ COLUMNS = {
     "pending_partition_removals": ("topic_id", "partition_id", "delay_ms", "create_time_ms"),
     "topics": ("topic_id", "name", "namespace_id"),
 }
-"""The fields of a part, where they are not those of the record in the same order."""
+"""The fields of a part, if they differ from the record's fields, or are in another order."""
 
 
 def part_fields(name: str) -> list[dict[str, Any]]:

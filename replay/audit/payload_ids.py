@@ -1,4 +1,4 @@
-"""Ids in the payload of a log's rows, as the 22 characters that all other columns have."""
+"""Converts ids in the payload of a log's rows to text of 22 characters, as in other columns."""
 
 from typing import Any
 
@@ -26,7 +26,8 @@ def _text(value: str, schema: Any, named: dict[str, Any], depth: int = 0) -> str
     Args:
         value: SQL of the value.
         schema: Its Avro schema.
-        named: The records defined so far in the schema, by full name; adds those in `schema`.
+        named: The records defined so far in the schema, by full name; records in `schema` are
+            added.
         depth: How many lists the value is in.
     """
     match schema:

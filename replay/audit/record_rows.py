@@ -38,10 +38,10 @@ SCHEMA = T.StructType(
         T.StructField("confirmed", T.BooleanType()),
     ]
 )
-"""All nullable: the row of a gap has an offset, a type, data and that it is confirmed."""
+"""The columns; all are nullable, because a gap's row has only offset, type, data and confirmed."""
 
 GAP = "HistoryGap"
-"""`type` of a row in place of records that are no longer kept."""
+"""The `type` of a row that stands for records that are no longer kept."""
 
 _ARROW_TYPES = {
     T.LongType(): pyarrow.int64(),

@@ -1,4 +1,4 @@
-"""The record types that the folds need, what they decode of them, and where it is in the files."""
+"""The record types that the folds need, and the fields to decode from them."""
 
 import pyarrow
 
@@ -11,7 +11,7 @@ from replay.audit.fold.partitions import PARTITION
 from replay.audit.log_files import LogFiles
 
 BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
-"""Most records of any log; read by a separate scan and never cached."""
+"""Types of the most frequent records; read by a separate scan and never cached."""
 
 _SILENT = frozenset(
     {
@@ -23,10 +23,10 @@ _SILENT = frozenset(
         "UnknownRecord",
     }
 )
-"""Records without effect on the state."""
+"""Types of records without effect on the state."""
 
 RARE = frozenset(registry.BY_NAME) - BULK - _SILENT
-"""All others."""
+"""All types that are neither in BULK nor without effect on the state."""
 
 _WHOLE_ONLY = ("leader_epoch", "partition_epoch")
 _OF_TOPIC = (
@@ -44,7 +44,7 @@ _UNION = "payload"
 MARKERS = frozenset({BEGIN, END, ABORT})
 
 OF_TOPICS = frozenset({*_OF_TOPIC, *MARKERS, "NamespaceRecord"})
-"""Records that the changes of partitions depend on."""
+"""Types of other records that the changes of partitions depend on."""
 
 
 def scan_tasks(files: LogFiles, at: int) -> tuple[Task, ...]:

@@ -36,7 +36,7 @@ def worked(
     Args:
         types: The types of the records.
         work: A function that can be pickled.
-        schema: The schema of its results, in a form that Spark accepts.
+        schema: The schema of the results of `work`, in a form that Spark accepts.
     """
     wanted = wanted_records(types, with_origin=with_origin)
     reading = history.reading(wanted)
@@ -48,8 +48,8 @@ def worked(
 def effect_of(history: History, first: int) -> int:
     """Return the first offset whose record is not part of the state before `first`.
 
-    That is `first` itself, or the start of the transaction that is open there, because all records
-    of a transaction take effect at its end.
+    This is `first` itself or, if a transaction is open at `first`, the transaction's start, because
+    all records of a transaction take effect at its end.
     """
     if first <= history.replayed_from:
         return first

@@ -1,4 +1,4 @@
-"""The relations of changes: their columns, and the work that computes their rows.
+"""The relations of changes: their columns, and the functions that compute their rows.
 
 Each record sets fields of objects (fold/settings.py). A change is a field whose new value differs
 from its previous value (fold/changes.py). Audit queries select from these relations. Spark's
@@ -86,7 +86,7 @@ BY_OBJECT_SCHEMA = {
     "records": "long, how many records changed them",
     "principals": "array<string>, who changed it, as far as known, sorted",
 }
-"""Columns of `changes_by_object`; the name is that at the last of the records."""
+"""Columns of `changes_by_object`; the name is the object's name at the last record."""
 
 BY_PRINCIPAL_SCHEMA = {
     **{name: SCHEMA[name] for name in ("principal", "command")},
@@ -95,14 +95,14 @@ BY_PRINCIPAL_SCHEMA = {
     "shared": "array<long>, offsets of the records that may have changed several objects",
     "objects": "long, how many objects changed",
 }
-"""Columns of `changes_by_principal`, whose rows have different objects."""
+"""Columns of `changes_by_principal`; several rows of one principal count different objects."""
 
 CHURN_SCHEMA = {
     **{name: SCHEMA[name] for name in ("hour", "name", "id")},
     "leader_changes": "long, changes of the leader, also to and from none",
     "isr_shrinks": "long, changes that left fewer replicas in sync",
 }
-"""Columns of `partition_churn`; the name is that at the last of the changes."""
+"""Columns of `partition_churn`; the name is the partition's name at the last change."""
 
 _SOURCES = {
     "time": "timestamp",
@@ -110,7 +110,7 @@ _SOURCES = {
     "first": "first_timestamp",
     "last": "last_timestamp",
 }
-"""Columns of the workers' rows that others are made of."""
+"""Columns of a relation, each with the column of the workers' rows that it is computed from."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +132,14 @@ class Relation:
     may_have_secrets: bool = True
 
     def sources(self, selection: Selection, *, show_secrets: bool) -> list[str]:
-        """Return the columns of `schema` that the selected columns are made of."""
+        """Return the columns of `schema` from which the selected columns are computed."""
         sources = {_SOURCES.get(name, name) for name in self._wanted(selection)}
         if self._redacts(selection, show_secrets=show_secrets):
             sources |= {"kind", "field"}
         return [name for name in self.schema.names if name in sources]
 
     def readable(self, selection: Selection, *, show_secrets: bool) -> list[str]:
-        """Return the SQL of the selected columns, made of `sources`."""
+        """Return the SQL that computes the selected columns from `sources`."""
         redacts = self._redacts(selection, show_secrets=show_secrets)
         return _readable(self._wanted(selection), redacts=redacts)
 
@@ -152,7 +152,7 @@ class Relation:
 
 
 Make = Callable[[int, int, Selection], Relation]
-"""Takes the first offset of the range, that of the first kept record, and the selection."""
+"""Takes the range's first offset, the first offset after the base, and the selection."""
 
 
 def changes(first: int, kept_from: int, selection: Selection) -> Relation:
@@ -184,8 +184,8 @@ def changes_by_object(first: int, kept_from: int, selection: Selection) -> Relat
 def changes_by_principal(first: int, kept_from: int, selection: Selection) -> Relation:
     """Return the relation of the totals, by principal and command, of the changes in effect.
 
-    They are those from `first` on. A principal and command may have several rows, which count
-    different objects.
+    Counts changes at offsets from `first` on. A principal and command may have several rows, which
+    count different objects.
     """
     summed = _summed(BY_PRINCIPAL_SCHEMA, BY_PRINCIPAL, by_principal, first)
     return replace(summed, may_have_secrets=False)
@@ -216,7 +216,7 @@ RELATIONS: dict[str, Make] = {
     "net_changes": net_changes,
     "partition_churn": partition_churn_by_hour,
 }
-"""By the name of the view that has its rows."""
+"""Functions that return the relations, by the name of the view with the relation's rows."""
 
 
 def _readable(wanted: Sequence[str], *, redacts: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""The changes and the columns that a query needs."""
+"""Selection of the changes and the columns that a query needs."""
 
 import re
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class Selection:
         return self.kinds == ("partitions",)
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Return those of `names` that are needed columns."""
+        """Return the names that are needed columns."""
         return [name for name in names if self.words is None or name in self.words]
 
 

@@ -111,8 +111,8 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     """Yield a new session of the same Spark, with separate views, functions and settings.
 
     The new session keeps the given session's time zone. Other SQL settings of the application
-    (spark-defaults.conf, `--conf`) could change answers, so only those of speed and compression
-    have an effect. Files cannot be used as tables, and `${...}` in a query is plain text.
+    (spark-defaults.conf, `--conf`) could change answers, so only settings of speed and compression
+    are kept. Files cannot be used as tables, and `${...}` in a query is plain text.
     """
     own = spark.newSession()
     reset(own)
@@ -195,9 +195,7 @@ def _until_stopped(spark: "SparkSession", archive: ClassArchive) -> Iterator["Sp
 
 
 def _silence_refused_queries() -> None:
-    """Stop PySpark from also printing the plan and Java's stack trace when a query raises an
-    error.
-    """
+    """Stop PySpark from printing plan and Java stack trace when a query raises an error."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):

@@ -31,7 +31,7 @@ QUICK = {
 }
 
 TASK_BYTES = 16 * 1024 * 1024
-"""Size of the files that one task reads."""
+"""Maximum total size in bytes of the file ranges that one task reads."""
 
 # Spark's own reader serves the view `log` and the contradictions. A cost of opening above the
 # size of a part makes each of its tasks read one file, or a part of one.
@@ -52,11 +52,11 @@ _KEPT = (
     *("spark.sql.parquet.compression.", "spark.sql.shuffle.", "spark.sql.ui."),
     "spark.sql.subexpressionElimination.",
 )
-"""Prefixes of the settings of an application that its audits use, too: they change no answer."""
+"""Prefixes of application settings that audits keep, because they change no answer."""
 
 
 def reset(spark: "SparkSession") -> None:
-    """Reset the SQL settings that the application changed to Spark's defaults in a new session.
+    """Reset a new session's SQL settings, which the application may have changed, to the defaults.
 
     Settings with a prefix in `_KEPT` stay. An example of a reset setting is
     `spark.sql.ansi.enforceReservedKeywords`, which forbids a column named `offset`.

@@ -120,7 +120,7 @@ _TABLE_FUNCTIONS = """
     variant_explode variant_explode_outer
 """
 TABLE_FUNCTIONS = frozenset(_TABLE_FUNCTIONS.split())
-"""Built-in functions that may stand after FROM."""
+"""Built-in functions that are allowed after FROM."""
 
 
 def _classes(package: str, names: str) -> frozenset[str]:
@@ -163,8 +163,7 @@ ANALYZED_PLANS = (
     | _classes("analysis", "ResolvedTempView")
     | {"org.apache.spark.sql.execution.command.DescribeTableCommand"}
 )
-"""Classes of plan nodes that Spark may make of what was parsed. `View` is where a query ends: what
-stands behind one of our views is our own."""
+"""Classes of plan nodes in an analyzed query. Nodes below a `View` are ours and not checked."""
 
 EXPRESSIONS = (
     _classes(
@@ -193,8 +192,7 @@ EXPRESSIONS = (
     )
     | _classes("expressions.aggregate", "AggregateExpression AnyValue First Last")
 )
-"""Classes of expressions that the parser makes. Functions are not among them: the parser leaves
-their names for later."""
+"""Classes of expressions that the parser produces. It leaves function names unresolved."""
 
 FOREIGN_CODE = _classes(
     "expressions",
@@ -204,4 +202,4 @@ FOREIGN_CODE = _classes(
     UserDefinedGenerator VariableReference
     """,
 ) | _classes("expressions.aggregate", "V2Aggregator")
-"""Expressions of Spark's own that call a function which is not. No allowed name leads to one."""
+"""Classes of Spark's expressions that call foreign code; no allowed function name leads to one."""

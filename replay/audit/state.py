@@ -1,4 +1,4 @@
-"""The state at an offset, computed in Spark alone.
+"""The state at an offset, computed by Spark.
 
 docs/replay.md describes the effect of each record. This module implements it independently of
 `replay/image`, without using any of that code. Spark reads the log; its Python workers apply the

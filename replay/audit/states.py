@@ -32,16 +32,16 @@ _SOURCES = {
     "ms": ("offset", "timestamp", "end_offset", "end_timestamp"),
     "is_first": ("is_first", "offset"),
 }
-"""Columns of `STATES` that those of `_MADE` are made of."""
+"""For each column in `_MADE`, the columns of `STATES` that it is computed from."""
 
 
 class StateColumns(NamedTuple):
     """The columns of the view `partition_states` that a selection needs.
 
     Attributes:
-        sources: The columns of `STATES` that they are made of.
-        sql: The SQL of each except `old`, over the sources and the view `period`.
-        old: The fields of the struct `old`; None if it is not needed.
+        sources: The columns of `STATES` that the needed columns are computed from.
+        sql: The SQL of each needed column except `old`, over the sources and the view `period`.
+        old: The fields of the struct `old`; None if the struct is not needed.
     """
 
     sources: list[str]
@@ -50,10 +50,10 @@ class StateColumns(NamedTuple):
 
 
 def state_columns(selection: Selection) -> StateColumns:
-    """Return the needed columns of the view `partition_states`, which has a row for each record
-    that changed a state.
+    """Return the selected columns of the view `partition_states`.
 
-    Columns, as far as they are selected: id, offset, name, time, record, principal, command,
+    The view has a row for each record that changed a state, and these columns: id, offset, name,
+    time, record, principal, command,
     reason, in_range, the fields (null once the partition is removed), end_offset and end_time
     (null: the state has not ended), ms long, the state's duration within the range (null if the
     state ended before the range), is_first (true if no earlier state reaches into the range), and
@@ -72,13 +72,13 @@ def state_columns(selection: Selection) -> StateColumns:
 
 
 NEVER_MS = 1 << 62
-"""In place of the time of the range's start, if no record is before or in the range."""
+"""Stands for the time of the range's start if there is no record before or in the range."""
 
 
 def broker_states_sql() -> str:
     """Return SQL for the states of all brokers, one row per record that changed a state.
 
-    The columns are those of partitions' states, without is_first and old.
+    The columns are those of `partition_states`, without is_first and old.
     """
     names = ", ".join(f"'{name}'" for name in _BROKER)
     # By max_by, and not `last ... IGNORE NULLS`, because null is the value of a field removed.

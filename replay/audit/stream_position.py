@@ -1,4 +1,4 @@
-"""Positions of a stream in a log: how far it may read, and whether the log is still the same.
+"""Positions of a stream in a log: how far the stream may read, and whether the log is the same.
 
 A position includes a proof (metadata_log/reader/position.py). The proof reveals, before any row is
 read, that a log was restored or replaced, or that its unconfirmed end was rewritten.

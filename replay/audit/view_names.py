@@ -1,4 +1,4 @@
-"""The names of the SQL views, which both engines have."""
+"""The names of the SQL views, the same in Spark and DuckDB."""
 
 from replay.audit.part_fields import PARTS
 

@@ -43,7 +43,7 @@ _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_pare
 
 
 def member(name: str) -> str:
-    """Return the name of the payload's column for a record type, which is null in other rows."""
+    """Return the payload column of a record type, which is null in rows of other types."""
     return f"payload.{UNION_MEMBER_PREFIX}{name}"
 
 

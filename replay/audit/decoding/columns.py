@@ -1,4 +1,4 @@
-"""What to decode from the records of a log, and how decoded values become Arrow columns."""
+"""Selects what to decode from the records of a log, and builds Arrow columns from the values."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -25,9 +25,9 @@ class Wanted:
             of records, the record's name follows.
         union: Name of the field whose type is a union of records.
         kept: Names of the record types in the union to decode; records of other types are skipped.
-        in_json: Those of `kept` that are also returned as JSON in the column `record`: an object of
-            the record's name and its fields, without null fields; bytes are in base64, and numbers
-            that are not finite are text.
+        in_json: The types in `kept` whose records are also returned as JSON in the column `record`:
+            an object of the record's name and its fields, without null fields; bytes are in base64,
+            and numbers that are not finite are text.
         schema: Schema to read the records with; supplies the defaults of fields that a file lacks.
     """
 
@@ -45,7 +45,7 @@ class Wanted:
                 yield path, number
 
     def defaults(self) -> dict[str, Any]:
-        """Return, by path, the defaults of those fields of the union's records that are columns."""
+        """Return, by path, the defaults of the fields of the union's records that are columns."""
         paths = dict(self.by_path())
         fields = {
             f"{self.union}.{record['name']}.{field['name']}": field.get("default")

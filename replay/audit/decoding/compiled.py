@@ -83,7 +83,7 @@ class Decoder:
     def _lists(self, schema: Any) -> dict[int, tuple[str, Any, Any]]:
         """Return, by union branch, the name and two schemas of each record type wanted as JSON.
 
-        Both schemas are of a list of such records: the written one, and the result of `_reader`.
+        Both schemas describe a list of such records: as written, and as read (`_reader`).
         """
         written = members(schema, self._wanted.union)
         read = members(self._wanted.schema, self._wanted.union)
@@ -176,7 +176,7 @@ def _list_of(record: Any) -> Any:
 
 
 def _reader(written: Any, read: Any) -> Any:
-    """Return the schema with which to read a list, or None if it equals the written one."""
+    """Return the schema with which to read a list of records; None if it was written with it."""
     return None if written == read else _list_of(read)
 
 

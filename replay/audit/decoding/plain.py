@@ -1,4 +1,4 @@
-"""Decodes blocks with fastavro: slower than compiled.py, but starts at once; for small ranges."""
+"""Decodes blocks with fastavro, for small ranges: slower than `compiled`, but starts at once."""
 
 import io
 from collections.abc import Iterator

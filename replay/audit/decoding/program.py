@@ -15,7 +15,7 @@ from records.errors import CorruptLogError
 from replay.audit.decoding.schemas import full_name
 
 DEPTH_MAX = 32
-"""How deep arrays and maps may be nested."""
+"""Maximum nesting depth of arrays and maps."""
 
 _INTEGERS = ("int", "long", "enum")
 _SIZES = {"float": 4, "double": 8}
@@ -26,30 +26,30 @@ class Op(IntEnum):
 
     STOP = 0
     INTEGER = 1
-    """1 if it must fit 32 bits."""
+    """Operand: 1 if the integer must fit 32 bits."""
     BOOLEAN = 2
     OCTETS = 3
     FIXED = 4
-    """size"""
+    """Operand: the size in bytes."""
     UNION = 5
-    """Index of the first branch in the targets, number of branches."""
+    """Operands: index of the first branch in the targets, number of branches."""
     JUMP = 6
-    """target"""
+    """Operand: the instruction to jump to."""
     LOOP = 7
-    """Begins an array or a map: target, the NEXT at its end."""
+    """Begins an array or a map. Operand: the NEXT at its end."""
     NEXT = 8
-    """Begins another item, if there is one: target, the item."""
+    """Begins another item, if there is one. Operand: the first instruction of an item."""
     INTEGERS = 9
-    """An array; as INTEGER."""
+    """An array of integers. Operand: as for INTEGER."""
     FIXEDS = 10
-    """An array; as FIXED."""
+    """An array of fixed byte strings. Operand: as for FIXED."""
     CONSTANT = 11
-    """Sets the column's two values; reads nothing."""
+    """Operands: the column's two values; reads nothing."""
     BEGIN = 12
-    """Keeps the first octet of what follows, up to END."""
+    """Stores the position at which a record begins; END stores the record's size."""
     END = 13
     DROP = 14
-    """Leaves the record out."""
+    """Leaves the whole row out of the result."""
 
 
 @dataclass(frozen=True)

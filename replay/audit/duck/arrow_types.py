@@ -1,4 +1,4 @@
-"""Arrow types of Avro schemas, and JSON values of the folds as values of these types.
+"""Arrow types of Avro schemas, and conversion of the folds' JSON values to these types.
 
 Ids are text of 22 characters, as in all views; other bytes stay bytes.
 """
@@ -45,7 +45,7 @@ def arrow_type(schema: Any, named: Named) -> pyarrow.DataType:
 
 
 def arrow_value(value: Any, schema: Any, named: Named) -> Any:
-    """Return a value, as the folds write it in JSON, for a column of its schema's Arrow type."""
+    """Convert a value that the folds wrote in JSON for a column of its schema's Arrow type."""
     if value is None:
         return None
     match schema:

@@ -1,4 +1,4 @@
-"""The view `broker_moves` in DuckDB's SQL; replay/audit/views.py has it in Spark's."""
+"""The view `broker_moves` in DuckDB's SQL dialect; replay/audit/views.py has Spark's version."""
 
 # Equal changes are counted before their lists are parsed. The hour of a change has a row in any
 # case: one without a broker.

@@ -19,7 +19,7 @@ from replay.audit.fold.texts import id_text
 from replay.audit.record_types import BULK, MARKERS, RARE
 
 _FIRST = ("NamespaceRecord", "TopicRecord")
-"""In a base, whose records have no order, other records need these."""
+"""Types to apply first in a base, whose records have no order, because other records need them."""
 
 
 def contradictions_table(records: Records, at: int) -> pyarrow.Table:
@@ -44,7 +44,7 @@ def contradictions_table(records: Records, at: int) -> pyarrow.Table:
 def _in_effect(
     batches: Iterable[pyarrow.RecordBatch], others: list[Said], undone: list[tuple[int, int]]
 ) -> list[Said | Partition]:
-    """Return the records that took effect, in order; in a base, those that others need first."""
+    """Return the records that took effect, in order; in a base, records that others need first."""
     kept = [said for said in others if said.name in CONTROL or not _is_undone(said, undone)]
     return sorted([*kept, *_partitions(batches, undone)], key=_rank)
 

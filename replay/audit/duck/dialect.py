@@ -1,4 +1,4 @@
-"""DuckDB's dialect: Spark's functions as macros, and the few words that it spells otherwise.
+"""DuckDB's dialect: Spark's functions as macros, and translation of the few words that differ.
 
 Both engines read the same SQL texts. What a macro cannot express is translated word by word.
 """
@@ -31,7 +31,7 @@ SET default_null_order = 'nulls_first_on_asc_last_on_desc';
 {_MACROS}
 SET lock_configuration = true;
 """
-"""What a connection needs before any of the texts; afterwards its settings cannot be changed."""
+"""SQL to run first on each connection; afterwards the connection's settings are locked."""
 
 
 def _list(type_: pyarrow.DataType) -> pyarrow.DataType:
@@ -49,10 +49,10 @@ TYPES = {
     "string": pyarrow.string(),
     "timestamp": pyarrow.timestamp("us", tz="UTC"),
 }
-"""By Spark's name of a type, the Arrow type that Spark's answers have."""
+"""Arrow types of Spark's answers, by Spark's name of the type."""
 
 _QUOTED = frozenset({"offset", "user"})
-"""Names of columns that are words of DuckDB's own."""
+"""Column names that are reserved words in DuckDB."""
 
 _WORDS = {"div": "//", "<=>": "IS NOT DISTINCT FROM"}
 
@@ -68,11 +68,11 @@ _TOKENS = re.compile(
 
 
 def translated(text: str, parameters: Collection[str] = ()) -> str:
-    """Return an SQL text as DuckDB reads it.
+    """Translate an SQL text to DuckDB's dialect.
 
     Args:
-        text: Of a query, in the part of Spark's dialect that the queries use, or in DuckDB's own.
-        parameters: Names of the query's parameters; it refers to them as `:name`.
+        text: A query, in the part of Spark's dialect that our queries use, or in DuckDB's dialect.
+        parameters: Names of the query's parameters, which the text refers to as `:name`.
     """
 
     def replaced(token: re.Match[str]) -> str:

@@ -238,7 +238,7 @@ class DuckAudit:
 
 
 def _with_short_sums(table: pyarrow.Table) -> pyarrow.Table:
-    """Return a table with its sums, which DuckDB makes 128 bits wide, as 64 bits, as Spark does.
+    """Return a table with DuckDB's sums of 128 bits narrowed to 64 bits, as in Spark's answers.
 
     A column with a value that does not fit stays as it is.
     """

@@ -61,10 +61,10 @@ class Records:
         return [each.filter(each["record"].is_valid()) for each in self.of_types(at, types)]
 
     def effect_of(self, first: int, last: int) -> int:
-        """Return the first offset whose record is not part of the state before `first`.
+        """Return the first offset whose record is not contained in the state before `first`.
 
-        That is `first` itself, or the start of the transaction that is open there, because all
-        records of a transaction take effect at its end.
+        This is `first` itself or, if a transaction is open at `first`, the transaction's start,
+        because all records of a transaction take effect at its end.
 
         Args:
             last: The end of the range, up to which records are decoded.
@@ -80,7 +80,7 @@ class Records:
 
 
 def period(files: LogFiles, first: int, last: int) -> tuple[int | None, int | None]:
-    """Return the times in ms of the records at, or last before, two offsets; None if none is."""
+    """Return the times in ms of the last records at or before two offsets, None for no record."""
     paths = dict.fromkeys(path for at in (first, last) for path in files.in_range(at, at + 1))
     run = pyarrow.schema([("count", pyarrow.int64()), ("last_timestamp", pyarrow.int64())])
     wanted = Wanted(
@@ -101,7 +101,7 @@ def period(files: LogFiles, first: int, last: int) -> tuple[int | None, int | No
 
 
 def known_period(files: LogFiles, first: int, last: int) -> tuple[int, int]:
-    """Like `period`, with times that count as never in place of None."""
+    """Return the same times as `period`, but NEVER_MS or 0 in place of None."""
     first_ms, last_ms = period(files, first, last)
     return NEVER_MS if first_ms is None else first_ms, last_ms or 0
 
@@ -118,8 +118,8 @@ def _rows(scan: LogScan, number: int) -> Iterator[_Row]:
 def _time_at(rows: list[_Row], offset: int) -> int | None:
     """Return the time of the record at an offset, or of the last one before it.
 
-    A run of NoOps stands for several offsets, so the record may begin before the one looked for.
-    Only the first and the last time of a run are kept.
+    A NoOpRunRecord covers several offsets, so the record may begin before the offset. Of the times
+    in a run, only the first and the last are kept.
     """
     before = [row for row in rows if row[0] <= offset]
     if not before:

@@ -23,7 +23,7 @@ def views_named(connection: Any, text: str) -> set[str]:
     if parsed["error"]:
         raise RequestError("INVALID_REQUEST", parsed["error_message"])
     if len(parsed["statements"]) != 1:
-        raise RequestError("INVALID_REQUEST", "it must be one SELECT")
+        raise RequestError("INVALID_REQUEST", "the query must be one SELECT")
     tables, defined = set(), set()
     for node in _nodes(parsed):
         if node.get("type") == "BASE_TABLE":

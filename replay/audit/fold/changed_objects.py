@@ -18,7 +18,7 @@ OBJECTS = pyarrow.schema(
         *(CHANGES.field(name) for name in ("principal", "command", "reason", "in_effect")),
     ]
 )
-"""The columns of changed objects; `fields` are the changed ones, sorted."""
+"""The columns of changed objects; `fields` has the names of the changed fields, sorted."""
 
 _KEY = itemgetter(*(CHANGES.names.index(name) for name in ("offset", "kind", "id")))
 _FIELD = CHANGES.names.index("field")
@@ -55,7 +55,7 @@ def _of_bits(bits: int) -> list[str]:
 
 
 def changed_objects(changes: Iterable[Row]) -> Iterator[Row]:
-    """Combine changes into one row per record and object; changes of a row must be adjacent."""
+    """Combine adjacent changes of the same record and object into one row."""
     for _, rows in groupby(changes, key=_KEY):
         some = list(rows)
         of_object = _OF_OBJECT(some[0])

@@ -1,4 +1,4 @@
-"""Computes effective changes: the fields to which a record gives a value other than before.
+"""Computes effective changes: the fields whose value a record changes.
 
 Most changes are of partitions; these are computed by operations on columns (partition_changes.py).
 """
@@ -27,23 +27,27 @@ CHANGES = pyarrow.schema(
         *((name, pyarrow.string()) for name in ("asked_principal", "asked_reason")),
     ]
 )
-"""The columns of changes; the last ones are null unless the record carries out another's plan."""
+"""The columns of changes; `asked_...` are null unless the record carries out an earlier request."""
 
 Row = tuple[Any, ...]
-"""The values of `CHANGES`."""
+"""A change: one value for each column of `CHANGES`."""
 
 _Asked = tuple[int | None, str | None, str | None]
 _NOBODY: _Asked = (None, None, None)
 
 _Key = tuple[str, str | None, str, str]
-"""kind, topic, head, rest."""
+"""Identifies an object: kind, topic, head and rest, as in `Setting`."""
 
 
 class Changes:
     """Computes the changes that records make, except to partitions; takes records in log order."""
 
     def __init__(self, kept_from: int = 0) -> None:
-        """Begin before the first record; records before `kept_from` are a state, not requests."""
+        """Begin before the first record.
+
+        Args:
+            kept_from: First offset after the base; earlier records are a state, not requests.
+        """
         self._kept_from = kept_from
         self._plans = Plans()
         self._spaces: dict[str, str] = {}

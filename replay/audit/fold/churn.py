@@ -19,7 +19,7 @@ CHURN = pyarrow.schema(
         ("isr_shrinks", pyarrow.int64()),
     ]
 )
-"""The columns of churn: the start of the hour, the partition and the numbers of changes."""
+"""The columns of churn: start of the hour, partition, number of leader changes and ISR shrinks."""
 
 
 def partition_churn(

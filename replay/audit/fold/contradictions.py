@@ -1,6 +1,6 @@
 """Finds the first record that contradicts the state before it, by applying records in order.
 
-The same rules as in `replay/audit/contradictions.py`, which finds it with Spark in many tasks.
+Applies the same rules as `replay/audit/contradictions.py`, which uses SQL in many Spark tasks.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class Partition(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """What a record does to its object, by the object's kind and key and the epoch it names."""
+    """Effect of a record on its object, given by kind and key; `epoch` names the epoch's field."""
 
     kind: str
     key: Callable[[Fields], str]
@@ -84,8 +84,10 @@ _RULES = {
     "DelegationTokenRecord": _Rule("token", _token, True, is_checked=False),
     "RemoveDelegationTokenRecord": _Rule("token", _token, ends=True),
 }
-"""By record type. A record that makes an object contradicts one that exists, if it is checked; all
-others need their object, with the same epoch.
+"""Rules by record type.
+
+A record with `makes` and `is_checked` contradicts an existing object. A record without `makes`
+needs an existing object with the same epoch.
 """
 
 
@@ -102,7 +104,7 @@ class _State:
         self._next_producer_id = -1
 
     def apply(self, said: Said) -> Iterator[tuple[str, str]]:
-        """Apply a record; yield the objects that it contradicts, and how."""
+        """Apply a record; yield each object that the record contradicts, with the reason."""
         name, fields = said.name, said.fields
         if name in _RULES:
             yield from self._apply_rule(_RULES[name], fields)
@@ -123,7 +125,7 @@ class _State:
             self._next_producer_id = following
 
     def apply_partition(self, record: Partition) -> Iterator[tuple[str, str]]:
-        """Apply a record of a partition."""
+        """Apply a partition's record; yield the partition and the reason if it contradicts."""
         object_ = f"partition:@{record.topic_id}/{record.partition_id}"
         born = self._born.get(record.topic_id)
         if born is None:
@@ -173,9 +175,9 @@ def first_contradiction(
     """Return the first of some records that contradicts the state before it; None if none does.
 
     Args:
-        records: Those in effect, in order. Records of a base have the same position: those that
-            others need come first.
-        replayed_from: The first offset after the base; what is before it is a state.
+        records: The records in effect, in order. All records of a base have the same position;
+            those that other records need come first.
+        replayed_from: The first offset after the base; earlier records are not checked.
     """
     state = _State()
     for each in records:
@@ -189,7 +191,7 @@ def first_contradiction(
 
 
 def misplaced_marker(markers: Iterable[Said]) -> Contradiction | None:
-    """Return the first transaction marker that is inside another transaction, or outside of one."""
+    """Return the first begin marker inside a transaction, or end or abort marker outside of one."""
     is_open = False
     for said in markers:
         is_begin = said.name == "BeginTransactionRecord"

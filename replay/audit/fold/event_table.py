@@ -19,7 +19,7 @@ FIELDS = (
 ORIGIN = ("principal", "command", "reason")
 
 SAID = ("position", "timestamp", *ORIGIN, "topic_id")
-"""Columns of a record that an event has too."""
+"""Columns that an event takes over from its record."""
 
 
 def with_spans(records: pyarrow.Table, undone: list[tuple[int, int]]) -> pyarrow.Table:
@@ -36,15 +36,13 @@ def with_spans(records: pyarrow.Table, undone: list[tuple[int, int]]) -> pyarrow
 
 
 _Names = dict[bytes, list[tuple[int, str]]]
-"""By topic, each position where it took a name, ascending, and the full name."""
+"""By topic id, each position at which the topic took a name (ascending), and the full name."""
 
 _Removals = list[tuple[int, str, int]]
-"""Index of a record that removes a partition, or begins or cancels that; its type, and the
-partition's id.
-"""
+"""Index and type of each record that plans, cancels or does a removal, and the partition's id."""
 
 BEGUN, OVER, NO_PLAN = 1, 0, -1
-"""What an event does to the plan to remove its partition."""
+"""Effect of an event on the plan to remove its partition: planned, ended, unaffected."""
 
 _PLANNED = {BEGIN: BEGUN, CANCEL: OVER}
 
@@ -82,9 +80,9 @@ def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict
 
 
 def event_table(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
-    """Return the events.
+    """Return the table of events, one row each.
 
-    They have the columns of `SAID` and `rows_of`, record, span, is_removal and planned.
+    The columns are those of `SAID` and `rows_of`, record, span, is_removal and planned.
     """
     of_partitions = _batch(records.filter(records["record"].is_null()))
     values = rows_of(of_partitions)

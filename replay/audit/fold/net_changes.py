@@ -22,9 +22,10 @@ NET = pyarrow.schema(
         *(CHANGES.field(name) for name in ("offset", "timestamp", *_ORIGIN)),
     ]
 )
-"""The columns of net changes, of fields whose value differs: the value before the first change in
-effect and the one after the last, the number of changes, the latest timestamp, and the rest as in
-the last change.
+"""The columns of net changes.
+
+`before` is the value before the first change in effect, `after` the value after the last one,
+`changes` their number, `timestamp` the latest time; the other columns are as in the last change.
 """
 
 _PLACES = {name: place for place, name in enumerate(CHANGES.names)}

@@ -11,7 +11,7 @@ FOR_EVER = 2**63 - 1
 
 BEGIN, END, ABORT = "BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"
 CONTROL = ("KRaftVersionRecord", "VotersRecord")
-"""Records of the quorum: they take effect even if the transaction around them was aborted."""
+"""Record types of the quorum; they take effect even inside an aborted transaction."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ PARTS = frozenset(word.part for word in WORDS.values()) | {
 
 @dataclass
 class Ends:
-    """Positions where partitions were removed or their ELR was cleared; earlier state is obsolete.
+    """Positions at which other records removed partitions or cleared their ELR.
 
     Attributes:
         removed_topics: By topic id, the position of the topic's last removal.

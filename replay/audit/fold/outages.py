@@ -19,8 +19,10 @@ OUTAGES = pyarrow.schema(
         *((name, pyarrow.int64()) for name in _COUNTS),
     ]
 )
-"""The columns of outages: the partition; times without a leader, times with fewer replicas in sync
-than assigned, and their lengths.
+"""The columns of outages.
+
+`outages` is the number of times without a leader, `shortages` the number of times with fewer
+replicas in sync than assigned; the `_ms` columns are their total durations.
 """
 
 
@@ -40,7 +42,7 @@ def partition_outages(
     period: Period,
     columns: Sequence[str] = OUTAGES.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield the partitions that had no leader or were under-replicated in a period, with the times.
+    """Yield the partitions that had no leader or were under-replicated in a period, with totals.
 
     The other arguments are as for `partition_changes`.
     """
@@ -74,7 +76,7 @@ def _lengths(offsets: Any, times: Any, groups: Groups, period: Period) -> Any:
 
 
 def _without_leader(leader: Values, rows: Any) -> tuple[Any, Any]:
-    """Return two masks of events: those after which, and those before which, there is no leader."""
+    """Return two masks of events: no leader after the event, and no leader before it."""
     is_none = numpy.append(pc.equal(leader.texts, "-1").to_numpy(zero_copy_only=False), False)
     # The last is taken for a negative number, in place of a text's.
     after, before = leader.settled()[rows], leader.before[rows]

@@ -8,7 +8,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 PACKED_SQL = "bucket long, position long, rank long, rows binary"
-"""The columns of `packed`; rows in order are sorted by position and rank."""
+"""The columns of packed rows; sort by position and rank to get the rows in order."""
 
 OTHERS = -1
 """The bucket of rows that are not split by topic."""
@@ -16,7 +16,7 @@ OTHERS = -1
 _BUCKETS = 64
 _ROWS_MAX = 500_000
 _FIRST = (r'^\{"NamespaceRecord"', r'^\{"TopicRecord"')
-"""In a base, whose records have no order, other records need these."""
+"""Types to apply first in a base, whose records have no order, because other records need them."""
 
 
 _SQL_TYPES = {
@@ -46,7 +46,7 @@ def packed(rows: pyarrow.Table, bucket: int = OTHERS) -> Iterator[pyarrow.Record
 
 
 def packed_by_topic(rows: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-    """Like `packed`, but distribute the rows over several buckets by topic."""
+    """Yield rows packed like `packed`, but distributed over several buckets by topic."""
     topics = rows["topic_id"].combine_chunks().dictionary_encode()
     numbers = [crc32(topic_id) % _BUCKETS for topic_id in topics.dictionary.to_pylist()]
     buckets = numpy.array(numbers, numpy.int64)[topics.indices.to_numpy()]
@@ -59,7 +59,7 @@ def packed_by_topic(rows: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
 
 
 def unpacked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the rows that were packed; batches that were not packed are yielded as they are."""
+    """Yield the rows in packed batches; other batches are yielded unchanged."""
     for batch in batches:
         if "rows" not in batch.schema.names:
             yield batch

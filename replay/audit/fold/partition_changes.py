@@ -30,10 +30,10 @@ from replay.audit.fold.texts import id_text
 
 KIND = "partitions"
 _UNSET, _REMOVED = -2, -1
-"""In place of a text's number: the event does not set the field; the field has no value then."""
+"""Numbers for no text: the event does not set the field; the event removes the field's value."""
 
 ASKED = {"asked_offset": "position", "asked_principal": "principal", "asked_reason": "reason"}
-"""For each column about the record that asked for a change, that record's own column."""
+"""Columns about the record that asked for a change, each with the record's column it copies."""
 
 
 class Values(NamedTuple):
@@ -100,7 +100,7 @@ class Events:
         self._planned = self._events["planned"].to_numpy(zero_copy_only=False)
 
     def said(self, rows: Any, columns: Collection[str]) -> dict[str, pyarrow.Array]:
-        """Return, for some events, those of `columns` that are the same for all fields of an event.
+        """Return, for some events, the requested columns that do not depend on a field.
 
         Args:
             rows: The indices of the events.
@@ -129,11 +129,11 @@ class Events:
     def asked(
         self, rows: Any, kept_from: int, columns: Collection[str]
     ) -> dict[str, pyarrow.Array]:
-        """Return, for some events, those columns of `ASKED` that are in `columns`.
+        """Return, for some events, the requested columns about the record that asked for them.
 
         Args:
             rows: The indices of the events.
-            kept_from: The first offset of a record; what is before it is a state.
+            kept_from: First offset after the base; earlier records are a state, not requests.
         """
         wanted = [name for name in ASKED if name in columns]
         if not wanted:
@@ -145,7 +145,7 @@ class Events:
 
     @cached_property
     def _asked_by(self) -> Any:
-        """By event, the index of the event whose plan it carries out; -1 if there is none."""
+        """Index, by event, of the event whose plan the event carries out; -1 if there is none."""
         records = self._events["record"].take(pyarrow.array(self._order))
         is_change, is_whole, is_removal = (
             pc.equal(records, name).to_numpy(zero_copy_only=False) & self.in_effect
@@ -191,7 +191,7 @@ class Events:
 
     @cached_property
     def _label(self) -> Any:
-        """By event, the index in `_labels` of its partition's id and name."""
+        """Index in `_labels`, by event, of the id and name of the event's partition."""
         is_other = self._first == numpy.arange(len(self._first))
         is_other |= numpy.diff(self._name, prepend=-1) != 0
         return numpy.cumsum(is_other) - 1
@@ -213,7 +213,7 @@ class Events:
 
     @cached_property
     def _name(self) -> Any:
-        """By event, the index in `_taken` of its topic's name; -1 if the topic has no name."""
+        """Index in `_taken`, by event, of the topic's name then; -1 if the topic has no name."""
         of, at = (numpy.array([each[n] for each in self._taken], numpy.int64) for n in (0, 1))
         _, ranks = numpy.unique(numpy.concatenate([self.offset, at]), return_inverse=True)
         codes = self.partition >> 32
@@ -246,7 +246,7 @@ def partition_changes(
         undone: The first and the last position of each aborted or still open transaction.
         spaces: The names of all namespaces, by id.
         fields: The fields whose changes are needed.
-        kept_from: The first offset of a record; what is before it is a state.
+        kept_from: First offset after the base; earlier records are a state, not requests.
         columns: The columns of `CHANGES` that are needed.
     """
     events = Events(records, undone, spaces)
@@ -281,9 +281,7 @@ def _before(after: Any, span: Any, first: Any) -> Any:
 
 
 def _last_before(among: Any, first: Any) -> Any:
-    """Return, by event, the index of its partition's last earlier event in `among` (a mask), or
-    -1.
-    """
+    """Return, by event, the index of the partition's last earlier event in the mask, or -1."""
     places = numpy.where(among, numpy.arange(len(among)), -1)
     last = numpy.append(-1, numpy.maximum.accumulate(places)[:-1])
     return numpy.where(last < first, -1, last)

@@ -24,7 +24,7 @@ FIELDS = {
 """The fields that make up a state, and their types."""
 
 OLD = "old_"
-"""Prefix of a field's name: its value in the state before."""
+"""Prefix of the columns with the fields of the previous state."""
 
 SAID = ("offset", "timestamp", "id", "name", "record", "principal", "command", "reason")
 

@@ -40,9 +40,12 @@ SCHEMA = pyarrow.schema(
         ("last_known_elr_at", pyarrow.int64()),
     ]
 )
-"""`born` is the position of the last PartitionRecord in the range, null if there is none. The
-epochs are those of that record; `elections` and `changes` count the changes after it that add one.
-`least_replicas` and `most_replicas` are the counts of replicas set after the last directories.
+"""The columns of a row.
+
+`born` is the position of the last PartitionRecord in the range, null if there is none. The epochs
+are those of this PartitionRecord; `elections` and `changes` count the later changes that add one to
+the leader epoch and the partition epoch. `least_replicas` and `most_replicas` are the lowest and
+highest number of replicas set since the directories were last set.
 """
 
 PARTITION = pyarrow.schema(
@@ -106,7 +109,7 @@ class Fold:
         self._reached = -1
 
     def add(self, rows: pyarrow.RecordBatch) -> None:
-        """Add rows that follow those added before."""
+        """Add rows; they must follow all rows added so far."""
         if not rows.num_rows:
             return
         positions = numpy.append(self._reached, rows["position"].to_numpy())
@@ -120,7 +123,7 @@ class Fold:
             self._waiting, self._count = [], 0
 
     def extend(self, other: "Fold") -> None:
-        """Add the rows of another fold, which follow those added before."""
+        """Add the rows of another fold; they must follow all rows added so far."""
         for rows in (*other._kept.sort_by("position").to_batches(), *other._waiting):
             self.add(rows)
 

@@ -1,4 +1,4 @@
-"""Plans to remove partitions: which record made the plan that another record carries out.
+"""Plans to remove partitions: finds the record that planned what another record carries out.
 
 docs/debugging.md says which records make plans and which carry them out ("Who asked").
 Reassignments, whose records are those of partitions, are followed by operations on columns
@@ -23,7 +23,7 @@ class Plans:
         self._topics: dict[str, Said] = {}
 
     def asked(self, name: str, fields: Fields, partition_id: int) -> Said | None:
-        """Return the record that asked for what a record does to a partition, if any did."""
+        """Return the record whose plan a record carries out for a partition, if there is one."""
         if name not in (REMOVAL, "ReplicaDeletionRecord"):
             return None
         topic_id = fields["topic_id"]

@@ -1,4 +1,4 @@
-"""A record as the folds of changes take it."""
+"""The form of a record from which the folds compute changes."""
 
 from typing import NamedTuple
 

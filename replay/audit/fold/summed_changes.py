@@ -13,7 +13,7 @@ from replay.audit.fold.groups import Groups
 from replay.audit.fold.partition_changes import Events
 
 _REMOVALS = ("RemoveTopicRecord", "RemovePartitionsRecord")
-"""Records that change partitions and other objects."""
+"""Types of records that change partitions together with other objects."""
 
 _NEEDED = ("kind", "offset", "timestamp", "principal", "command", "record")
 
@@ -31,9 +31,7 @@ BY_OBJECT = pyarrow.schema(
         ("principals", pyarrow.list_(pyarrow.string())),
     ]
 )
-"""The columns of changes by object: the object with its last name; how many fields and records;
-times; who changed it, sorted.
-"""
+"""The columns of changes by object, with the object's last name and its principals, sorted."""
 
 BY_PRINCIPAL = pyarrow.schema(
     [
@@ -43,9 +41,9 @@ BY_PRINCIPAL = pyarrow.schema(
         ("objects", pyarrow.int64()),
     ]
 )
-"""The columns of changes by principal: how many fields and objects; how many records changed only
-one of the objects, and the offsets of all others; times. Rows of the same principal and command are
-added up by the query.
+"""The columns of changes by principal; the query adds up rows of the same principal and command.
+
+`records` counts the records that changed only one object; `shared` has the offsets of the others.
 """
 
 
@@ -100,7 +98,7 @@ def by_principal(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
 
 
 AddUp = Callable[[Changed, Sequence[str]], pyarrow.Table]
-"""`by_object` or `by_principal`."""
+"""Computes totals of changes; either `by_object` or `by_principal`."""
 
 
 def summed_partitions(
@@ -173,7 +171,7 @@ def _distinct(groups: Groups, values: Any, among: Any) -> tuple[Any, Any]:
     """Return, for each group, the sorted distinct values of its rows in the mask `among`.
 
     Returns:
-        The offsets and the values of an Arrow list array.
+        The offsets and the values from which to build an Arrow list array.
     """
     of = numpy.repeat(numpy.arange(len(groups.first)), groups.sizes())[among]
     values = values[among]

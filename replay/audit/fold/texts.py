@@ -15,10 +15,10 @@ ALWAYS_LISTED = {
     *("features", "namespaces", "notes", "partitions", "pending_partition_removals"),
     *("producer_ids", "replica_deletions", "scram", "topics", "zk_migration"),
 }
-"""Parts that have a line even when empty; parts added by later releases have none then."""
+"""Parts that have a line even when empty; an empty part added by a later release has no line."""
 
 Item = Callable[[Any], str]
-"""Returns the text of a value: its item or items, joined."""
+"""Encodes a value as text: one digest item, or several joined."""
 
 _URL_SAFE = str.maketrans("+/", "-_")
 _ID_LENGTH = 22
@@ -213,7 +213,7 @@ ROWS: dict[str, dict[str, Item]] = {
     },
     "zk_migration": {"zk_migration_state": _plain},
 }
-"""The items of each part's rows after the part's name, in order."""
+"""The digest items that follow the part's name in a row, by part, in order."""
 
 
 class Sums:

@@ -34,7 +34,7 @@ _OF_CONTEXT = rf'^\{{"({BEGIN}|{END}|{ABORT}|NamespaceRecord)"'
 
 
 def fold_range(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Fold the records of partitions in a range of the log; pass on all others.
+    """Fold the records of partitions in a range of the log; pass on all other records.
 
     The result is packed, so that Spark moves it without converting its rows.
 
@@ -79,7 +79,7 @@ def digest(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
 
 
 def partitions_of(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Return the partitions at the end of a log; takes the same batches as `digest`."""
+    """Return the partitions that exist at the end of a log; takes the same batches as `digest`."""
     fold = TransactionFold(from_start=True)
     objects = _applied(batches, fold)
     yield from ended(fold.in_effect(), objects.ends)
@@ -130,7 +130,7 @@ def last_marker(batches: Batches, before: int) -> Iterator[pyarrow.RecordBatch]:
 
 
 Find = Callable[[pyarrow.Table, list[tuple[int, int]], dict[str, str]], Iterator[pyarrow.Table]]
-"""Computes rows from all records of some topics; takes what `partition_changes` takes."""
+"""Computes rows from all records of some topics; has the parameters of `partition_changes`."""
 
 
 Work = Callable[[Batches], Iterator[pyarrow.RecordBatch]]
@@ -143,7 +143,7 @@ def changes(
 
     Args:
         find: Computes the rows of partitions.
-        others: Computes the rows of other objects from the other records; None: none are needed.
+        others: Computes the rows of other objects from the other records; None if not needed.
     """
     tables = list(_some(batches))
     if not tables:
@@ -248,7 +248,7 @@ def _selected(
 
 
 def said(batches: Batches) -> Iterator[Said]:
-    """Yield records other than those of partitions, from batches that have their origin too."""
+    """Yield the records that are not of partitions, from batches with the columns of the origin."""
     # Numbers with a fraction stay as Spark wrote them.
     decoder = msgspec.json.Decoder(dict[str, dict[str, Any]], float_hook=str)
     # To look for cycles among all the rows, which have none, takes a third of the time.

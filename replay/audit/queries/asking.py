@@ -1,4 +1,4 @@
-"""What a named query is asked with: a range of offsets and parameters."""
+"""The arguments of a named query: a range of offsets, and parameters."""
 
 import dataclasses
 from collections.abc import Mapping

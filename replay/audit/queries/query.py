@@ -39,8 +39,8 @@ class Query:
             parameters as `:name`.
         columns: The columns of the result, in order.
         reads: The views that `sql` reads.
-        kinds: The kinds of objects whose changes it needs; empty for all.
-        fields: The fields of partitions whose changes it needs; empty for all.
+        kinds: The kinds of objects whose changes the query needs; empty for all.
+        fields: The fields of partitions whose changes the query needs; empty for all.
         where: A filter of the view that the query reads; keeps all rows that the query needs.
         parameters: Default values; a given value must have the same type as the default.
         readers: By parameter, a function that converts the given text to the text used in the SQL.

@@ -33,7 +33,7 @@ def test_log_is_asked_from_a_session_of_the_caller(spark: "SparkSession", demo_l
             log.state("topics", at="noon")
         with pytest.raises(RequestError, match="has no time zone"):
             log.log(time.replace(tzinfo=None))
-        with pytest.raises(RequestError, match="'topic' is no part of the state: acls, "):
+        with pytest.raises(RequestError, match="'topic' is no part of the state; write acls, "):
             log.state("topic")
     assert spark._jsc.getPersistentRDDs().size() == 0
     assert spark.sql("SELECT 1").first() == (1,)
