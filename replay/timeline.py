@@ -95,7 +95,7 @@ class Timeline(LogImages):
         )
 
     def overview_reader(self, from_offset: int, to_offset: int) -> "OverviewReader":
-        """Return a reader of what a summary of [from_offset, to_offset) is made of.
+        """Return a reader that collects the facts for a summary of [from_offset, to_offset).
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
@@ -120,7 +120,8 @@ class Timeline(LogImages):
         Notes about these offsets are included, even if they were written later.
 
         Args:
-            until_ms: As for `timeline_events`.
+            until_ms: Time up to which the last controller's term is counted, ms since 1970; the
+                time of the range's last record if that is later or `until_ms` is None.
         """
         from replay.incidents.events import timeline_events
         from replay.incidents.pinned_notes import with_notes

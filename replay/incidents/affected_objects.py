@@ -35,7 +35,7 @@ GOING: frozenset[type[Record]] = frozenset(
         security.RemoveAccessControlEntryRecord,
     }
 )
-"""Records whose objects have their names before them; those of all others after them."""
+"""Record types whose objects must be named in the state before the record, not after it."""
 
 
 def affected_objects(record: Any, state: ReplayState) -> Iterable[str]:

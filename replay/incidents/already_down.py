@@ -1,8 +1,8 @@
 """Finds the beginning and the cause of the outages that are already in progress in a snapshot.
 
-A snapshot shows only the state. From the log before the snapshot, only the records that matter to
-the affected objects are replayed: those of the affected partitions, and those about brokers, topic
-names and min.insync.replicas. If few topics are affected, the log is skimmed for their records.
+A snapshot shows only the state. Of the log before the snapshot, only the records that matter are
+replayed: those of partitions in an outage, and those about brokers, topic names and
+min.insync.replicas. If few topics are affected, the log is skimmed for their records.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ from replay.loader import BatchSource
 from replay.time_travel.skim import effective_batches
 
 _TOPICS_SKIMMED_MAX = 50
-"""Searching each block for the ids of more topics takes as long as decoding it."""
+"""Searching a block for the ids of more topics than this takes as long as decoding the block."""
 
 _ALWAYS: frozenset[type[Record]] = BROKER_RECORDS | {
     *(TopicRecord, MoveTopicRecord, RemoveTopicRecord),
@@ -91,7 +91,7 @@ class RowsOf:
             yield msgspec.structs.replace(row, payload=payload)
 
     def _needles(self) -> Needles | None:
-        """Return the byte strings to search for to find blocks with selected rows.
+        """Return the search strings that find all blocks with selected rows.
 
         Returns None if the partitions belong to too many topics for the search to pay off.
         """

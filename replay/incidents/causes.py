@@ -50,11 +50,11 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
 
 
 OWN = Cause(-1, "")
-"""Stands for a record that is its own cause, until `own_cause` is wanted."""
+"""Stands for "the record is its own cause"; `own_cause` returns the actual cause when needed."""
 
 
 def own_cause(offset: int, before: Partition | None, after: Partition) -> Cause:
-    """Return a partition's record as its own cause, because no broker's record caused it."""
+    """Return a partition's record as its own cause, for a change that no broker's record caused."""
     return Cause(offset, _own_text(before, after, lost_brokers(before, after)))
 
 
@@ -75,7 +75,7 @@ class Causes:
         """Start from a state.
 
         Args:
-            seen: The partitions whose records are all replayed; None means all partitions.
+            seen: The partitions of which all records will be replayed; None means all partitions.
         """
         self._state = state
         self._seen = seen
@@ -119,7 +119,7 @@ class Causes:
         return not self._batch and not self._down
 
     def _losing_a_lead(self, rows: Sequence[Envelope]) -> Iterator[int]:
-        """Yield the brokers that lose the leadership of a partition by a record of the batch."""
+        """Yield the brokers that lose the leadership of a partition in the batch."""
         for row in rows:
             record = row.payload
             # Below NO_LEADER: the leader stays.
@@ -147,7 +147,7 @@ class Causes:
         return None if text is None else Cause(row.offset, f"broker {broker_id} {text}")
 
     def broker_changed(self, row: Envelope, before: Broker | None) -> None:
-        """Update the brokers that are down after a broker's record was applied."""
+        """Update which brokers are down, after a broker's record was applied."""
         broker_id = broker_of(row.payload)
         cause = self.down_by(row, before)
         now = self._state.broker(broker_id)
@@ -172,14 +172,14 @@ class Causes:
         """Take over from `past` the causes of the brokers that are down.
 
         Args:
-            past: Has followed the same log up to this point, but only the records of some
-                partitions.
-            asked: Further causes found by `past` for which the caller needs the final form, too.
+            past: An object that has followed the same log up to this point, but only the records of
+                some partitions.
+            asked: Further causes from `past` whose final form the caller needs.
             load: Returns the image as of an offset; called with ascending offsets.
 
         Returns:
-            For each cause whose description depends on partitions that `past` did not follow: its
-            final form, by the cause's offset.
+            The final form, by offset, of each cause whose description depends on partitions that
+            `past` did not follow.
         """
         wanted = {cause.offset for cause in (*asked, *past._down.values()) if cause is not None}
         decided = {}
@@ -325,7 +325,7 @@ def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
 
 
 def _may_lose(brokers: Iterable[int], before: Partition | None, after: Partition) -> bool:
-    """False only if `lost_brokers` returns none of these brokers; cheaper than `lost_brokers`."""
+    """True if `lost_brokers` may return one of these brokers; cheaper than `lost_brokers`."""
     if before is None:
         return True
     old, new, leader = before.isr, after.isr, before.leader
@@ -340,7 +340,7 @@ _MODE_TEXTS = {
     READ_ONLY: "writes are no longer allowed: it is to be removed",
     NONE: "neither reads nor writes are allowed: it is to be removed",
 }
-"""What a change of a partition's mode means, by the new mode."""
+"""Description of a mode change, by the partition's new mode."""
 
 
 def _own_text(before: Partition | None, after: Partition, lost: Sequence[int]) -> str:

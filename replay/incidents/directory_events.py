@@ -69,7 +69,7 @@ class DirectoryLog:
 def directory_events(
     directory: KraftDirectory, from_offset: int, end_offset: int
 ) -> list[TimelineEvent]:
-    """Return the events in [from_offset, end_offset); see `timeline_events`.
+    """Return the timeline's events in [from_offset, end_offset) of a Kafka directory.
 
     Args:
         end_offset: At most the end of the intact part, as found by `index_directory`.

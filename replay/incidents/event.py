@@ -23,7 +23,7 @@ OTHERS = "others"
 KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, NOTES, OTHERS)
 
 SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
-"""Types of the records that no event tells of."""
+"""Types of the records that appear in no event."""
 
 _KIND_OF_TYPE: dict[type[Record], str] = {
     topics.TopicRecord: TOPICS,
@@ -40,15 +40,15 @@ _KIND_OF_TYPE: dict[type[Record], str] = {
 
 
 def kind_of(record: Record) -> str:
-    """Return the kind of the event that tells of a record whose type is not in SILENT.
+    """Return the kind of event that describes a record; the record's type must not be in SILENT.
 
-    A partition's change is told with the broker's record that caused it, if there is one.
+    A partition change caused by a broker's record is described in the event of that record.
     """
     return _KIND_OF_TYPE.get(type(record), OTHERS)
 
 
 _DETAILS_MAX = 3
-"""An event that has an effect more often only counts it."""
+"""Maximum number of details per effect; if an effect occurs more often, it is only counted."""
 
 
 class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -65,8 +65,7 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             controller).
         principal, reason, client: Principal, reason, and client with its address, of the request
             that wrote the first record, as far as the log contains them.
-        asked: The earlier records that asked for the changes of this event's records; ordered by
-            offset.
+        asked: The earlier records that requested this event's changes, ordered by offset.
         active_ms: For an event that begins a controller's term: how long that controller was
             active, up to the end of the range.
     """
@@ -89,10 +88,10 @@ class Group:
     """Collects the records of one event.
 
     Attributes:
-        number: How many events of the range were made before this one.
+        number: Number of the range's events that were created before this one.
         first, last: The first and the last record; records are added in the order of the log.
         names: Names of the changed objects, in the order of the log.
-        counts: How many records had each effect, a text in which %s marks a plural s.
+        counts: Number of records with each effect, a text in which %s stands for a plural s.
     """
 
     __slots__ = (
@@ -145,7 +144,7 @@ class Group:
         self.counts[effect] = count + 1
 
     def add_asked(self, rows: Iterable[Envelope]) -> None:
-        """Add rows that asked for what the group's records did."""
+        """Add earlier rows that requested the changes of the group's records."""
         for row in rows:
             self._asked.setdefault(row.offset, Asker.of(row))
 
@@ -177,12 +176,12 @@ class Group:
 def partition_effects(
     before: Partition, after: Partition, *, is_alone: bool = False
 ) -> tuple[str, ...]:
-    """Return the effects of a record on a partition, as texts in which %s marks a plural s.
+    """Return the effects of a record on a partition, as texts in which %s stands for a plural s.
 
     Equal texts are counted, so that one text can stand for many partitions.
 
     Args:
-        is_alone: No broker's record was the cause, so the text says where a leader moved to.
+        is_alone: True if no broker's record was the cause: the text then names the new leader.
     """
     # What a record leaves alone is the same object.
     if (
@@ -221,7 +220,7 @@ def _moved(after: Partition) -> str:
 
 
 def _other_effects(before: Partition, after: Partition) -> tuple[str, ...]:
-    """Return the effects of a record that left leader, ISR size, replicas and mode alone."""
+    """Return the effects of a record that changed neither leader, ISR size, replicas nor mode."""
     # The epochs rise with every record.
     effects = [
         text for name, text in _OTHERS.items() if getattr(before, name) != getattr(after, name)

@@ -74,7 +74,7 @@ class EventBuilder:
         self.last_time = 0
 
     def stateless(self, rows: Iterable[Envelope]) -> None:
-        """Add events for rows without replaying them: the state before them is not known."""
+        """Add events for rows that cannot be replayed, because the state before them is unknown."""
         for row in rows:
             record = row.payload
             if isinstance(record, control.LeaderChangeMessage):
@@ -113,7 +113,10 @@ class EventBuilder:
         return found
 
     def add_asked_before(self, source: BatchSource, until: int) -> None:
-        """Add who asked before the range for what the rows do; reads the log if anyone may have."""
+        """Add requests from before the range to the events that they asked for.
+
+        Reads the log before the range if there may be such requests.
+        """
         if self._asked_before:
             found = asked_before(source, [row for _, row in self._asked_before], until)
             for group, row in self._asked_before:
@@ -121,8 +124,10 @@ class EventBuilder:
             self._asked_before = []
 
     def add_duration_of_term(self, until_ms: int) -> None:
-        """Add to the event that began the current controller's term how long the term has lasted so
-        far: up to a time, or up to the last record if that is later.
+        """Add the duration of the current controller's term to the event that began the term.
+
+        Args:
+            until_ms: Time up to which to count; the time of the last record if that is later.
         """
         self._add_duration(max(until_ms, self.last_time), "")
 
@@ -150,8 +155,8 @@ class EventBuilder:
     def _end_term(self, time: int) -> None:
         """Add the duration of the active controller's term to the event that began the term.
 
-        A controller may have been down long before another one became active. So the event also
-        contains the time of the last record written in the term.
+        A controller may have been down long before the next one became active, so the event also
+        contains the time of the term's last record.
         """
         if self._term is None:
             return
@@ -205,7 +210,7 @@ class EventBuilder:
         return group
 
     def _ask(self, group: Group, row: Envelope, before: Partition | None = None) -> None:
-        """Add who asked for what a row does."""
+        """Add the earlier requests behind a row's changes to the group."""
         found = self._asked.of(row, before)
         group.add_asked([asked for asked in found if asked is not None])
         if None in found:

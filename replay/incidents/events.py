@@ -49,7 +49,7 @@ def timeline_events(
 
 
 class GrowingEvents:
-    """The events of a range whose end can be moved up. Then only the new records are read."""
+    """The events of a range that can be extended; only the new records are then read."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class GrowingEvents:
         self.end(source, to_offset, until_ms)
 
     def follow(self, batch: Batch, to_offset: int) -> None:
-        """Add the events of the next batch, for a caller that reads the log, and then calls `end`.
+        """Add the events of the next batch; after the last batch the caller calls `end`.
 
         Raises:
             ContradictionError: a record contradicts the state before it.
@@ -113,7 +113,7 @@ class GrowingEvents:
         building.last_time = provenance_at(batch, self._next).timestamp
 
     def end(self, source: BatchSource, to_offset: int, until_ms: int | None = None) -> None:
-        """Complete the events of the records read: all up to `to_offset`, exclusive."""
+        """Complete the events, once all records up to `to_offset` (exclusive) were read."""
         if self._begin > source.history_start:
             self._building.add_asked_before(source, to_offset)
         self._building.add_duration_of_term(until_ms or 0)
@@ -133,9 +133,7 @@ class GrowingEvents:
 
     @property
     def absences(self) -> int:
-        """The number of absences found so far; while it stays the same, so does the result of
-        `flaps`.
-        """
+        """The number of absences found so far; `flaps` changes only if this number does."""
         return self._building.flaps.count
 
     def flaps(self) -> list[TimelineEvent]:

@@ -1,4 +1,4 @@
-"""Finds out whether a fenced broker led any partition, although only some are followed."""
+"""Finds out whether a fenced broker led any partition, when only some partitions are followed."""
 
 from collections.abc import Iterable
 from itertools import chain

@@ -8,10 +8,10 @@ from records.text import duration_text
 from replay.incidents.event import BROKERS, PARTITIONS, TimelineEvent
 
 ABSENCES_MIN = 3
-"""As often it has to be gone and back."""
+"""Minimum number of absences that make a flap."""
 
 PERIOD_MS_MAX = 30 * 60_000
-"""So soon it is back, and so soon after it went it goes again."""
+"""Maximum duration of an absence, and maximum time from its begin to the next one's, in ms."""
 
 _Absence = tuple[Envelope, Envelope]
 
@@ -20,7 +20,7 @@ class Flaps:
     """Collects absences of objects: the record that began each and the record that ended it.
 
     Attributes:
-        count: How many absences have ended.
+        count: Number of absences that have ended.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Health: how many partitions are available, and fully replicated.
 
-Every count of such partitions is made here, and what counts is decided by `partition_kinds`. Only
-SQL's view and Spark's audit decide for themselves; tests compare them.
+All such counts are made here, and `partition_kinds` decides what counts. Only the SQL view and the
+Spark audit have their own rules; tests compare them with these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ KINDS = (LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, FENCED, SHUTTING_DOWN)
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Numbers of partitions; one without a leader may also be under-replicated."""
+    """Numbers of partitions; a partition without a leader may count as under-replicated too."""
 
     partitions: int = 0
     leaderless: int = 0
@@ -30,7 +30,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def health(partitions: Iterable[Partition]) -> Health:
-    """Return the numbers of partitions."""
+    """Count partitions, those without a leader, and those that are under-replicated."""
     count = leaderless = under_replicated = 0
     for partition in partitions:
         kinds = partition_kinds(partition, 0)
@@ -41,7 +41,7 @@ def health(partitions: Iterable[Partition]) -> Health:
 
 
 def health_of(image: MetadataImage) -> Health:
-    """Return the numbers of partitions of an image, in O(partitions) time."""
+    """Count the partitions of an image, as `health` does: O(partitions)."""
     return health(p for topic in image.topics() for p in image.partitions(topic.topic_id))
 
 

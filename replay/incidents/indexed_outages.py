@@ -1,7 +1,7 @@
-"""Finds the beginning of the outages in progress in a snapshot by an index of the log.
+"""Finds where the outages in progress in a snapshot began, using an index of the log.
 
-The states of partitions come from the index. From the log only the batches with broker records are
-read, because causes are found in whole batches.
+The states of partitions come from the index. Only batches with broker records are read from the
+log, whole, because causes are found in whole batches.
 """
 
 from bisect import bisect_left
@@ -28,9 +28,9 @@ def indexed_watch(
     past: MetadataImage,
     assumed_min_isr: int | None,
 ) -> OutageTracker | None:
-    """Return a tracker that knows the beginning of each outage at a snapshot.
+    """Return a tracker that knows where each outage in progress in a snapshot began.
 
-    Returns None if the index does not give the outages that are in progress in the snapshot.
+    Returns None if the index and the snapshot do not agree on the outages in progress.
 
     Args:
         tracker: Positioned at the snapshot.

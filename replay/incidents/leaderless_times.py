@@ -1,4 +1,4 @@
-"""When any partition had no leader: the outages of partitions, joined where they overlap."""
+"""Periods in which any partition had no leader: the union of the outages of all partitions."""
 
 from collections.abc import Iterable
 
@@ -9,16 +9,17 @@ from replay.incidents.outage import Outage
 
 
 class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
-    """A time in which at least one partition had no leader.
+    """A period in which at least one partition had no leader.
 
     Attributes:
-        from_offset, from_time: The record that took the first leader, and its append time in ms
-            since 1970; None if that was before the kept history.
-        to_offset, to_time: The record after which all partitions had a leader again; None if that
-            is not in the range.
-        duration_ms: As of `Outage`.
-        partitions: How many different partitions were without a leader.
-        cause, cause_offset: What began it, in words, and the record; None if that is not known.
+        from_offset, from_time: Offset and append time (ms since 1970) of the record by which the
+            first partition lost its leader; None if it is before the kept history.
+        to_offset, to_time: Offset and append time of the record after which all partitions had a
+            leader again; None if there is none in the range.
+        duration_ms: Counted like the duration of an `Outage`.
+        partitions: Number of different partitions without a leader.
+        cause, cause_offset: Description and offset of the record that caused the first outage;
+            None if unknown.
     """
 
     from_offset: int | None
@@ -32,7 +33,7 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def leaderless_times(outages: Iterable[Outage]) -> list[LeaderlessTime]:
-    """Return the times in which any partition had no leader, in order."""
+    """Return the periods in which any partition had no leader, in order."""
     found: list[list[Outage]] = []
     end: int | None = -1
     for outage in sorted((each for each in outages if each.kind == LEADERLESS), key=_begin):
@@ -67,7 +68,7 @@ def _joined(outages: list[Outage]) -> LeaderlessTime:
 
 
 def _duration_ms(outages: list[Outage]) -> int:
-    """Return how long any of these outages, which overlap, lasted."""
+    """Return the duration from the first begin to the last end of overlapping outages."""
     throughout = [o.duration_ms for o in outages if o.from_time is None and o.to_time is None]
     if throughout:
         return max(throughout)
@@ -76,7 +77,7 @@ def _duration_ms(outages: list[Outage]) -> int:
 
 
 def _span(outage: Outage) -> tuple[int, int]:
-    """Return the begin and end times; an unknown one follows from the other and the duration."""
+    """Return begin and end time; if one is unknown, it is computed from the duration."""
     if outage.from_time is not None:
         end_ms = outage.from_time + outage.duration_ms
         return outage.from_time, end_ms if outage.to_time is None else outage.to_time

@@ -1,6 +1,6 @@
 """Checks that Kafka can load a node's log.
 
-Kafka cannot if a record after the newest checkpoint contradicts the state before it.
+Kafka fails to load a log if a record after the newest checkpoint contradicts the state before it.
 """
 
 from pathlib import Path

@@ -34,7 +34,7 @@ class Outage(msgspec.Struct, gc=False):
         known_cause: OWN if the record that began the outage is itself the cause.
         before, after: The partition before and after the record that began the outage; None for a
         broker.
-        others: Further brokers that the partition waited for only after later records.
+        others: Brokers that the partition waited for only after later records.
         to_offset: Offset of the record that ended the outage; None if it has not ended.
         duration_ms: Counted from the start of the kept history if the outage began earlier, and up
             to the last record if it has not ended. Never negative, even if times in the log step
@@ -62,7 +62,7 @@ class Outage(msgspec.Struct, gc=False):
 
     @property
     def cause(self) -> Cause | None:
-        """The cause of the outage; None if it is not in the kept history."""
+        """The cause of the outage; None if the cause is older than the kept history."""
         if self.known_cause is not OWN:
             return self.known_cause
         assert self.from_offset is not None, "what was so before the history has no cause"

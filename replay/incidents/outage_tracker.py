@@ -28,7 +28,7 @@ from replay.incidents.unversioned_topics import UnversionedDelta
 _NONE: Sequence[Outage] = ()
 
 _Key = PartitionKey | int
-"""Of a partition, or of a broker."""
+"""Key of a partition, or id of a broker."""
 
 
 class OutageTracker:
@@ -48,7 +48,7 @@ class OutageTracker:
         Args:
             assumed_min_isr: Used for topics whose min.insync.replicas is not in the log; None means
                 that these are never under_min_isr.
-            seen: The partitions whose records are all replayed; None means all partitions.
+            seen: The partitions of which all records will be replayed; None means all partitions.
         """
         self.provenance = image.provenance
         delta = UnversionedDelta(image)
@@ -106,7 +106,8 @@ class OutageTracker:
         """Take over from `past` the beginning and the cause of each current outage.
 
         Args:
-            past: Has followed the same log up to this point, but only the objects that are down.
+            past: A tracker that has followed the same log up to this point, but only the objects
+                that are down.
             load: Returns the image as of an offset; called with ascending offsets.
         """
         began = {key: past._open[key] for key in self._open}
@@ -123,7 +124,7 @@ class OutageTracker:
         """Apply rows that take effect together.
 
         Args:
-            chosen: Those of the rows that are to be applied; None means all.
+            chosen: The rows among `rows` to apply; None means all.
         """
         self._causes.enter(rows)
         self._is_calm = self._causes.is_calm
@@ -141,7 +142,7 @@ class OutageTracker:
 
     @property
     def state(self) -> ReplayState:
-        """The state after the rows replayed; nothing else may apply records to it."""
+        """The state after the rows replayed so far; callers must not apply records to it."""
         return self._state
 
     def finish(
@@ -151,8 +152,8 @@ class OutageTracker:
 
         Args:
             provenance: Provenance of the image at the end.
-            until_ms: Time up to which outages without an end are counted, ms since 1970; that of
-                `provenance` if that is later or `until_ms` is None.
+            until_ms: Time up to which outages without an end are counted, ms since 1970; the time
+                of `provenance` if that is later or `until_ms` is None.
         """
         now = max(until_ms or 0, provenance.timestamp)
         found = [each for each in self._ended if (each.to_offset or 0) >= from_offset]
@@ -223,7 +224,7 @@ class OutageTracker:
         """Update the outages of a partition: begin those in `kinds`, end all others.
 
         Args:
-            row: The row at which they begin or end; None at the start of the history.
+            row: The row at which outages begin or end; None at the start of the history.
             before: The partition before the row.
             partition: The partition after the row.
             kinds: The kinds of outages that the partition is now in.
@@ -295,7 +296,7 @@ class OutageTracker:
         self._see_min_isr(row, [record.topic_id], "the topic moved to another namespace")
 
     def _clear_elr(self, row: Envelope, _: ClearElrRecord) -> None:
-        """Update the brokers that partitions wait for: without a leader, it may be all replicas."""
+        """Update the brokers for which partitions in an outage wait."""
         self._state.replay(row)
         for topic_id in {topic_id for topic_id, _ in self.partitions_down}:
             for partition in self._state.partitions(topic_id):
@@ -344,7 +345,7 @@ class OutageTracker:
 
 
 class LeaderlessTracker(OutageTracker):
-    """Collects only the outages of brokers, and those of partitions without a leader."""
+    """Collects only outages of brokers, and outages of partitions without a leader."""
 
     _kinds_of = staticmethod(leaderless_kinds)
 
@@ -369,7 +370,7 @@ def _beginning(outage: Outage) -> int:
 
 
 def _waits_alike(before: Partition | None, after: Partition) -> bool:
-    """True if a record changed nothing that decides which brokers the partition waits for."""
+    """True if a record changed no field that decides which brokers the partition waits for."""
     # What a record leaves alone is the same object.
     return (
         before is not None
@@ -382,7 +383,7 @@ def _waits_alike(before: Partition | None, after: Partition) -> bool:
 
 
 def _place(row: Envelope | None) -> tuple[int | None, int | None]:
-    """Return the offset and time of a row.
+    """Return the offset and time of a row, (None, None) for no row.
 
     These are kept instead of the row, which would keep its record in memory.
     """

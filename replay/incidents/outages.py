@@ -36,7 +36,7 @@ def find_outages(
     """Return the outages that overlap [from_offset, end_offset).
 
     Replays the log from a snapshot before the range, if there is one. If outages are already in
-    progress in that snapshot, their beginning is searched in the log before it; see `already_down`.
+    progress in the snapshot, their beginning is searched for in the log before it.
 
     Args:
         until_ms: Time up to which outages without an end are counted, ms since 1970; the time of
@@ -45,7 +45,7 @@ def find_outages(
             that these are never under_min_isr.
         progress: Called with the end offset of each batch as it is replayed.
         newest: Returns the newest snapshot at or below an offset, if there is one.
-        index: Used to find the beginning of those outages.
+        index: Used to find where outages in progress in the snapshot began.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
@@ -63,8 +63,8 @@ class Tracking:
 
     Attributes:
         next_offset: The first offset that was not read yet.
-        tracker: Has the outages up to there.
-        place: How far the log was read.
+        tracker: Has the outages up to `next_offset`.
+        place: How far the log has been read.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Tracking:
         """Start before a range; the arguments are those of `find_outages`.
 
         Args:
-            tracker_type: Type of the tracker, by which outages it collects.
+            tracker_type: Type of the tracker; determines which outages are collected.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
@@ -116,8 +116,8 @@ def _tracker_before(
 ) -> OutageTracker:
     """Return a tracker positioned at one of the newest snapshots below an offset.
 
-    It knows which objects are down at that snapshot, and since when. Without a snapshot, it is
-    positioned at the start of the history.
+    The tracker knows which objects are down at the snapshot, and since when. Without a snapshot, it
+    is positioned at the start of the history.
     """
     found = None
     for image in _snapshots_before(source, newest, end_offset):
@@ -138,7 +138,7 @@ def _tracker_before(
 
 
 def _is_anything_down(image: MetadataImage) -> bool:
-    """True if a broker or partition is in an outage, apart from those by min.insync.replicas."""
+    """True if a broker or partition is in an outage of any kind except `under_min_isr`."""
     partitions = (each for topic in image.topics() for each in image.partitions(topic.topic_id))
     return any(map(broker_kinds, image.brokers())) or any(
         partition_kinds(each, 0) for each in partitions
@@ -164,7 +164,7 @@ def _snapshots_before(
 def _look_back(
     source: BatchSource, tracker: OutageTracker, past: MetadataImage, assumed_min_isr: int | None
 ) -> OutageTracker:
-    """Return a tracker that has followed, up to a snapshot, the objects that are down there.
+    """Return a tracker that has followed, up to a snapshot, the objects that are down in it.
 
     Args:
         tracker: Positioned at the snapshot.

@@ -1,8 +1,8 @@
-"""Outages of a recording with gaps: those of each part, and which of them a gap cuts.
+"""Outages of a recording with gaps: the outages of each part, some of them cut off by a gap.
 
-An outage that lasts at the end of a part may have ended in the gap, and one that is found at the
-start of the next part may have begun there. If the same object is in the same kind of outage on
-both sides, it is not known whether that is one outage: it is listed on each side.
+An outage that lasts at the end of a part may have ended in the gap after it, and an outage found at
+the start of the next part may have begun in the gap. If the same object is in the same kind of
+outage on both sides, this may be one outage or two, so it is listed on each side.
 """
 
 from collections.abc import Sequence, Set
@@ -16,14 +16,14 @@ _NONE: Set[tuple[object, ...]] = frozenset()
 
 
 class CutOutage(NamedTuple):
-    """An outage, and what a gap hides of it.
+    """An outage whose begin or end a gap may hide.
 
     Attributes:
-        found_at: The offset of the state after a gap in which it was found; None if the record that
-            began it is known, or if it began before the whole recording.
-        last_seen_at: The last offset before a gap at which it lasted; None if its end is known, or
-            if it lasts at the end of the recording.
-        is_on_both_sides: True if the object is in such an outage also on the gap's other side.
+        found_at: Offset of the state after a gap in which the outage was found; None if the record
+            that began the outage is known, or if it began before the whole recording.
+        last_seen_at: The last offset before a gap at which the outage lasted; None if its end is
+            known, or if it lasts at the end of the recording.
+        is_on_both_sides: True if the object is in the same kind of outage on the gap's other side.
     """
 
     outage: Outage
@@ -37,7 +37,7 @@ def outages_across(found: Sequence[Outages], gaps: Sequence[Gap | None]) -> list
 
     Args:
         found: The outages of each part.
-        gaps: The gap before each part; None: it begins the recording.
+        gaps: The gap before each part; None for the part that begins the recording.
     """
     gaps = [*gaps, None]
     before = [_NONE, *({_key(it) for it in of.intervals if it.to_offset is None} for of in found)]
@@ -77,7 +77,7 @@ def _cut(
 
 
 def _key(outage: Outage) -> tuple[object, ...]:
-    """Return what identifies an object and a kind of outage, also after a topic was renamed."""
+    """Return the key of an object and kind of outage, the same after a topic was renamed."""
     if outage.after is None:
         return outage.kind, outage.label
     return outage.kind, outage.after.topic_id, outage.after.partition_id

@@ -1,4 +1,4 @@
-"""Overview: what a summary of a range says, found in one pass over the log."""
+"""Overview: the facts for a summary of a range, found in one pass over the log."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -21,15 +21,15 @@ from replay.transactions import rows_within
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened in a range, and the state at its end.
+    """The facts for a summary of a range, and the state at its end.
 
     Attributes:
-        leaderless: The times in which any partition had no leader, in order.
-        controllers: The node of each term as the active controller that began, in order.
-        changes: By principal, None if it is not known: the number of a timeline's events about
-            topics, and, if the principal is known, of its other events.
-        brokers, fenced: Numbers of brokers.
-        provenance: As of the image at the end.
+        leaderless: The periods in which any partition had no leader, in order.
+        controllers: The node of each active controller whose term began in the range, in order.
+        changes: Number of events by principal (None: unknown). Events of an unknown principal
+            count only if they are about topics.
+        brokers, fenced: Number of all registered brokers, and of the fenced ones.
+        provenance: Provenance of the image at the end.
     """
 
     leaderless: list[LeaderlessTime]
@@ -52,7 +52,7 @@ def find_overview(
     newest: Newest = lambda _: None,
     index: ChangeIndex | None = None,
 ) -> Overview:
-    """Return the overview of [from_offset, end_offset); args and errors as of `find_outages`."""
+    """Return the overview of [from_offset, end_offset); arguments as for `find_outages`."""
     reading = OverviewReader(source, end_offset, from_offset, newest, index)
     reading.read(progress)
     return reading.overview(until_ms)
@@ -69,7 +69,7 @@ class OverviewReader:
         newest: Newest = lambda _: None,
         index: ChangeIndex | None = None,
     ) -> None:
-        """Start before a range; args and errors as of `find_outages`."""
+        """Start before a range; arguments and errors as for `find_outages`."""
         check_point(source, end_offset - 1)
         self._source, self._end = source, end_offset
         self._from, self._known_from = from_offset, source.history_start
@@ -87,7 +87,7 @@ class OverviewReader:
         return self._tracking.next_offset
 
     def read(self, progress: Callable[[int], None] | None = None) -> None:
-        """Read what was not read yet of the range; raises as `find_outages`."""
+        """Read the rest of the range; raises the same errors as `find_outages`."""
         with explained(self._source):
             for batch in self._source.batches(self.next_offset, self._end):
                 self.follow(batch)
@@ -95,7 +95,7 @@ class OverviewReader:
                     progress(batch.end_offset)
 
     def follow(self, batch: Batch) -> None:
-        """Read a batch up to the range's end, unless it was read.
+        """Process a batch up to the range's end, unless it was processed before.
 
         Raises:
             ContradictionError: a record contradicts the state before it.
@@ -109,7 +109,7 @@ class OverviewReader:
                 self._by_whom.add(each.rows_from(self._from))
 
     def overview(self, until_ms: int | None = None) -> Overview:
-        """Return the overview of the range, once it is read; `until_ms` as of `find_outages`."""
+        """Return the overview, after the range was read; `until_ms` as for `find_outages`."""
         tracker, place = self._tracking.tracker, self._tracking.place
         outages = tracker.finish(self._from, place.last, until_ms)
         brokers = list(tracker.state.brokers())
@@ -125,7 +125,7 @@ class OverviewReader:
 
 
 class _ByWhom:
-    """Counts a timeline's events by principal, without their words."""
+    """Counts a timeline's events by principal, without describing them."""
 
     def __init__(self) -> None:
         self.controllers: list[int] = []
@@ -149,7 +149,7 @@ class _ByWhom:
                 self._lead(row)
 
     def add_stateless(self, rows: Iterable[Envelope]) -> None:
-        """Add rows before which the state is not known: an event of such rows has one kind."""
+        """Add rows before which the state is unknown; most count as events of the kind OTHERS."""
         for row in rows:
             kind = kind_of(row.payload)
             if kind == CONTROLLERS:

@@ -1,4 +1,4 @@
-"""Notes in a timeline: each is placed at the offset that it is about."""
+"""Notes in a timeline: each note becomes an event at the offset that the note is about."""
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter

@@ -1,6 +1,6 @@
 """Finds the records that began partition reassignments, and those that set brokers' states.
 
-One pass over the log finds all of them; the log is skimmed for their records.
+One skim of the log finds all of these records.
 """
 
 from collections.abc import Callable, Collection, Iterable

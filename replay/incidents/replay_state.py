@@ -59,7 +59,7 @@ class ReplayState:
         return self._delta.apply(provenance)
 
     def provenance(self, place: Provenance) -> Provenance:
-        """Return the provenance that an image made now would have, without making the image."""
+        """Return the provenance that `image` would give to the image, without making the image."""
         return self._delta.provenance(place)
 
     def partitions(self, topic_id: Uuid) -> Partitions:

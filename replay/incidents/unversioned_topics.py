@@ -1,4 +1,4 @@
-"""The topics of a cluster during replay, without versions, so that no image can be made of them.
+"""The topics of a cluster during replay, without versions; no image can be made from them.
 
 A `TopicsDelta` keeps the offset of each change, and looks for a partition first among the changes,
 then in the image. Incidents do not need these offsets: here all partitions of a topic are in one
@@ -27,8 +27,8 @@ from replay.image.topics import Topic, TopicsDelta, TopicsImage
 class UnversionedTopics(TopicsDelta):
     """Topics with their current partitions.
 
-    Each record has the same effect and raises the same errors as in `TopicsDelta`. Versions are not
-    kept, so there is no image: `apply` must not be called.
+    Records have the same effects and raise the same errors as in `TopicsDelta`. Versions are not
+    kept, so no image can be made: `apply` must not be called.
     """
 
     def __init__(self, image: TopicsImage) -> None:
@@ -37,7 +37,7 @@ class UnversionedTopics(TopicsDelta):
         self._live: dict[Uuid, dict[int, Partition]] = {}
 
     def change(self, record: PartitionChangeRecord) -> tuple[Partition, Partition]:
-        """Change some fields of a partition; return it before and after.
+        """Change some fields of a partition; return the partition before and after.
 
         Raises:
             ContradictionError: there is no such partition.
@@ -53,7 +53,7 @@ class UnversionedTopics(TopicsDelta):
         return before, after
 
     def set(self, record: PartitionRecord) -> tuple[Partition | None, Partition]:
-        """Add a partition, or replace all of its fields; return it before and after.
+        """Add a partition, or replace all of its fields; return the partition before and after.
 
         Raises:
             ContradictionError: there is no such topic.

@@ -1,6 +1,6 @@
 """Explains a partition's leader or ISR, or a broker's state, by a chain of records.
 
-Only the records of the partition's topic and of its brokers are read: the log is skimmed.
+The log is skimmed: only records of the partition's topic and of brokers are decoded.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +41,7 @@ from replay.time_travel.skim import reaching_rows
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A record of a chain, with a description of its effect."""
+    """A record in a chain of causes, with a description of its effect."""
 
     row: Envelope
     text: str
@@ -82,7 +82,7 @@ def why_partition(
         newest: Returns the newest snapshot at or below an offset, if there is one.
 
     Raises:
-        RequestError: there is no such partition at `at`; see `absence`.
+        RequestError: there is no such partition at `at`; the code is one of `absence`.
         CorruptLogError: the log is damaged.
     """
     follower = _followed(source, name, at, progress, index)
@@ -155,7 +155,7 @@ def _followed(
 
 
 class Step(NamedTuple):
-    """One record of a partition, and the broker records that caused it."""
+    """One record of a partition, and the broker records that caused the record."""
 
     row: Envelope
     before: Partition | None
@@ -166,7 +166,7 @@ class Step(NamedTuple):
 
     @property
     def loss(self) -> Cause | None:
-        """What took a leader or a replica away; None if that was before the kept history."""
+        """The cause of a lost leader or replica; None if the cause is before the kept history."""
         if self.lost_by is not OWN:
             return self.lost_by
         return own_cause(self.row.offset, self.before, self.after)
@@ -224,7 +224,7 @@ class Follower:
         return self.state.image(Provenance())
 
     def cause_of_broker(self, broker_id: int) -> Cause | None:
-        """Return why a broker is down; None if it is up, or that is older than the history."""
+        """Return why a broker is down; None if it is up, or if the cause is before the history."""
         return self._causes.of_broker(broker_id)
 
     def _apply(self, row: Envelope) -> None:

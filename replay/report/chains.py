@@ -1,8 +1,8 @@
 """Chains of causes: for each record of a partition or broker, its text and its causes.
 
-The texts and causes are those that `why` gives. The report's page assembles a chain from these
-entries, as `Follower.chain_of_partition` does. A record that begins an outage also has the cause
-that `outages` gives.
+Texts and causes are the same as in the answers of `why`. The report's page assembles chains from
+these entries, like `Follower.chain_of_partition`. A record that begins an outage also has the cause
+that `outages` reports.
 """
 
 from array import array
@@ -21,7 +21,7 @@ from replay.report import varints
 
 
 class ChainsMark(NamedTuple):
-    """Mark in `Chains`: how many rows, texts and so on there are so far."""
+    """Position in a growing `Chains`: the numbers of rows, texts and other entries so far."""
 
     rows: int
     texts: int
@@ -79,7 +79,7 @@ class Chains:
 
     @property
     def mark(self) -> ChainsMark:
-        """Mark at the end of the rows collected so far, for a later call of `encoded`."""
+        """Position after the rows collected so far, for a later call of `encoded`."""
         return ChainsMark(
             len(self._text),
             len(self._texts),
@@ -90,7 +90,7 @@ class Chains:
         )
 
     def encoded(self, since: ChainsMark) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the fields and columns that were added after a mark.
+        """Return the fields and columns that were added after a position.
 
         Returns:
             Fields of the report's header, and columns with one entry per row. The report's first
@@ -123,18 +123,19 @@ class Chains:
 
 
 class Terms:
-    """Collects the terms of the controllers.
+    """Collects the terms of the active controllers.
 
     Attributes:
-        found: Of each leader epoch: offset, time and number; the leader's node, None if it is not
-            known; the time of its last record; the longest time between two of its records, ms.
+        found: One list per leader epoch: offset and time of its first record, the epoch, the
+            leader's node (None if unknown), the time of its last record, and the longest time
+            between two of its records in ms.
     """
 
     def __init__(self) -> None:
         self.found: list[list[Any]] = []
 
     def add(self, batch: Batch) -> None:
-        """Add the next batch."""
+        """Add the next batch of the log."""
         time, (_, last) = batch.timestamp, batch.times_at(batch.end_offset - 1)
         epoch = batch.leader_epoch
         if not self.found or self.found[-1][2] != epoch:

@@ -1,7 +1,7 @@
 """Columns: compact encoding of objects' states and changes; docs/report.md describes the format.
 
 The first row creates every object in its state before the range. Each further row contains the
-changes of one record, without the previous values: those can be found in the earlier rows.
+changes of one record, without the previous values, which are in the earlier rows.
 """
 
 import functools
@@ -23,12 +23,12 @@ from replay.time_travel.changes import natural
 from replay.time_travel.kinds import KINDS, Fields
 
 OUTAGES = (LEADERLESS, UNDER_REPLICATED, FENCED, SHUTTING_DOWN)
-"""Outages that have a bit in the column `outages`, from the lowest."""
+"""The kinds of outage with a bit in the column `outages`, lowest bit first."""
 
 NEW, CHANGED, GONE = range(3)
 
 Redact = Callable[[str, str, Any], Any]
-"""Given a kind, a field and its value, returns what may be shown."""
+"""Takes kind, field and value; returns the value to show, redacted if it is secret."""
 
 # Integers that a double holds exactly.
 _EXACT = 2**53
@@ -50,7 +50,7 @@ class RowPlace(NamedTuple):
 
 
 class ColumnsMark(NamedTuple):
-    """Mark in `Columns`: the number of rows, changed objects and other entries added so far.
+    """Position in a growing `Columns`: the numbers of rows, changed objects and other entries.
 
     `of_field` has the number of values of each field. `counters` has True for each field whose
     values so far are all integers.
@@ -71,7 +71,7 @@ START = ColumnsMark()
 
 
 class Columns:
-    """Collects rows, and encodes all of them, or only those after a mark."""
+    """Collects rows, and encodes all of them, or only the rows after a position."""
 
     def __init__(
         self, redact: Redact, redact_label: Callable[[str, str], str] = lambda kind, label: label
@@ -100,7 +100,7 @@ class Columns:
 
     @property
     def mark(self) -> ColumnsMark:
-        """Mark at the end of the rows collected so far, for a later call of `encoded`."""
+        """Position after the rows collected so far, for a later call of `encoded`."""
         return ColumnsMark(
             rows=len(self._offset),
             touches=len(self._object),
@@ -179,7 +179,7 @@ class Columns:
         """Return the number of an object's value of a field.
 
         Args:
-            key: The field, and the value, in a form that can be a key; None if there is none.
+            key: Field and value in hashable form; None if the value has no such form.
         """
         shown = self._redact(kind, name, value)
         if shown != value:
@@ -197,18 +197,17 @@ class Columns:
         return number
 
     def can_go_on(self, since: ColumnsMark) -> bool:
-        """True if the rows after a mark can be encoded as a continuation.
+        """True if the rows after a position can be encoded as a continuation.
 
-        They cannot if a field had only integers up to the mark, and has another value after it.
+        They cannot if a field had only integers up to the position, and other values after it.
         """
         return tuple(self._counters[: len(since.counters)]) == since.counters
 
     def encoded(self, since: ColumnsMark = START) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the rows after a mark: fields for the report's header, and columns.
+        """Return the rows after a position, as fields for the report's header, and columns.
 
-        Differences (delta encoding) restart after a mark, so the first value of a counter is
-        complete. Objects have their current numbers: their places in the order of all objects
-        collected so far.
+        Delta encoding restarts at the position, so the first value of a counter is complete.
+        Objects are numbered by their current places among all objects collected so far.
         """
         self._order.grow(len(self._labels))
         touched, new = self._object[since.touches :], range(since.objects, len(self._labels))

@@ -9,10 +9,10 @@ from replay.report.object_changes import Touched
 from replay.time_travel.effects import Effect
 
 WINDOW_MS = 10 * 60_000
-"""The range lasts no longer."""
+"""Maximum duration of the most eventful range, in ms."""
 
 ROWS_MAX = 4_000
-"""It has no more changes, else it could not be read; an incident is shown from its beginning on."""
+"""Maximum number of changes in the range; of a longer incident, the beginning is shown."""
 
 _WEIGHTS = {LEADERLESS: 200, UNDER_REPLICATED: 50, FENCED: 200, SHUTTING_DOWN: 100}
 _CHANGED = 10
@@ -32,7 +32,7 @@ def weighed(effect: Effect, touched: Iterable[Touched]) -> Weighed:
     """Return a record with its weight, highest if the record leaves objects in an outage.
 
     Args:
-        touched: The objects that the record changed, of those that the report shows.
+        touched: The objects that the record changed, as far as the report shows them.
     """
     return Weighed(effect.offset, effect.row.timestamp, sum(map(_weight, touched)))
 
@@ -69,10 +69,11 @@ class MostEventful:
 
 
 class LastIncident:
-    """Finds the last time in which any partition had no leader.
+    """Finds the last period in which any partition had no leader.
 
     Attributes:
-        found: First and last offset, with the whole batch that began it; None while there is none.
+        found: First and last offset of the period, including the batch that began it; None if no
+            partition was without a leader so far.
     """
 
     def __init__(self, start: int) -> None:

@@ -8,14 +8,14 @@ from replay.time_travel.labels import escaped
 
 
 class InTopics:
-    """Selects the changes of some topics; a topic that is moved appears or vanishes with it."""
+    """Selects the changes of topics with certain names; a topic may get or lose such a name."""
 
     def __init__(self, topics: Collection[str]) -> None:
         """Select topics by their full names."""
         self._labels = frozenset(map(escaped, topics))
 
     def has(self, touched: Touched) -> bool:
-        """True for one of the topics, under its label, and for a partition of one."""
+        """True for a topic whose label is one of the names, and for a partition of such a topic."""
         match touched.kind:
             case "topic":
                 return touched.label in self._labels
@@ -26,8 +26,8 @@ class InTopics:
     def of(self, touched: Touched, image: MetadataImage) -> Iterator[Touched]:
         """Yield a change of an object in the form for a reader who sees only these topics.
 
-        A topic that gets one of the names counts as new, with its partitions, because their earlier
-        records may not be shown. A topic that gets another name counts as gone, with its
+        A topic that gets one of the names counts as new, with its partitions, because the reader
+        may not see earlier records. A topic that loses the name counts as gone, with its
         partitions.
 
         Args:

@@ -6,10 +6,10 @@ if TYPE_CHECKING:
     from replay.report.report import GrowingReport
 
 KEPT_MAX = 16
-"""How many reports are kept."""
+"""Maximum number of cached reports."""
 
 KEPT_TOUCHES_MAX = 250_000
-"""How many changed objects they have together, but for the last one alone: about 1 KiB each."""
+"""Maximum total of changed objects, about 1 KiB each; a single cached report may have more."""
 
 
 class KeptReports:

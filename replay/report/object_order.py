@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 
 Key = Callable[[int], tuple[int, list[tuple[int, int, str]], int]]
-"""Given an object's number, returns its kind, its name's sort key and the number."""
+"""Takes an object's number; returns its sort key: kind, sort key of the name, number."""
 
 # Of so many objects one is sought by halving; of more all are counted.
 _FEW = 50

@@ -19,14 +19,14 @@ from replay.timeline import Timeline
 from replay.transactions import rows_within
 
 FORMAT = 1
-"""Version of the format. A page holds the code that reads it, so that no other must."""
+"""Version of the format. A report's page includes the code that reads its version."""
 
 MARKS_MAX = 64
-"""So many ends of a growing report are remembered, each for the pages that stand there."""
+"""Maximum number of earlier ends of a growing report from which pages can continue."""
 
 Progress = Callable[[int], None]
 Mask = Callable[[dict[str, Any]], dict[str, Any]]
-"""Given the header, returns it with what must not be shown replaced."""
+"""Takes the report's header; returns the header with secret values replaced."""
 
 
 class Redaction(NamedTuple):
@@ -38,17 +38,17 @@ class Redaction(NamedTuple):
 
 
 class Beside(Protocol):
-    """Reads the batches that a report reads.
+    """Another reader of the same log, to which a report passes each batch that it reads.
 
     Attributes:
-        next_offset: The first offset that it has not read yet.
+        next_offset: The first offset that this reader has not read yet.
     """
 
     @property
     def next_offset(self) -> int: ...
 
     def follow(self, batch: Batch) -> None:
-        """Read a batch, unless it was read."""
+        """Process a batch, unless it was processed before."""
 
 
 class Report(NamedTuple):
@@ -58,9 +58,9 @@ class Report(NamedTuple):
         first, last: First and last offset of the range, inclusive.
         changes: Number of object states in the report, without each object's first state.
         most_eventful: First and last offset of the most eventful range; None if nothing changed.
-        opens: Those of the range that the page shows first: the last time in which any partition
-            had no leader, else the most eventful range.
-        after: Last offset of the earlier report, if this is only the difference from it.
+        opens: First and last offset of the range that the page shows first: the last period in
+            which any partition had no leader, else the most eventful range.
+        after: Last offset of an earlier report, if this report is only the difference from it.
     """
 
     first: int
@@ -84,7 +84,7 @@ _START = _Mark(START, ChainsMark(0, 0, 0, 0, 0, 0), EventsMark(), 0)
 
 
 class GrowingReport:
-    """The report of a range whose end can be moved up; then only the new records are read.
+    """The report of a range that can be extended; only the new records are then read.
 
     Attributes:
         start: First offset at which the state is known.
@@ -152,8 +152,8 @@ class GrowingReport:
             timeline: A timeline of the same log.
             last: The report's last offset. It must be the last offset of a batch if `until` or
                 `after` will be called again.
-            about: Returns further fields of the header, once the records are read.
-            beside: What else reads them.
+            about: Returns further fields of the header; called after the records were read.
+            beside: Other readers, to which each batch is passed.
 
         Raises:
             CorruptLogError: a record contradicts the state before it; the `GrowingReport` must not
@@ -174,7 +174,7 @@ class GrowingReport:
         progress: Progress = lambda offset: None,
         beside: Sequence[Beside] = (),
     ) -> Report | None:
-        """Return the difference between the report up to `last` and the one up to `known`.
+        """Return the difference between the reports up to `last` and up to `known`.
 
         Args:
             known: Last offset of the earlier report of this range. It must be the last offset of a
@@ -238,7 +238,7 @@ class GrowingReport:
     def _read(
         self, source: BatchSource, last: int, progress: Progress, beside: Sequence[Beside] = ()
     ) -> None:
-        """Read the records up to offset `last`, and store a mark at it, for `after`."""
+        """Read the records up to offset `last`, and remember the position for `after`."""
         if last >= self._next:
             with explained(source):
                 self._read_once(source, last + 1, progress, beside)
@@ -277,7 +277,7 @@ class GrowingReport:
     def _effects_of(
         self, source: BatchSource, end: int, progress: Progress, beside: Sequence[Beside]
     ) -> Iterator[Effect]:
-        """Yield the records with their effects; pass each batch to all others that read it."""
+        """Yield the records with their effects; pass each batch to the other readers."""
         events, first = self._events, min(self._next, self._state_end)
         if events is not None:
             first = min(first, events.next_offset)

@@ -22,7 +22,7 @@ _FLAP, _GROUP, _NOTE = range(3)
 
 
 class ReportEvent(NamedTuple):
-    """An event with its key; the first `known` objects are left out, as the reader has them."""
+    """An event with its key; the reader already has the first `known` objects."""
 
     key: int
     event: TimelineEvent
@@ -30,7 +30,7 @@ class ReportEvent(NamedTuple):
 
 
 class EventsMark(NamedTuple):
-    """Mark in `ReportEvents`: the numbers of reads, absences and notes so far."""
+    """Position in growing `ReportEvents`: the numbers of reads, absences and notes so far."""
 
     growths: int = 0
     absences: int = 0
@@ -38,10 +38,10 @@ class EventsMark(NamedTuple):
 
 
 class ReportEvents:
-    """The events of a range whose end can be moved up."""
+    """The events of a range that can be extended."""
 
     def __init__(self, image: MetadataImage, from_offset: int, first: int) -> None:
-        """Start with the image before `first`; see `GrowingEvents`."""
+        """Start with the image before `first`; the arguments are those of `GrowingEvents`."""
         self._written: dict[NoteRecord, None] = {}
         self._from_offset = from_offset
         self._events = GrowingEvents(image, from_offset, first, self._write)
@@ -66,7 +66,7 @@ class ReportEvents:
         self._events.end(source, to_offset)
 
     def note_growth(self) -> None:
-        """Note what changed since the last call, for a later call of `changed`."""
+        """Record which groups changed since the last call, for a later call of `changed`."""
         changed: dict[int, int] = {}
         for group in sorted(self._events.changed_groups(), key=lambda group: group.number):
             if group.number == len(self._groups):
@@ -78,12 +78,12 @@ class ReportEvents:
 
     @property
     def mark(self) -> EventsMark:
-        """Mark at the end of the records read so far, for a later call of `changed`."""
+        """Position after the records read so far, for a later call of `changed`."""
         growths = self._forgotten + len(self._growths)
         return EventsMark(growths, self._events.absences, len(self._written))
 
     def forget(self, before: EventsMark) -> None:
-        """Free data that only earlier marks need; `changed` no longer accepts these marks."""
+        """Free data that only earlier positions need; `changed` no longer accepts these."""
         count = before.growths - self._forgotten
         del self._growths[:count]
         self._forgotten += max(0, count)
@@ -98,11 +98,11 @@ class ReportEvents:
         return sorted(events, key=lambda each: each.event.from_offset)
 
     def changed(self, source: BatchSource, since: EventsMark) -> tuple[bool, list[ReportEvent]]:
-        """Return the events that are new or changed since a mark.
+        """Return the events that are new or changed since a position.
 
         Returns:
-            Whether the flaps changed, and the events. If the flaps changed, all of them are
-            included. A changed event that is not a flap comes with only its new objects.
+            True if the flaps changed, and the events. If the flaps changed, all flaps are
+            included. Any other changed event comes with only its new objects.
         """
         known: dict[int, int] = {}
         for growth in reversed(self._growths[since.growths - self._forgotten :]):
@@ -132,7 +132,7 @@ class ReportEvents:
 
 
 def _asked(event: TimelineEvent) -> tuple[tuple[int, str | None], ...]:
-    """Return who asked for what the event's records did: offsets and principals."""
+    """Return offset and principal of each earlier record that requested the event's changes."""
     return tuple([(each.offset, each.principal) for each in event.asked or ()])
 
 

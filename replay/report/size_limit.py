@@ -34,7 +34,7 @@ def fitting_report(
         kept: Cache of recent reports with this redaction, which are continued if possible.
         known: Last offset of an earlier report of this range, if the caller has one. Then only the
             difference from that report is returned, if it can be computed.
-        about, beside: As for `GrowingReport.until`; nothing reads beside a difference.
+        about, beside: As for `GrowingReport.until`; `beside` is not used for a difference.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.

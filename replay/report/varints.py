@@ -20,12 +20,12 @@ def unsigned(values: Iterable[int]) -> bytes:
 
 
 def signed(values: Iterable[int]) -> bytes:
-    """Encode signed integers; those near 0 are short: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    """Encode signed integers in zigzag form: 0, -1, 1, -2 become 0, 1, 2, 3."""
     return unsigned(2 * value if value >= 0 else -2 * value - 1 for value in values)
 
 
 def deltas(values: Iterable[int]) -> bytes:
-    """Encode each integer as its difference from the previous one, the first from 0."""
+    """Encode each integer as its difference from the previous integer; the first from 0."""
     return signed(_differences(values))
 
 
