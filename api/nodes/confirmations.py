@@ -1,4 +1,4 @@
-"""Confirmations of the shared log's end, each for all questions that wait for one."""
+"""Confirmations of the shared log's end; one confirmation serves all questions that wait."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,16 +8,16 @@ from records.errors import Outcome, UnavailableError
 
 
 class Confirmations:
-    """Asks the store where the shared log ends: once for all who ask while it is busy."""
+    """Asks the store where the shared log ends; waiting callers share the next operation."""
 
     def __init__(self, confirmed_end: Callable[[], Awaitable[Position]]) -> None:
-        """Prepare to ask; `confirmed_end` is that of the shared log."""
+        """Prepare to ask; `confirmed_end` asks the store for the shared log's end."""
         self._confirmed_end = confirmed_end
         self._running: asyncio.Task[Position] | None = None
         self._next: asyncio.Task[Position] | None = None
 
     async def end(self) -> Position:
-        """Return an end that a store operation has confirmed which began after this call.
+        """Return the log's end, confirmed by a store operation that began after this call.
 
         Raises:
             UnavailableError: the store did not confirm in time.

@@ -1,6 +1,6 @@
 """Whether a node may lead: its release understands the log, and its settings are the leader's.
 
-Compared is with the last leader, as its lease tells. Nothing is asked of the first one.
+A node is compared with the last leader, as described in its lease. Without one, any node may lead.
 """
 
 import hashlib
@@ -24,12 +24,13 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
     """Why a node would not lead; empty if it would.
 
     Attributes:
-        not_understood: What the log holds that the last leader's release knows, and this node's
-            does not: records, or levels of features. Such a node never leads.
-        other_settings: Names of the settings that differ from the last leader's. Such a node leads
-            only if an operator says so.
-        requests_from: Offset from which it knows the ids of requests, if the last leader knew more
-            of the request window: it would carry a repeated request out again. As with settings.
+        not_understood: Records and feature levels of the log that the last leader's release
+            understands and this node's does not. If there are any, the node never leads.
+        other_settings: Names of the settings that differ from the last leader's. If there are any,
+            the node leads only if an operator says so.
+        requests_from: Offset from which the node knows the ids of requests; None unless the last
+            leader knew earlier ones. The node would execute a repeated earlier request again, so
+            it leads only if an operator says so.
     """
 
     not_understood: tuple[str, ...] = ()
@@ -38,7 +39,7 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The reasons in words; empty if there are none."""
+        """The reasons why the node would not lead, in words; empty if there are none."""
         found = []
         if self.not_understood:
             what = ", ".join(self.not_understood)
@@ -62,7 +63,7 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfit(own: LeaderContent, leader: LeaderContent | None) -> Unfit:
-    """Compare what a node would tell as leader with what the last leader tells."""
+    """Return why a node would not lead, compared with what the last leader wrote in its lease."""
     if leader is None:
         return Unfit()
     missed = () if own.version == leader.version else own.not_understood
@@ -83,11 +84,11 @@ def leader_content(
     addresses: dict[str, str],
     requests_from: int,
 ) -> LeaderContent:
-    """Return what a node tells the others when it leads from this image on.
+    """Return what a node would write in its lease if it led from this image on.
 
     Args:
-        settings: As `settings_digests`.
-        requests_from: As in `LeaderContent`.
+        settings: As returned by `settings_digests`.
+        requests_from: Offset from which the node knows the ids of requests.
     """
     return LeaderContent(
         addresses=addresses,
@@ -101,8 +102,8 @@ def leader_content(
 def settings_digests(settings: Settings) -> dict[str, str]:
     """Return a digest of each setting that decisions depend on, by name.
 
-    A config with its default is left out, as one that is not set. Of secrets only is compared
-    whether they are set.
+    A config set to its default is left out, like one that is not set. A secret's digest tells only
+    whether it is set.
     """
     kept = logged_settings(settings)
     for name in ("node_id", "default_partitions", "default_replication_factor"):

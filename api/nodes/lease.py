@@ -18,16 +18,17 @@ from metadata_log.writer.clock import MachineClocks
 from records.errors import UnavailableError
 
 _RENEWALS = 3
-"""Attempts to renew a lease in its time."""
+"""Renewals that a holder attempts within the lease's duration."""
 
 _SPARE = 0.15
-"""Part of the lease after whose beginning a holder stops: the time to stop takes some."""
+"""Last part of the lease's duration, as a fraction: the holder stops before it, as stopping takes
+time."""
 
 _NS_PER_MS = 1_000_000
 
 
 class LeaseWatch:
-    """Tells when a lease that others hold has run out."""
+    """Tells when another node's lease has run out."""
 
     def __init__(self, clocks: MachineClocks) -> None:
         self._clocks = clocks
@@ -38,7 +39,7 @@ class LeaseWatch:
         """Return whether another node may take the lease, which was read just now.
 
         Args:
-            patience_ms: Time for which this node leaves it to others.
+            patience_ms: Further time for which this node leaves an expired lease to other nodes.
         """
         nonce, duration_ms = (None, 0) if lease is None else (lease.nonce, lease.duration_ms)
         now_ns = self._clocks.boot_ns()
@@ -51,8 +52,8 @@ class HeldLease:
     """The lease while this process holds it.
 
     Attributes:
-        lease: As it was written last.
-        before: What it replaced.
+        lease: The lease as last written to the store.
+        before: The lease that this one replaced when it was taken; None: there was none.
     """
 
     before: Lease | None = None
@@ -79,12 +80,12 @@ class HeldLease:
         return held if await held._write(wanted, found) else None
 
     def tell(self, content: bytes) -> None:
-        """Tell the others something new, by a renewal that `keep` makes at once."""
+        """Change the content of the lease; `keep` renews the lease with it at once."""
         self._content = content
         self._changed.set()
 
     async def keep(self, proven: Callable[[], Position]) -> None:
-        """Renew the lease until that fails for too long, or somebody else has written it.
+        """Renew the lease until it runs out, or until somebody else has changed it in the store.
 
         Args:
             proven: Returns an end of the shared log that is known to be committed.
@@ -113,7 +114,7 @@ class HeldLease:
                 await self._found_again()
 
     async def release(self) -> None:
-        """Let another node lead at once; if the store does not answer, the lease runs out."""
+        """End the lease now, so that another node can lead; without the store, it just runs out."""
         released = replace(self.lease, nonce=secrets.token_bytes(NONCE_SIZE), duration_ms=0)
         try:
             await self._log.renew(released, instead_of=self.lease)
@@ -130,7 +131,7 @@ class HeldLease:
         return True
 
     async def _found_again(self) -> None:
-        """Look whether a renewal without an answer was written."""
+        """Check whether the store has written a renewal that it did not answer."""
         try:
             found = await self._log.lease()
         except UnavailableError:

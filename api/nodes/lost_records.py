@@ -1,8 +1,8 @@
 """A store that has lost acknowledged records: every node stops until an operator has decided.
 
-A node whose folder has more than the shared log says so in the lease, which all nodes look at: no
-node leads by such a lease, and each stops when it sees it. `metalog nodes repair` takes the mark
-away. Otherwise a node that never had those records would lead, and write others in their place.
+A node whose folder has more records than the shared log writes a mark into the lease, which all
+nodes read: with the mark no node leads, and each node stops. `metalog nodes repair` removes the
+mark. Without it, a node that never had the lost records would lead, and overwrite their offsets.
 """
 
 import contextlib
@@ -26,18 +26,18 @@ from records.errors import UnavailableError, UnknownHistoryError
 from records.text import time_text
 
 _NAMED = 3
-"""Principals that a message names."""
+"""How many principals an error message names."""
 
 
 class ToldToStopError(LostRecordsError):
-    """Another node has records that the shared log has lost."""
+    """Raised when the lease says that another node has records that the shared log has lost."""
 
 
 async def check_nothing_lost(log: SharedLog, fs: ByteStore, directory: Path) -> None:
-    """Check that a folder has nothing that the shared log lacks.
+    """Check that the shared log has all records of a folder.
 
     Raises:
-        LostRecordsError: it has; the message says which batches, and whose.
+        LostRecordsError: records are missing; names their batches and principals.
         UnavailableError: the store does not answer.
     """
     with contextlib.suppress(UnknownHistoryError):
@@ -54,7 +54,7 @@ async def check_nothing_lost(log: SharedLog, fs: ByteStore, directory: Path) -> 
 
 
 def lost_text(found: Divergence, batches: Iterator[Batch]) -> str:
-    """Return which records only a folder has, when they were written, and whose they are."""
+    """Describe the records that only a folder has: offsets, time of writing, principals."""
     first = last = next(batches)
     count, whose = 0, dict[str, int]()
     for last in chain([first], batches):
@@ -71,16 +71,16 @@ def lost_text(found: Divergence, batches: Iterator[Batch]) -> str:
 
 
 def principal_of(batch: Batch) -> str:
-    """Return who asked for a batch; the controller itself for its own."""
+    """Return the principal that requested a batch, or `the controller` for the controller's own."""
     origin = batch.rows[0].origin
     return (origin.principal if origin is not None else None) or "the controller"
 
 
 def check_not_stopped(lease: Lease | None) -> None:
-    """Check that no node has found out that the store has lost records.
+    """Check that the lease has no mark of lost records.
 
     Raises:
-        ToldToStopError: one has.
+        ToldToStopError: a node has marked that the store has lost records.
     """
     mark = None if lease is None else lease_content(lease).lost
     if mark is not None:
@@ -92,7 +92,7 @@ def check_not_stopped(lease: Lease | None) -> None:
 
 
 async def stop_all(log: SharedLog, node_id: int, error: LostRecordsError) -> None:
-    """Let every node stop, because this one has what the store has lost.
+    """Make every node stop, because this node has records that the store has lost.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -111,9 +111,9 @@ async def stop_all(log: SharedLog, node_id: int, error: LostRecordsError) -> Non
 
 
 async def set_mark(log: SharedLog, mark: LostMark | None) -> None:
-    """Write into the lease what the store has lost, or that nothing is lost any more.
+    """Write into the lease which records the store has lost; None removes the mark.
 
-    Of several marks the one with the furthest end stays.
+    A mark with a later end is not replaced.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -139,10 +139,10 @@ async def set_mark(log: SharedLog, mark: LostMark | None) -> None:
 
 
 async def take_mark_away(log: SharedLog) -> bool:
-    """Let nodes run again, unless another node still has what the store has lost.
+    """Remove the mark of lost records, unless a node still has records that the store has lost.
 
     Returns:
-        Whether they may.
+        True if the mark was removed, so that nodes may run again.
 
     Raises:
         UnavailableError: the store does not answer.

@@ -1,4 +1,4 @@
-"""A node among the others: it registers with the store, and learns whether its clock is wrong."""
+"""Membership of a node: registers it with the store, and checks its clock against the store's."""
 
 import asyncio
 import contextlib
@@ -17,27 +17,27 @@ _LOG = logging.getLogger(__name__)
 REGISTER_EVERY_S = 5.0
 
 GONE_MS = 20_000
-"""Age of its last word after which a node counts as gone."""
+"""Age of a node's last registration after which the node counts as gone."""
 
 CLOCK_OFF_MS = 60_000
-"""Difference to the store's clock with which a node leaves leading to others."""
+"""Difference from the store's clock above which a node leaves leading to other nodes."""
 
 _NS_PER_MS = 1_000_000
 
 
 class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node says of itself.
+    """What a node writes about itself when it registers with the store.
 
     Attributes:
         role: `leader`, `standby` or `stopped`.
-        version: The release of its program.
-        log_end: Offset of the next record that it knows.
-        durable_end: Offset up to which its folder is on stable storage.
-        clock_off_ms: How far its clock is ahead of the store's; negative: behind.
-        addresses: Where clients reach it, by listener.
-        unfit: Why it would not lead.
-        lost_from: It has records from this offset on that the shared log has lost.
-        archived_end: Offset up to which it has archived the log; None if it archives nothing.
+        version: The release of the program that the node runs.
+        log_end: End of the records that the node has, exclusive.
+        durable_end: Offset up to which the node's folder is on stable storage.
+        clock_off_ms: How far the node's clock is ahead of the store's; negative: behind.
+        addresses: Where clients reach the node, by listener.
+        unfit: Why the node would not lead.
+        lost_from: The node has records from this offset on that the shared log has lost.
+        archived_end: Offset up to which the node has archived the log; None: it archives nothing.
     """
 
     role: str
@@ -52,20 +52,20 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def clock_is_off(self) -> bool:
-        """Whether the records of this node would have wrong times."""
+        """Whether this node's clock is too wrong to timestamp records."""
         return abs(self.clock_off_ms) > CLOCK_OFF_MS
 
 
 def content_of(member: Member) -> MemberContent:
-    """Return what a member says of itself."""
+    """Return what a member wrote about itself when it last registered."""
     return msgspec.msgpack.decode(member.content, type=MemberContent)
 
 
 class Membership:
-    """Registers a node again and again.
+    """Registers a node with the store, at intervals.
 
     Attributes:
-        clock_off_ms: How far this machine's clock is ahead of the store's, as far as is certain.
+        clock_off_ms: How far this machine's clock is at least ahead of the store's.
     """
 
     clock_off_ms = 0
@@ -80,7 +80,7 @@ class Membership:
         """Prepare to register.
 
         Args:
-            content: Returns what the node says of itself, with its `clock_off_ms`.
+            content: Takes `clock_off_ms`, and returns what the node writes about itself.
         """
         self._log = log
         self._node_id = node_id
@@ -90,12 +90,12 @@ class Membership:
 
     @property
     def clock_is_off(self) -> bool:
-        """Whether this node leaves leading to others because of its clock."""
+        """Whether this node leaves leading to other nodes because its clock is wrong."""
         return abs(self.clock_off_ms) > CLOCK_OFF_MS
 
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Register now, and again and again while the body runs.
+        """Register now, and at intervals while the `with` block runs.
 
         Raises:
             UnavailableError: the store does not answer the first time.
@@ -109,17 +109,17 @@ class Membership:
             await asyncio.gather(registering, return_exceptions=True)
 
     def changed(self) -> None:
-        """Let the node register soon: what it says of itself has changed."""
+        """Register soon: what the node writes about itself has changed."""
         self._changed.set()
 
     async def stopped(self) -> None:
-        """Say that this node has stopped; a store that does not answer will see it grow old."""
+        """Tell the store that this node has stopped; if that fails, its registration grows old."""
         content = msgspec.structs.replace(self._content(self.clock_off_ms), role="stopped")
         with contextlib.suppress(UnavailableError):
             await self._log.register(self._node_id, msgspec.msgpack.encode(content))
 
     async def outranked(self) -> int:
-        """Wait until this node's clock is off and another node's is right; return that node."""
+        """Wait until this clock is wrong and another node's is right; return that node's id."""
         while True:
             if self.clock_is_off:
                 with contextlib.suppress(UnavailableError):
@@ -163,7 +163,12 @@ class Membership:
 
 
 def certain_ms(sent_off_ms: int, took_ms: int) -> int:
-    """Return the least difference of two clocks, of which one was read while a request took."""
+    """Return the least possible difference of two clocks, the second read during a request.
+
+    Args:
+        sent_off_ms: The first clock when the request was sent, less the second clock.
+        took_ms: Duration of the request.
+    """
     if sent_off_ms > 0:
         return sent_off_ms
     return min(sent_off_ms + took_ms, 0)

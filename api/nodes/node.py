@@ -60,23 +60,23 @@ from replay.timeline import Timeline
 _LOG = logging.getLogger(__name__)
 
 _LOOKS = 8
-"""How often a standby looks at the lease while it runs out."""
+"""How often a standby reads the lease within the lease's duration."""
 
 _OFTEN_S = 0.02
-"""Between two looks at a lease whose holder hands over."""
+"""Pause between two reads of a lease whose holder is handing over."""
 
 _RETRY_S = 0.5
-"""After the store or the disk has failed."""
+"""Pause after the store or the disk has failed."""
 
 _SETTLE_FOR_S = 10.0
-"""Longer than most fail-overs take to answer again; the lease has run out by then."""
+"""Longer than most stores take to answer again after a fail-over; the lease has run out by then."""
 
 
 Serve = Callable[[NodeService], AbstractAsyncContextManager[object]]
 """Runs the listeners of a service."""
 
 Shown = Callable[[NodeService], None]
-"""Shows a change of a node's role."""
+"""Called when a node's role changes."""
 
 
 class Node:
@@ -97,14 +97,14 @@ class Node:
         trimming: Trimming | None = None,
         release: Release | None = None,
     ) -> None:
-        """Prepare to run.
+        """Prepare a node; `run` starts it.
 
         Args:
-            serve: Runs the listeners of this node's service, from the first state to the end.
+            serve: Runs the listeners of this node's service as long as the node runs.
             stands_by: Called whenever this node begins to stand by.
-            leads: Called whenever it begins to lead.
+            leads: Called whenever this node begins to lead.
             trimming: Trims the shared log while this node leads; None: nothing is trimmed.
-            release: None: the one that runs.
+            release: The release of the program; None: the one that runs.
         """
         self._fs = fs or OsFs()
         self._directory = directory
@@ -133,10 +133,11 @@ class Node:
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by and lead in turns, until `stop` is set.
 
-        Once it has listened, a store that does not answer or a disk that fails is tried again.
+        Once the listeners are open, the node retries when the store does not answer or the disk
+        fails.
 
         Raises:
-            UnavailableError, OSError: before that, for example an address that is in use.
+            UnavailableError, OSError: before the listeners are open; or an address is in use.
             RequestError, LostRecordsError, CorruptLogError: as `Standby.open`: an operator has to
                 look first.
         """
@@ -170,7 +171,7 @@ class Node:
                     await unless_set(stop, self._outdated(self._service))
 
     async def _stop_all(self, error: LostRecordsError) -> None:
-        """Tell the others that the store has lost records, unless they have told it."""
+        """Tell the other nodes that the store has lost records, unless one of them has said so."""
         try:
             if isinstance(error, ToldToStopError):
                 if self._service is not None:
@@ -181,7 +182,7 @@ class Node:
             _LOG.error("the other nodes were not told: %s", unavailable)
 
     async def _live(self, stop: asyncio.Event, listening: contextlib.AsyncExitStack) -> None:
-        """Stand by and, once, lead."""
+        """Stand by until elected, then lead once."""
         async with self._standby() as standby:
             service = await unless_set(stop, self._following(standby, listening))
             if service is None:
@@ -226,7 +227,7 @@ class Node:
     async def _following(
         self, standby: Standby, listening: contextlib.AsyncExitStack
     ) -> NodeService:
-        """Return the service with everything in the folder; its listeners open the first time."""
+        """Return the service, caught up with the folder; the first call opens the listeners."""
         if self._service is not None:
             await self._follow_folder(self._service)
             return self._service
@@ -245,7 +246,7 @@ class Node:
         return service
 
     async def _follow_folder(self, service: NodeService) -> None:
-        """Follow what is in the folder: a leader's writer may have written more than it knows."""
+        """Apply all batches in the folder; a former leader may have applied fewer than it wrote."""
         start = service.image.provenance.next_offset
         with LogReader.open(self._directory, fs=self._fs) as reader:
             await service.follow(list(reader.batches(start)))
@@ -255,7 +256,7 @@ class Node:
             return Timeline.of(reader).image()
 
     async def _elected(self, standby: Standby, service: NodeService) -> HeldLease:
-        """Follow until the lease has run out and this node has got it."""
+        """Follow the shared log until this node has taken the lease."""
         look_s = self._look_s
         while True:
             await standby.follow(look_s, service.follow)
@@ -287,7 +288,7 @@ class Node:
         return self._unfit.may_lead(is_told=self._candidacy.is_told(before))
 
     def _judge(self, found: Unfit) -> None:
-        """Note why this node would not lead, and say it when it changes."""
+        """Record why this node would not lead; log a warning when that changes."""
         if found != self._unfit:
             self._unfit = found
             self._membership.changed()
@@ -295,7 +296,7 @@ class Node:
                 _LOG.warning("node %d %s", self._options.node_id, found.text)
 
     async def _outdated(self, service: NodeService) -> None:
-        """Name the leader, for ever: records have come that this release cannot read."""
+        """Only keep `service.leader` up to date, without end: this release cannot read the log."""
         while True:
             with contextlib.suppress(UnavailableError):
                 found = await self._log.lease()
@@ -305,7 +306,7 @@ class Node:
 
     @property
     def _look_s(self) -> float:
-        """Seconds between two looks at the lease."""
+        """Seconds between two reads of the lease."""
         return self._options.lease_ms / 1_000 / _LOOKS
 
     def _content(self, clock_off_ms: int) -> MemberContent:
@@ -392,7 +393,7 @@ class Node:
 
 
 async def _not_followed(batches: Sequence[Batch]) -> None:
-    """There is no image yet: it is loaded from the folder."""
+    """Ignore batches: there is no image yet, it is loaded from the folder afterwards."""
 
 
 async def _ended(task: "asyncio.Task[Any]") -> None:

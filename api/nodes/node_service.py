@@ -31,7 +31,7 @@ class NodeService(FollowerService):
     """The service of a node: decides while it leads, and answers questions always.
 
     Attributes:
-        leader: Who leads, as the lease said last; None if nobody does, or this node.
+        leader: The other node that leads, as last read from the lease; None if there is none.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class NodeService(FollowerService):
         confirmed_end: Callable[[], Awaitable[Position]],
         nodes: Callable[[], Awaitable[SharedLogState]],
     ) -> None:
-        """Follow on from the image of all records in the folder.
+        """Begin as a follower, with the image of all records in the folder.
 
         Args:
-            confirmed_end: That of the shared log.
-            nodes: Asks the store for the nodes.
+            confirmed_end: Asks the store for the end of the shared log.
+            nodes: Asks the store for the nodes of the shared log.
         """
         super().__init__(log, image, settings)
         self._confirmations = Confirmations(confirmed_end)
@@ -68,12 +68,12 @@ class NodeService(FollowerService):
 
     @property
     def leader_addresses(self) -> Mapping[str, str]:
-        """Where the node that leads is reached, by listener, as it says itself."""
+        """Addresses of the node that leads, by listener, as in its lease."""
         return {} if self.leader is None else self.leader.addresses
 
     @property
     def why_inactive(self) -> str:
-        """Who leads instead of this node, and where."""
+        """The reason why this node refuses requests: which node leads, and at which addresses."""
         if self.leader is None:
             return "this node stands by, and no node leads now; try again"
         at = "".join(f", {name} {address}" for name, address in self.leader.addresses.items())
@@ -86,13 +86,13 @@ class NodeService(FollowerService):
 
     @property
     def standing(self) -> FollowerStatus | None:
-        """This node, and how far it may be behind; None while it leads."""
+        """This node's id, and how many ms it may be behind; None while it leads."""
         if self.is_active:
             return None
         return FollowerStatus(node=self.settings.node_id, lag_ms=int(self.behind_s * 1_000))
 
     async def confirmed_end(self) -> int:
-        """Return an end that the store has confirmed since this call.
+        """Return the shared log's end, as the store has confirmed it after this call.
 
         Raises:
             UnavailableError: the store did not confirm.
@@ -100,11 +100,11 @@ class NodeService(FollowerService):
         return (await self._confirmations.end()).end_offset
 
     def caught_up(self) -> None:
-        """Note that all records are here that the store showed just now."""
+        """Note that this node has just now caught up with the store."""
         self._caught_up_s = asyncio.get_running_loop().time()
 
     async def lead(self, log: MetadataLog) -> None:
-        """Decide from now on; the log ends where this service has followed it to.
+        """Decide on requests from now on; `log` must end where this service has followed to.
 
         Raises:
             MetadataLogError: the log could not be written.
@@ -119,7 +119,7 @@ class NodeService(FollowerService):
         await self._activate(controller)
 
     async def stand_by(self) -> None:
-        """Stop deciding, commit what is in flight, and release the log; follow again."""
+        """Stop deciding, commit the requests in flight, release the log, and follow again."""
         controller = self._controller
         if isinstance(controller, Controller):
             controller.resign()
@@ -128,10 +128,10 @@ class NodeService(FollowerService):
             self._log = self._followed
 
     def _decided(self, future: asyncio.Future[Answer[T]]) -> asyncio.Future[Answer[T]]:
-        """Confirm an answer that no commit has confirmed, because nothing was written.
+        """Ask the store to confirm the leadership before an answer for which nothing was written.
 
-        A leader that was suspended does not know that another node has taken over, until it
-        commits: it would refuse for a reason that is gone.
+        A leader that was suspended learns only from a commit that another node has taken over.
+        Without a commit it could refuse a request for a reason that no longer holds.
         """
         answer: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         epoch = self.controller_epoch
@@ -149,10 +149,10 @@ class NodeService(FollowerService):
         return answer
 
     async def _check_leads(self, epoch: int) -> None:
-        """Check that no other node had taken over when this was called.
+        """Check that no other node had taken over by the time of this call.
 
         Raises:
-            RequestError: NOT_CONTROLLER, one had.
+            RequestError: NOT_CONTROLLER, another node has taken over.
             UnavailableError: the store did not confirm.
         """
         if (await self._confirmations.end()).epoch > epoch:
@@ -173,7 +173,7 @@ def _wrote_nothing(done: asyncio.Future[Answer[T]]) -> bool:
 def _set_confirmed(
     answer: asyncio.Future[T], done: asyncio.Future[T], confirmed: "asyncio.Task[None]"
 ) -> None:
-    """Answer, or say that the answer could not be confirmed."""
+    """Pass the result of `done` on to `answer`; if the confirmation failed, its error."""
     if answer.done():
         return
     failed = confirmed.cancelled() or confirmed.exception() is not None

@@ -1,4 +1,4 @@
-"""What an operator does with the nodes of a shared log: looks, changes the leader, removes one."""
+"""Operations on a shared log's nodes: list them, change the leader, remove a node."""
 
 import asyncio
 import secrets
@@ -13,22 +13,23 @@ from metadata_log.shared.shared_log import NONCE_SIZE, SharedLog
 from records.errors import Outcome, RequestError, UnavailableError
 
 _HAND_OVER_LEASES = 5
-"""Until a node that does not lead then will not."""
+"""Lease durations after which a node that does not lead yet is given up."""
 
 _HAND_OVER_LOOK_S = 0.1
 
 
 async def look(url: str) -> SharedLogState:
-    """Return where a shared log ends, and its nodes; errors as for `open_store`."""
+    """Return the state of a shared log and of its nodes; raises the errors of `open_store`."""
     async with opened(url) as log:
         return await state_of(log)
 
 
 async def change_leader(url: str, node_id: int) -> SharedLogState:
-    """Let the leader hand over to a node; return the nodes when that node leads.
+    """Let the leader hand over to a node; return the shared log's state once that node leads.
 
     Raises:
-        RequestError: INVALID_REQUEST, no such node stands by, or none leads; or as `open_store`.
+        RequestError: INVALID_REQUEST, the node does not stand by, or no node leads; or as
+            `open_store`.
         UnavailableError: the node does not lead in time, or the store cannot be reached.
     """
     await _check_can_lead(url, node_id)
@@ -59,11 +60,13 @@ async def _check_can_lead(url: str, node_id: int) -> None:
         raise RequestError("INVALID_REQUEST", f"node {node_id} cannot lead: {why}")
     # Of a leader that has vanished, another node takes the lease.
     if all(each.role != "leader" for each in nodes):
-        raise RequestError("INVALID_REQUEST", "no node leads now that could hand over")
+        raise RequestError(
+            "INVALID_REQUEST", "no node leads now, so none can hand over; see `metalog nodes list`"
+        )
 
 
 async def ask_to_hand_over(log: SharedLog, node_id: int) -> float:
-    """Write the wish into the lease, unless the node leads; return the lease's seconds."""
+    """Ask the leader, in the lease, to hand over to a node; return the lease's seconds."""
     while True:
         lease = await log.lease()
         assert lease is not None, "a node leads"
@@ -75,10 +78,10 @@ async def ask_to_hand_over(log: SharedLog, node_id: int) -> float:
 
 
 async def remove_node(url: str, node_id: int) -> None:
-    """Forget a node that has stopped; errors as for `open_store`.
+    """Remove the registration of a node that has stopped; raises the errors of `open_store`.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is no such node, or it runs.
+        RequestError: INVALID_REQUEST, there is no such node, or the node runs.
     """
     nodes = (await look(url)).nodes
     role = next((each.role for each in nodes if each.node == node_id), None)

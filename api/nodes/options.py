@@ -6,14 +6,14 @@ from metadata_log.shared.shared_log import Lease
 
 
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a node takes part.
+    """Options of a node of a shared log.
 
     Attributes:
-        node_id: Its number, which no other node has.
+        node_id: The node's number, which no other node has.
         lease_ms: Time after which another node may lead when this one has vanished.
-        addresses: Where clients reach it while it leads, by listener.
-        own_settings: Whether it leads also if the last leader had other settings.
-        shared: The URL of the store, for its folder.
+        addresses: Where clients reach the node while it leads, by listener.
+        own_settings: Whether the node leads even if the last leader had other settings.
+        shared: The URL of the store, to be recorded in the node's folder.
     """
 
     node_id: int
@@ -24,12 +24,12 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LostMark(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records the shared log has lost, as a node found out; ends are exclusive.
+    """The mark of records that the shared log has lost, set by a node that has them.
 
     Attributes:
-        node_id: A node that has them; None for a backup.
-        from_offset: The first of them.
-        end_offset: The end of that node's folder.
+        node_id: A node that has the lost records; None for a backup.
+        from_offset: Offset of the first lost record.
+        end_offset: The end of that node's folder, exclusive.
     """
 
     node_id: int | None
@@ -38,7 +38,7 @@ class LostMark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Who has what, in words."""
+        """Which node has which lost records, in words."""
         who = "a backup" if self.node_id is None else f"node {self.node_id}"
         return (
             f"{who} has records {self.from_offset} to {self.end_offset - 1}, which "
@@ -51,14 +51,14 @@ class LeaderContent(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         addresses: Where clients reach it, by listener.
-        hands_over: Whether it is about to give the lease away, so that others look often.
+        hands_over: Whether the leader is about to give the lease away; standbys then read it often.
         next_leader: The node that is to lead next; the others wait in case it does not.
-        version: The release of its program.
-        not_understood: What the log held, when it began, that its release does not understand.
-        settings: A digest of each of its settings, by name.
-        lost: Why no node leads until `metalog nodes repair`.
-        requests_from: Offset from which it knew the ids of requests when it began; 0: all of the
-            request window.
+        version: The release of the program that the leader runs.
+        not_understood: What its release did not understand of the log when it began to lead.
+        settings: A digest of each of the leader's settings, by name.
+        lost: Records that the shared log has lost; no node leads until `metalog nodes repair`.
+        requests_from: Offset from which the leader knew the ids of requests when it began to lead;
+            0: all of the request window.
     """
 
     addresses: dict[str, str] = {}
@@ -87,7 +87,7 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def leader_of(lease: Lease | None) -> Leader | None:
-    """Return who leads by a lease; None if it was given away, or nobody ever had it."""
+    """Return the node that leads by a lease; None if the lease is None or was given away."""
     if lease is None or lease.duration_ms == 0:
         return None
     return Leader(node_id=lease.node_id, addresses=addresses_in(lease))

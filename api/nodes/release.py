@@ -1,4 +1,4 @@
-"""The release of this program, and what it understands."""
+"""The release of this program, and the feature levels that it supports."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,14 +15,14 @@ class Release(msgspec.Struct, frozen=True):
 
     Attributes:
         version: As users see it.
-        levels: The lowest and the highest level that it supports of each feature.
+        levels: The lowest and the highest supported level of each feature.
     """
 
     version: str
     levels: Mapping[str, tuple[int, int]]
 
     def not_understood(self, image: MetadataImage) -> tuple[str, ...]:
-        """Return what an image has that this release does not understand."""
+        """Return an image's feature levels and records that this release does not understand."""
         found = [
             f"{name} {level}"
             for name, level in sorted(image.features().items())
@@ -35,5 +35,5 @@ class Release(msgspec.Struct, frozen=True):
 
 @cache
 def this_release() -> Release:
-    """Return the release that runs; the package's metadata is parsed once, which takes 0.6 ms."""
+    """Return the release that runs; parses the package's metadata once, in 0.6 ms."""
     return Release(version("metadata-log"), SUPPORTED_LEVELS)

@@ -1,8 +1,8 @@
 """Repair after a store has lost acknowledged records: they are put back, or given up.
 
-As long as nobody has appended records since, the folder's blocks go on where the shared log ends,
-so they are put back unchanged, behind a claim that fences whoever might be about to append.
-Otherwise a copy keeps them, and the folder is cut back to what both have.
+If nothing was appended since, the folder's lost blocks begin where the shared log ends. They are
+put back unchanged, behind a claim that fences any node that might be about to append. Otherwise
+they are kept in a copy, and the folder is truncated to the records that the shared log has, too.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from records.errors import RequestError
 
 
 async def examine(log: SharedLog, directory: Path, fs: Fs | None = None) -> Divergence:
-    """Return where a node's folder and the shared log part; errors as for `divergence`.
+    """Return the offset from which a folder and the shared log differ; errors as `divergence`.
 
     Raises:
-        RequestError: the folder is not of a node of this shared log.
+        RequestError: the folder does not belong to a node of this shared log.
     """
     fs = fs or OsFs()
     _check_is_of(await log.identity(), directory, fs)
@@ -45,19 +45,19 @@ async def put_back(
     progress: Callable[[int], None] = lambda end_offset: None,
     fs: Fs | None = None,
 ) -> tuple[Divergence, bool]:
-    """Append what only a folder has to the shared log, unchanged, while all nodes are stopped.
+    """Append the records that only a folder has to the shared log, while all nodes are stopped.
 
-    It can be repeated after an error.
+    Can be repeated after an error.
 
     Args:
-        progress: Called with the end offset after each group.
+        progress: Called with the end offset after each appended batch group.
 
     Returns:
-        What was found and put back; and whether the nodes may run again.
+        The records that were put back; and whether the nodes may run again.
 
     Raises:
-        RequestError: INVALID_REQUEST, others have appended records since, or another node's folder
-            has more; or as `examine`.
+        RequestError: INVALID_REQUEST, records were appended since the loss, or another node's
+            folder has more of the lost records; or as `examine`.
         FencedError: a node appended meanwhile.
         UnavailableError: the store does not answer, or another process has the folder.
     """
@@ -76,18 +76,18 @@ async def put_back(
 
 
 async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergence, bool]:
-    """Cut a folder back to what the shared log has, after a backup of all of it.
+    """Back a folder up, then truncate it to the records that the shared log has.
 
-    It can be repeated after an error.
+    Can be repeated after an error.
 
     Args:
-        copy: Place of the backup, as for `metalog backup`.
+        copy: Directory or URL of the backup, as for `metalog backup`.
 
     Returns:
-        What was found and given up; and whether the nodes may run again.
+        The records that were given up; and whether the nodes may run again.
 
     Raises:
-        RequestError: LOG_EXISTS, the place holds something else; or as `examine`.
+        RequestError: LOG_EXISTS, `copy` holds something else; or as `examine`.
         UnavailableError: the store does not answer, or another process has the folder.
     """
     async with _owned(log, directory, OsFs()) as node_id:
@@ -103,7 +103,7 @@ async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergenc
 
 
 def _check_is_of(identity: Identity, directory: Path, fs: Fs) -> None:
-    """Refuse the folder of another shared log; one without a node may be a node's backup."""
+    """Refuse a folder of another cluster or shared log; one without a node id may be a backup."""
     cluster_id = read_manifest(fs, directory).cluster_id
     node = node_of(fs, directory)
     if cluster_id != identity.cluster_id or (node is not None and node.log_id != identity.log_id):
@@ -117,7 +117,7 @@ def _check_is_of(identity: Identity, directory: Path, fs: Fs) -> None:
 
 @contextlib.asynccontextmanager
 async def _owned(log: SharedLog, directory: Path, fs: Fs) -> AsyncIterator[int | None]:
-    """Recover a folder and keep its lock; yield its node's number, if it is a node's."""
+    """Recover a folder and hold its lock; yield its node's id, None if it is no node's."""
     _check_is_of(await log.identity(), directory, fs)
     owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
     try:

@@ -31,7 +31,7 @@ from records.errors import (
 from replay.snapshot.database import without_password
 
 _READ_BYTES = 4 * 1024 * 1024
-"""Of the groups that are read, checked and written at once."""
+"""Size of the batch groups that are read, checked and written in one step."""
 
 _SYNC_EVERY_S = 1.0
 
@@ -44,7 +44,7 @@ class Standby:
     """A folder that follows a shared log.
 
     Attributes:
-        copy: The folder.
+        copy: The folder, as a copy of the shared log.
     """
 
     def __init__(self, log: SharedLog, copy: FolderCopy, directory: Path, fs: Fs) -> None:
@@ -64,17 +64,17 @@ class Standby:
         *,
         shared: str = "",
     ) -> Self:
-        """Take a folder over, which is made if there is none.
+        """Open a node's folder, and create it if there is none.
 
         Args:
-            shared: The URL of the store, which the folder notes without its password.
+            shared: The URL of the store; recorded in the folder without the password.
 
         Raises:
             RequestError: the folder belongs to another node, another shared log or no log.
             UnknownHistoryError: the shared log is trimmed beyond the folder's end.
             LostRecordsError: the folder has records that the shared log lacks.
             UnavailableError: the store does not answer, or another process has the folder.
-            CorruptLogError: the folder is damaged where the shared log has nothing any more.
+            CorruptLogError: the folder is damaged, in a part that was trimmed from the shared log.
         """
         identity = await log.identity()
         fs = fs or OsFs()
@@ -105,27 +105,27 @@ class Standby:
         return start if start > window_start(self.copy.tail.end_offset) else 0
 
     async def follow(self, timeout_s: float, applied: Applied) -> None:
-        """Wait for more, at most for a time, and copy what is committed.
+        """Wait up to `timeout_s` for new committed records, and copy them to the folder.
 
         Raises:
-            MetadataLogError, OSError: as `catch_up`.
+            MetadataLogError, OSError: the errors of `catch_up`.
         """
         if await self._log.wait(self.copy.position.number, timeout_s) != self.copy.position:
             await self.catch_up(applied)
         await self._sync_in_time()
 
     async def catch_up(self, applied: Applied) -> None:
-        """Copy everything that is committed now.
+        """Copy all committed records that the folder lacks.
 
         Args:
             applied: Called with the batches of each step, when they are in the folder.
 
         Raises:
-            UnavailableError: the store does not answer, or the disk is full; or the shared log went
-                back, and the folder has nothing that it lacks: open the folder again.
-            LostRecordsError: the shared log went back to before the folder's end.
+            UnavailableError: the store does not answer, or the disk is full; or the shared log's
+                end went back, without records of the folder being lost: open the folder again.
+            LostRecordsError: the shared log's end went back to before the folder's end.
             UnknownHistoryError: the shared log is trimmed beyond the folder's end.
-            CorruptLogError: a group does not follow from what the folder has.
+            CorruptLogError: a batch group does not follow the folder's last one.
             OSError: the disk fails; open the folder again.
         """
         end = await self._log.confirmed_end()
@@ -146,10 +146,10 @@ class Standby:
             await applied(batches)
 
     async def check_not_stopped(self, lease: Lease | None) -> None:
-        """Check that neither this nor another node has what the store has lost.
+        """Check that neither this nor another node has records that the store has lost.
 
         Raises:
-            LostRecordsError: one has.
+            LostRecordsError: a node has such records.
             UnavailableError: the store does not answer.
         """
         try:
@@ -166,7 +166,7 @@ class Standby:
 
 
 async def _finished(call: Callable[[], T]) -> T:
-    """Run a blocking call in a thread; also if this is cancelled, it ends before this returns."""
+    """Run a blocking call in a thread; wait for its end even if cancelled."""
     running = asyncio.ensure_future(asyncio.to_thread(call))
     try:
         return await asyncio.shield(running)
@@ -175,7 +175,7 @@ async def _finished(call: Callable[[], T]) -> T:
 
 
 async def _check_is_copy(log: SharedLog, fs: Fs, directory: Path) -> None:
-    """Refuse a log that went on by itself: it says nothing about the shared log."""
+    """Refuse a folder whose records differ from the shared log's: it is no copy of it."""
     try:
         await check_nothing_lost(log, fs, directory)
     except LostRecordsError as error:
@@ -188,7 +188,7 @@ async def _check_is_copy(log: SharedLog, fs: Fs, directory: Path) -> None:
 
 
 def _make_folder(fs: Fs, directory: Path, identity: Identity) -> None:
-    """Make an empty log of a shared log's cluster, unless there is a log of it."""
+    """Create an empty log of a shared log's cluster, unless the directory has one."""
     if not fs.exists(directory) or not fs.list(directory):
         create_log(directory, identity.cluster_id, fs=fs)
         return

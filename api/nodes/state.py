@@ -36,7 +36,7 @@ async def state_of(log: SharedLog) -> SharedLogState:
 
 
 async def kept_from(log: SharedLog) -> int:
-    """Return the offset at which a folder must end to go on with the first group that is kept."""
+    """Return the least end offset with which a folder can still follow the trimmed shared log."""
     start = await log.start()
     if start == 0:
         return 0
@@ -45,7 +45,7 @@ async def kept_from(log: SharedLog) -> int:
 
 
 def held_by(members: Sequence[Member], nodes: Sequence[SharedLogNode]) -> int | None:
-    """Return the node that does not run and is the furthest behind of all."""
+    """Return the node that is the furthest behind if it does not run, else None."""
     ends = {member.node_id: content_of(member).durable_end for member in members}
     last = min(nodes, key=lambda node: ends[node.node], default=None)
     return last.node if last is not None and last.role in ("stopped", "gone") else None

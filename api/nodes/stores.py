@@ -1,4 +1,4 @@
-"""The stores of shared logs, by URL; and making a shared log from a log."""
+"""Stores of shared logs, opened by URL; and the creation of a shared log from a log."""
 
 import asyncio
 import contextlib
@@ -35,8 +35,8 @@ async def open_store(url: str, *, accept_hollow: bool = False) -> SharedLog:
         accept_hollow: Trust a PostgreSQL server whose settings promise no durable commits.
 
     Raises:
-        RequestError: the URL has another form, an extra is missing, the store refuses this user,
-            has no shared log, or cannot hold one.
+        RequestError: the URL has another form; an extra is not installed; or the store refuses this
+            user, has no shared log, or cannot hold one.
         UnavailableError: the store cannot be reached.
     """
     log = await asyncio.to_thread(_store_of, url, accept_hollow)
@@ -86,11 +86,12 @@ def url_of(place: str) -> str | None:
 
 
 def shared_url(place: str) -> str:
-    """Return the URL of a shared log, which may be named by the folder of a node.
+    """Return the URL of a shared log; `place` is that URL, or the folder of a node.
 
     Raises:
-        RequestError: LOG_NOT_FOUND, there is no such folder; INVALID_REQUEST, it is not a node's.
-        CorruptLogError: its `node.json` is damaged.
+        RequestError: LOG_NOT_FOUND, there is no such folder; INVALID_REQUEST, the folder is not a
+            node's, or does not say where the shared log is.
+        CorruptLogError: the folder's `node.json` is damaged.
     """
     if "://" in place:
         return place
@@ -108,7 +109,11 @@ def shared_url(place: str) -> str:
 
 @contextlib.asynccontextmanager
 async def opened(url: str) -> AsyncIterator[SharedLog]:
-    """Connect only to look, as `open_store`: no record is acknowledged, so none need be durable."""
+    """Connect for reading only, even to a store whose settings promise no durable commits.
+
+    Raises:
+        RequestError, UnavailableError: as `open_store`.
+    """
     log = await open_store(url, accept_hollow=True)
     try:
         yield log
@@ -119,7 +124,7 @@ async def opened(url: str) -> AsyncIterator[SharedLog]:
 async def compare_with_store(
     url: str, fs: ByteStore, directory: Path, progress: Callable[[int], None]
 ) -> Compared:
-    """Compare a folder with a shared log; errors as for `open_store` and `compare_with_folder`."""
+    """Compare a folder with a shared log; errors of `open_store` and `compare_with_folder`."""
     async with opened(url) as log:
         return await compare_with_folder(log, fs, directory, progress)
 
@@ -127,19 +132,19 @@ async def compare_with_store(
 async def create_shared_log(
     url: str, directory: Path, progress: Callable[[int], None] | None = None
 ) -> tuple[Identity, Position]:
-    """Make a shared log with all records of a log, and return which it is, and its end.
+    """Create a shared log with all records of a log; return its identity and its end.
 
-    The shared log exists once all is there: an upload that was cut off leaves none. Nobody may
-    write to the log meanwhile, or afterwards, except as a node.
+    The shared log exists only once the upload is complete. Nothing may write to the log during the
+    upload; afterwards only a node may.
 
     Args:
         url: As for `open_store`.
-        directory: A log of its own that begins at offset 0.
+        directory: A log that is no mirror, and begins at offset 0.
         progress: Called with the end offset after each step.
 
     Raises:
-        RequestError: LOG_EXISTS, the store holds a shared log, or what an upload left; or the
-            directory is a mirror, or does not begin at 0; or as `open_store`.
+        RequestError: LOG_EXISTS, the store holds a shared log, or the rest of an upload; or the
+            directory is a mirror, or does not begin at offset 0; or as `open_store`.
         UnavailableError: the store cannot be reached, or another process writes the log.
         CorruptLogError: the log is damaged.
     """

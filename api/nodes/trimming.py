@@ -1,9 +1,9 @@
-"""Trimming: the leader removes from the shared log what every copy that needs it has.
+"""Trimming: the leader removes batch groups from the shared log that no copy needs any more.
 
-A group may go when its records are
+A group may be removed when its records are
 
 - in the archive, from which a new node begins; without an archive nothing is trimmed,
-- on the disk of each registered node, as it says itself, also of one that is stopped or gone until
+- on the disk of each registered node, as the node reports it; a stopped or gone node counts until
   `nodes remove`,
 - older than the request window: a claim has to find what was written shortly before.
 
@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Trimming:
-    """Trims a shared log again and again, while this node leads."""
+    """Trims a shared log at intervals, while this node leads."""
 
     def __init__(
         self,
@@ -34,12 +34,12 @@ class Trimming:
         every_s: float,
         kept_offsets: int = REQUEST_WINDOW_OFFSETS,
     ) -> None:
-        """Prepare to trim.
+        """Prepare to trim; `run` starts it.
 
         Args:
             archived_end: Returns the end offset of the archive; None if there is none.
             every_s: Pause between two attempts, in seconds.
-            kept_offsets: Number of the newest records that stay.
+            kept_offsets: Number of newest records that are never trimmed.
         """
         self._log = log
         self.archived_end = archived_end
@@ -47,7 +47,7 @@ class Trimming:
         self._kept_offsets = kept_offsets
 
     async def run(self) -> None:
-        """Trim until cancelled; a store that does not answer is asked again after the pause."""
+        """Trim until cancelled; if the store does not answer, try again after the pause."""
         while True:
             await asyncio.sleep(self._every_s)
             try:
@@ -56,7 +56,7 @@ class Trimming:
                 _LOG.warning("the shared log was not trimmed: %s", error)
 
     async def trim(self) -> None:
-        """Trim once.
+        """Trim once; does nothing without an archive.
 
         Raises:
             UnavailableError: the store does not answer.
@@ -78,7 +78,7 @@ class Trimming:
             _LOG.info("the shared log begins with group %d now; all before is archived", number)
 
     async def _first_to(self, offset: int, low: int, high: int) -> int:
-        """Return the number of the first group that ends at or behind an offset; at most `high`."""
+        """Return the number of the first group that ends at or after an offset, at most `high`."""
         while low < high:
             middle = (low + high) // 2
             (group, *_) = await self._log.read(middle, 0)
