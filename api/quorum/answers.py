@@ -6,8 +6,8 @@
 | DivergingEpoch | cuts off what the leader does not have |
 | SnapshotId | reads that snapshot: the records before it are gone |
 | another leader, a later epoch | goes there |
-| an error that passes | waits, and asks another node |
-| no right, another cluster, a request that is wrong | stops: asking again would not help |
+| a temporary error | waits, and asks another node |
+| no right, another cluster, an invalid request | stops: a retry would not help |
 
 Source: KIP-595, KIP-630.
 """
@@ -47,7 +47,7 @@ _FATAL = frozenset(CODES[name] for name in _REMEDIES)
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """Records of the log, the uncommitted tail included. `high_watermark` -1: not known yet."""
+    """Fetched records, including uncommitted ones; `high_watermark` is -1 if not known yet."""
 
     records: bytes
     high_watermark: int
@@ -55,14 +55,14 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diverged(msgspec.Struct, frozen=True):
-    """The leader's log parts from the reader's: its epoch `leader_epoch` ends at `end_offset`."""
+    """The reader's log diverged: in the leader's log, `leader_epoch` ends at `end_offset`."""
 
     leader_epoch: int
     end_offset: int
 
 
 class SnapshotNeeded(msgspec.Struct, frozen=True):
-    """The leader does not have the record asked for: its latest snapshot, and its log's start."""
+    """The leader no longer has the requested record; names its latest snapshot and log start."""
 
     snapshot: SnapshotId
     log_start_offset: int
@@ -77,17 +77,17 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class SnapshotGone(msgspec.Struct, frozen=True):
-    """The leader no longer has that snapshot."""
+    """The leader no longer has the requested snapshot."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """Not answered here; `why` names the node's reason."""
+    """The node did not answer the request, but another may; `why` is its reason."""
 
     why: str
 
 
 class Leader(msgspec.Struct, frozen=True):
-    """The leader that a node names, -1: none; its epoch, and its address if the node tells it."""
+    """The leader that a node names: id (-1: none), epoch, and the address if it is given."""
 
     node_id: int
     leader_epoch: int
@@ -104,7 +104,7 @@ def fetch_answer(response: FetchResponse, node: str) -> tuple[Answer, Leader]:
         node: The node's address, for errors.
 
     Raises:
-        RequestError: asking again would not help; names the node, and what to do.
+        RequestError: a retry would not help; names the node, and what to do.
     """
     _check(response.error_code, node)
     partitions = [
@@ -127,7 +127,11 @@ def fetch_answer(response: FetchResponse, node: str) -> tuple[Answer, Leader]:
 
 
 def snapshot_answer(response: FetchSnapshotResponse, node: str) -> tuple[Answer, Leader]:
-    """Return what a FetchSnapshot response says; as `fetch_answer`."""
+    """Return what a FetchSnapshot response says, and which leader the node names.
+
+    Raises:
+        RequestError: as `fetch_answer`.
+    """
     _check(response.error_code, node)
     chunks = [
         each

@@ -1,4 +1,4 @@
-"""A connection to one controller: which requests it takes, and asking them one at a time."""
+"""A connection to one controller: its supported requests, sent one at a time."""
 
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Response)
 CLIENT_ID = "metalog"
 
 API_VERSIONS_VERSION = 3
-"""Taken by every release that has a quorum; controllers before 4.x do not know a later one."""
+"""Supported by every release that has a quorum; controllers before 4.x support no later one."""
 
 
 def software() -> ApiVersionsRequest:
@@ -36,7 +36,7 @@ class Controller:
     """
 
     def __init__(self, address: str, connection: Connection, versions: Mapping[int, int]) -> None:
-        """Use an open connection; `versions` are the newest that it takes, by key."""
+        """Use an open connection; `versions` has the newest supported version of each API key."""
         self.address = address
         self._connection = connection
         self._versions = versions
@@ -49,7 +49,7 @@ class Controller:
 
         Raises:
             UnavailableError: no answer in time, or one side refuses the other's certificate.
-            RequestError: it refuses the login, is a broker, or its release is too old.
+            RequestError: the server refuses the login, is a broker, or its release is too old.
         """
         address = f"{host}:{port}"
         connection = await Connection.open(host, port, CLIENT_ID, security)
@@ -81,7 +81,7 @@ class Controller:
         return self._versions[FETCH.key]
 
     def version_of(self, body: type[Request]) -> int:
-        """Return the version of a request to use: the newest that both sides know."""
+        """Return the newest version of a request that both sides support."""
         api = BY_REQUEST[body]
         return min(api.max_version, self._versions[api.key])
 

@@ -1,6 +1,6 @@
-"""Examines a quorum before anything of it is recorded: who answers, and what stands in the way.
+"""Examines a quorum before it is recorded: which controllers answer, and what prevents recording.
 
-Only this reads without the cluster's id, which nobody has to know to find out what is wrong.
+Only this check can read without the cluster's id.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from api.security.client import ConnectionSecurity
 from records.errors import RequestError, UnavailableError
 
 _RELEASES = {13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8", 17: "3.9 or 4.0"}
-"""By the newest version of Fetch that a controller takes."""
+"""Releases of Kafka by the newest version of Fetch that a controller takes."""
 
 _LATER = "4.1 or later"
 _NO_LEADER = "it knows no leader: an election goes on, or no majority of the controllers runs"
@@ -35,10 +35,10 @@ async def examine(
     mapped: Mapping[int, Address],
     watch_s: float,
 ) -> Examined:
-    """Ask each controller, and then the leader; nothing is written anywhere.
+    """Examine each controller, then the leader's log; writes nothing.
 
     Args:
-        cluster_id: None: it is not compared.
+        cluster_id: The expected cluster id; None: it is not compared.
         watch_s: How long the growth of the log is watched, in seconds.
     """
     controllers = tuple([await _examined(each, security, cluster_id) for each in addresses])

@@ -1,4 +1,4 @@
-"""Which controller to ask: the leader if its address is known, else one after the other.
+"""Which controller to ask: the leader if its address is known, else all controllers in turn.
 
 A controller names the leader by its id, and since Kafka 3.9 by its address too. That address may be
 one that only the cluster's own machines reach, so addresses that the user gave come first.
@@ -25,7 +25,7 @@ class Leaders:
 
         Args:
             addresses: Where to ask while no leader is known.
-            mapped: Addresses by node id that replace those that the quorum tells.
+            mapped: Addresses by node id, used instead of those that the quorum tells.
         """
         self._addresses = deque(addresses)
         self._mapped = mapped
@@ -48,9 +48,9 @@ class Leaders:
         return self._addresses[0]
 
     def other_than(self, address: Address) -> Address | None:
-        """Return the next controller's address that is not the one given; None if none is known.
+        """Return a controller's address other than `address`; None if none is known.
 
-        Each call returns another one, in turn.
+        Successive calls return all of them in turn.
         """
         found = dict.fromkeys(self._addresses)
         for known in self._known_addresses:
@@ -62,18 +62,18 @@ class Leaders:
         return list(found)[self._asked]
 
     def at_least(self, leader_epoch: int) -> None:
-        """Take an epoch that is known from the log."""
+        """Raise `epoch` to one that is known from the log; its leader is then unknown."""
         if leader_epoch > self.epoch:
             self.epoch, self.leader_id = leader_epoch, None
 
     def learn(self, node_id: int, address: Address) -> None:
-        """Take a controller's address from the log; one in an answer is newer."""
+        """Store a controller's address from the log; addresses in answers take precedence."""
         self._logged[node_id] = address
 
     def named(self, leader: Leader) -> bool:
-        """Take the leader that an answer names; return whether that is news.
+        """Store the leader that an answer names; return whether epoch or leader are new.
 
-        A node that lags names an earlier epoch, which is ignored.
+        An earlier epoch, from a node that lags, is ignored.
         """
         if leader.leader_epoch < self.epoch:
             return False
@@ -88,7 +88,7 @@ class Leaders:
         return is_news
 
     def failed(self, address: Address) -> None:
-        """Take note that an address does not answer, or is not the leader's."""
+        """Note that an address does not answer, or is not the leader's."""
         self._failed.add(address)
         if address == self._addresses[0]:
             self._addresses.rotate(-1)

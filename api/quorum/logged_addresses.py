@@ -18,7 +18,7 @@ from records.control import VotersRecord
 
 
 def logged_addresses(log: Path) -> dict[int, Address]:
-    """Return the latest address of each controller that a mirror tells, by node id.
+    """Return each controller's latest address in a mirror's records, by node id.
 
     Raises:
         CorruptLogError: the mirror is damaged.
@@ -33,7 +33,7 @@ def logged_addresses(log: Path) -> dict[int, Address]:
 
 
 def addresses_in(records: Iterable[Record]) -> Iterator[tuple[int, Address]]:
-    """Yield the addresses in records, with the node ids; of several listeners the first."""
+    """Yield node id and address of each controller in records; the first of several listeners."""
     for record in records:
         if isinstance(record, VotersRecord):
             for voter in record.voters:

@@ -1,8 +1,7 @@
 """Reads a quorum's log from its leader, whoever that is, with one request in flight.
 
-An observer asks the node that leads, as far as it knows. A node that does not lead names the leader
-and its epoch; then that one is asked. A node that does not answer is left for the next, after a
-wait of a guest (backoff.py).
+An observer asks the last leader that it knows. A node that does not lead names the leader, which is
+then asked. If a node does not answer, the observer waits (backoff.py) and asks the next node.
 """
 
 import asyncio
@@ -36,10 +35,10 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 2 + MAX_WAIT_MS / 1_000
 _TIMEOUT_S_MAX = 40.0
-"""Twice as long is waited after each answer that came too late: 8 MiB take long on a slow line."""
+"""The timeout doubles up to this after each timeout: 8 MiB take long on a slow line."""
 
 _MOVES_MAX = 4
-"""After so many nodes that each name another one, it waits as after a failure."""
+"""After so many nodes in a row that name another leader, the observer waits before it goes on."""
 
 
 _OF_LOGIN = frozenset({"SASL_AUTHENTICATION_FAILED", "INVALID_CONFIG"})
@@ -52,8 +51,8 @@ class Observer:
     """Asks the leader of a quorum. Use as an asynchronous context manager.
 
     Attributes:
-        leaders: What is known about the leader.
-        give_up_s: How long it looks for a leader before it gives up; None: for ever.
+        leaders: What is known about the quorum's leader.
+        give_up_s: Seconds after which it gives up looking for a leader; None: never.
     """
 
     def __init__(
@@ -70,12 +69,12 @@ class Observer:
         """Create an observer without connecting.
 
         Args:
-            addresses: Of controllers; any of them.
-            cluster_id: The cluster that the nodes must be of; None: any, which only a check may do.
+            addresses: Addresses of one or more controllers.
+            cluster_id: The cluster that the nodes must belong to; None: any (only for `doctor`).
             security: Returns the TLS context and login for a new connection; files are read again
                 each time, so that renewed certificates and tokens are used.
-            mapped: Addresses by node id, instead of those that the quorum tells.
-            standstill: Decides when another controller than the leader is asked who leads.
+            mapped: Addresses by node id, used instead of those that the quorum tells.
+            standstill: Decides when a controller other than the leader is asked who leads.
         """
         self.leaders = Leaders(addresses, mapped or {})
         self.give_up_s = give_up_s
@@ -105,10 +104,10 @@ class Observer:
     async def fetch(
         self, position: Position, *, max_wait_ms: int = MAX_WAIT_MS
     ) -> Fetched | Diverged | SnapshotNeeded:
-        """Return the leader's answer for a position; nothing new within `max_wait_ms` is no record.
+        """Return the leader's answer for a position; no records if none come within `max_wait_ms`.
 
         Raises:
-            RequestError: asking again would not help.
+            RequestError: a retry would not help.
             UnavailableError: no leader answered within `give_up_s`.
         """
 
@@ -133,7 +132,7 @@ class Observer:
         return answer
 
     async def fetch_chunk(self, snapshot: SnapshotId, byte: int) -> Chunk | SnapshotGone:
-        """Return the bytes of a snapshot from a byte on; raises as `fetch`."""
+        """Return a chunk of a snapshot from a byte position on; raises the errors of `fetch`."""
 
         async def ask(controller: Controller) -> tuple[Answer, Leader]:
             request = snapshot_request(
@@ -147,9 +146,9 @@ class Observer:
         return answer
 
     async def _ask_another(self) -> None:
-        """Ask a controller that does not lead, as far as known, which epoch and leader it knows.
+        """Ask a controller other than the leader which epoch and leader it knows.
 
-        If its epoch is later, the next request goes to that leader. Its failure changes nothing.
+        If that epoch is later, the next request goes to that leader. Errors are ignored.
         """
         address = None if self._at is None else self.leaders.other_than(self._at)
         if address is None:
@@ -175,7 +174,7 @@ class Observer:
             log.info("%s names another leader than %s", self._text(address), self.node)
 
     async def _answered(self, ask: _Ask) -> Answer:
-        """Ask until a leader answers."""
+        """Ask one controller after the other until the leader answers."""
         while True:
             address = self.leaders.next_address()
             try:
@@ -202,7 +201,7 @@ class Observer:
                 await self._wait_after(address, f"{self._text(address)}: {answer.why}")
 
     def _may_pass(self, error: RequestError) -> bool:
-        """True for a login or a certificate that was good before, and may be renewed."""
+        """True for an error of a login or certificate that worked before: it may be renewed."""
         return self._has_answer and self.give_up_s is None and error.code in _OF_LOGIN
 
     async def _connected(self, address: Address) -> Controller:

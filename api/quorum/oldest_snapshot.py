@@ -1,4 +1,4 @@
-"""The snapshot at the start of a leader's log, which all records that it still has follow.
+"""Finds the snapshot at the start of a leader's log.
 
 A leader that is asked for a record before its log answers with its *latest* snapshot. It may still
 have up to 7 days of records before that one, from its oldest snapshot on; but it tells only where

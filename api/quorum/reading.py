@@ -24,10 +24,10 @@ from metadata_log.reader.log_reader import LogReader
 from records.errors import CorruptLogError, RequestError, UnavailableError
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes of a snapshot that were read, and its size."""
+"""Called with the bytes of a snapshot that were read, and the snapshot's size."""
 
 _DAMAGED_MAX = 5
-"""How often a damaged answer must come in a row to be believed."""
+"""Damaged answers in a row after which the log counts as damaged."""
 
 _SNAPSHOTS_MAX = 5
 """How many snapshots may vanish while they are read."""
@@ -52,11 +52,8 @@ class BehindLogStartError(RequestError):
 async def begin(observer: Observer, log: Path, cluster_id: str, progress: Progress) -> None:
     """Make a new mirror, unless there is one, with all records that the leader still has.
 
-    It starts at offset 0, or from the oldest snapshot of the leader; from the latest if the oldest
-    vanishes meanwhile.
-
-    Args:
-        progress: Called with the bytes of a snapshot that were read, and its size.
+    The mirror starts at offset 0 or from the leader's oldest snapshot; from the latest one if the
+    oldest is removed meanwhile.
 
     Raises:
         RequestError: `log` exists and is no log; or as `Observer.fetch`.
@@ -70,15 +67,16 @@ async def begin(observer: Observer, log: Path, cluster_id: str, progress: Progre
 
 
 async def begin_next_part(observer: Observer, log: Path, progress: Progress) -> bool:
-    """Prepare the part of a recording that follows a gap: `take_up_part` completes it.
+    """Prepare the part of a recording that follows a gap; `take_up_part` completes it.
 
-    It starts from the leader's oldest snapshot.
+    The part starts from the leader's oldest snapshot.
 
     Returns:
-        False if the leader, another one by now, has the next records after all.
+        False if the current leader, a new one, still has the next records.
 
     Raises:
-        As `begin`; RequestError: the snapshot is not of later records of the mirror's history.
+        MetadataLogError: as `begin`; RequestError also if the snapshot does not continue the
+            mirror's history.
     """
     with LogReader.open(log) as reader:
         confirmed_end = reader.confirmed_end
@@ -98,9 +96,9 @@ async def begin_next_part(observer: Observer, log: Path, progress: Progress) -> 
 async def _first_base(
     observer: Observer, progress: Progress
 ) -> AsyncIterator[tuple[KraftCheckpoint | None, int]]:
-    """Yield the snapshot from which all records follow that the leader has, and its log's start.
+    """Yield the snapshot at the start of the leader's log, and that log's start offset.
 
-    The snapshot is None if the leader's log starts at offset 0; the start is then 0.
+    They are None and 0 if the log starts at offset 0.
     """
     for _ in range(_SNAPSHOTS_MAX):
         answer = await observer.fetch(Position(), max_wait_ms=0)
@@ -123,11 +121,12 @@ async def download(
 ) -> bool:
     """Read a snapshot into a file; return False if the leader no longer has it.
 
-    Each node makes its own snapshots, with the same records in an order of its own. A snapshot that
-    was begun with one leader is therefore read again from the next one.
+    Each node's snapshots have the same records in a different order, so after a change of leader a
+    snapshot is read again from its start.
 
     Raises:
-        UnavailableError: the leader sends other bytes than were asked for; or as `Observer.fetch`.
+        UnavailableError: the leader sends bytes other than the requested ones; or as
+            `Observer.fetch`.
     """
     with path.open("wb") as file:
         leader_epoch = observer.leaders.epoch
@@ -157,7 +156,7 @@ class Reading:
 
     Attributes:
         goal: The first high watermark that a leader named, exclusive; None before that.
-        is_caught_up: True if the mirror has all that was there when reading began.
+        is_caught_up: True if the mirror has all records that were committed when reading began.
     """
 
     def __init__(self, observer: Observer, mirror: ObservedMirror) -> None:
@@ -170,13 +169,13 @@ class Reading:
         self.is_caught_up = False
 
     async def step(self, *, max_wait_ms: int = MAX_WAIT_MS) -> None:
-        """Take one answer of the leader; write what is due.
+        """Take one answer of the leader; write the mirror's files if a write is due.
 
         Raises:
             BehindLogStartError: the leader no longer has the next records.
-            RequestError: asking again would not help.
-            CommittedHistoryChangedError: the quorum denies what it had committed; the mirror is
-                frozen.
+            RequestError: a retry would not help.
+            CommittedHistoryChangedError: the quorum no longer has records that it had committed;
+                the mirror is frozen.
             CorruptLogError: the leader sends damaged batches, again and again.
             UnavailableError: no leader answers, or the disk is full.
             FencedError: another process took the mirror over.
@@ -215,8 +214,7 @@ class Reading:
     async def _check_same(self) -> None:
         """Compare the mirror's last batch with the leader's.
 
-        Leaders compare epochs alone, and a cluster that was set up again with the same id repeats
-        those.
+        Leaders compare only epochs, which a cluster that was set up again with the same id repeats.
         """
         batch = self._mirror.last_batch()
         if batch is None:
@@ -257,7 +255,7 @@ class Reading:
 
 
 def _is_whole(records: bytes) -> bool:
-    """True if the first batch is complete and undamaged."""
+    """True if the first batch of a response is complete and undamaged."""
     if len(records) < HEADER_SIZE:
         return False
     header = parse_header(records)

@@ -1,4 +1,4 @@
-"""A recording of a quorum: its mirror, read on through gaps, part after part."""
+"""Records a quorum into a mirror; after a gap, the recording goes on in a new part."""
 
 import asyncio
 import logging
@@ -29,10 +29,10 @@ log_ = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Read = Callable[[Reading, ObservedMirror], Awaitable[T]]
-"""Reads a mirror as far as it should be read."""
+"""Reads a quorum into a mirror, as far as the caller wants."""
 
 _OTHER_LEADER_S = 1.0
-"""Pause before a leader is asked again that has the records which the one before it had removed."""
+"""Pause before the new leader is asked: it still has records that its predecessor had removed."""
 
 
 def _no_bar() -> AbstractContextManager[Progress]:
@@ -50,13 +50,13 @@ async def recorded(
     taken: Callable[[Sequence[Envelope]], None] = lambda rows: None,
     snapshot_bar: Callable[[], AbstractContextManager[Progress]] = _no_bar,
 ) -> T:
-    """Make the mirror if there is none, and read it; after a gap go on with its next part.
+    """Create the mirror if there is none, and record the quorum; after a gap, in a new part.
 
     Args:
-        observer: Asks the quorum; it also learns the addresses that the log names.
-        read: Reads the mirror that is open, and each next part.
-        gap_begun: Called when a part ended, with that part and the gap after it.
-        taken: Called with the rows of each batch.
+        observer: Asks the quorum; also learns the controllers' addresses from the log.
+        read: Reads the quorum into the open mirror; called again for each new part.
+        gap_begun: Called at a gap, with the part that ended there.
+        taken: Called with the records of each batch.
         snapshot_bar: Shows how much of a snapshot was read.
 
     Raises:
@@ -88,14 +88,14 @@ async def recorded(
 
 
 def take_up(log: Path, gap_begun: Callable[[EarlierPart], None]) -> None:
-    """Complete the next part of a recording, if one was prepared, and say so."""
+    """Complete the next part of a recording if one was prepared, and call `gap_begun`."""
     last = take_up_part(log)
     if last is not None:
         gap_begun(last)
 
 
 async def patient_step(reading: Reading, mirror: ObservedMirror) -> None:
-    """Take an answer; if the disk is full, wait and ask again for what could not be written.
+    """Take one answer; while the disk is full, wait and ask for the same records again.
 
     Raises:
         MetadataLogError: as `Reading.step`; UnavailableError: the mirror must be opened again.
@@ -116,13 +116,13 @@ async def patient_step(reading: Reading, mirror: ObservedMirror) -> None:
 async def cluster_id_for(
     log: Path, given: str | None, brokers: str | None, security: ClientSecurity
 ) -> str | None:
-    """Return the cluster's id: that of the mirror, or one that was given, or that of a broker.
+    """Return the cluster's id, from the mirror, else as given, else asked from a broker.
 
     Args:
         brokers: URL of a broker.
 
     Returns:
-        None if nothing tells it.
+        None if there is no mirror, and neither an id nor a broker is given.
 
     Raises:
         RequestError: the mirror is of another cluster than the one given.
@@ -146,7 +146,7 @@ def mapped_address(text: str) -> tuple[int, Address]:
     """Parse ID=HOST:PORT.
 
     Raises:
-        RequestError: INVALID_REQUEST, it has another form.
+        RequestError: INVALID_REQUEST, the text has another form.
     """
     node_id, separator, address = text.partition("=")
     wrong = RequestError("INVALID_REQUEST", f"{text!r} is not ID=HOST:PORT")

@@ -19,16 +19,16 @@ from api.kafka.messages.snapshots import FetchSnapshotRequest, SnapshotPartition
 from api.kafka.quorum import METADATA_TOPIC, METADATA_TOPIC_ID
 
 FETCH_VERSION_MIN = 13
-"""Earlier versions name the topic, and every controller since Kafka 3.1 goes by its id."""
+"""The first version with topic ids, which every controller since Kafka 3.1 uses."""
 
 HIGH_WATERMARK_VERSION = 18
-"""From this version on a request says which high watermark the reader knows."""
+"""First version in which a request tells the high watermark that the reader knows."""
 
 MAX_WAIT_MS = 500
-"""How long a leader waits for new records; that of Kafka's own brokers."""
+"""How long a leader waits for new records; Kafka's own brokers use the same."""
 
 FETCH_BYTES_MAX = 8 * 1024 * 1024
-"""Kafka's own limit up to 4.2, whatever is asked; later leaders send at least one batch."""
+"""Kafka's own limit up to 4.2, whatever is requested; later leaders send at least one batch."""
 
 SNAPSHOT_CHUNK_BYTES = 1024 * 1024
 
@@ -36,7 +36,7 @@ SNAPSHOT_CHUNK_BYTES = 1024 * 1024
 class Position(msgspec.Struct, frozen=True):
     """Where to read on: the next offset, and the epoch of the record before it.
 
-    `high_watermark` is the last one that a leader named; None before the first answer.
+    `high_watermark` is the last high watermark that a leader named; None before the first answer.
     """
 
     offset: int = 0
@@ -55,8 +55,8 @@ def fetch_request(
     """Return the request for the records from a position on.
 
     Args:
-        leader_epoch: The quorum's epoch, as far as it is known; 0: not known.
-        cluster_id: None: the node does not compare it.
+        leader_epoch: The latest known leader epoch of the quorum; 0: not known.
+        cluster_id: The expected cluster id; None: the node does not compare it.
     """
     known = position.high_watermark
     has_high_watermark = version >= HIGH_WATERMARK_VERSION and known is not None

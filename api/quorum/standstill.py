@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 FIRST_S = 10.0
-"""Twenty NoOps, and longer than an election takes."""
+"""The time of twenty NoOps, and longer than an election takes."""
 
 _LONGEST_S = 300.0
 
@@ -24,10 +24,10 @@ class Standstill:
     def __init__(
         self, first_s: float = FIRST_S, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Begin with the first answer.
+        """Begin before the first answer.
 
         Args:
-            first_s: After how long another controller is asked, in seconds; then it doubles.
+            first_s: Seconds until another controller is asked; doubled after each time.
             clock: Returns seconds.
         """
         self._first_s = first_s
@@ -37,7 +37,7 @@ class Standstill:
         self._due = 0.0
 
     def is_due(self, high_watermark: int) -> bool:
-        """Take the high watermark of an answer; return whether to ask another controller now."""
+        """Note an answer's high watermark; return whether to ask another controller now."""
         now = self._clock()
         if self._high_watermark is None or high_watermark > self._high_watermark:
             self._high_watermark = high_watermark
