@@ -1,10 +1,10 @@
 """The controller's side of a broker's stream: sends updates and processes the responses.
 
-Updates are sent in rounds, one at a time. A round has the changes since the last one: LeaderAndIsr
-first, then StopReplica, then UpdateMetadata with the offset. Partitions that failed on the broker
-are retried every retry_ms, up to RETRIES_MAX times; after that they wait for the FULL request of
-the next connection. Results of replica deletions are written to the log immediately; the log
-schedules their retries.
+Updates are sent in rounds, one at a time. A round has the changes since the last round:
+LeaderAndIsr first, then StopReplica, then UpdateMetadata with the offset. Partitions that failed on
+the broker are retried every retry_ms, up to RETRIES_MAX times; after that they wait for the FULL
+request of the next connection. Results of replica deletions are written to the log immediately; the
+log schedules their retries.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ log = limited_logger(__name__)
 RETRY_MS = 1_000
 RETRIES_MAX = 5
 _PARTITION_TIMEOUT_S = 0.05
-"""Extra time per partition of a request: a broker creates a folder for it."""
+"""Extra time per partition in a request: the broker creates a folder for each."""
 
 
 class BrokerFeeds:
@@ -242,7 +242,7 @@ class _Feed:
         """Raise RequestError if the broker's response has an error, such as an outdated epoch."""
         if error_code != NONE:
             raise RequestError(
-                name_of(error_code), f"broker {self._sender.broker_id} refuses what it is told"
+                name_of(error_code), f"broker {self._sender.broker_id} refused an update"
             )
 
 

@@ -44,7 +44,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica to stop, and to delete if `delete`. `topic` is "" if the topic was deleted."""
+    """A replica to stop, and to delete if `delete`; `topic` is "" if the topic was deleted."""
 
     topic: str
     topic_id: Uuid

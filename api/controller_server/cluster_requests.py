@@ -69,7 +69,7 @@ class ClusterRequests:
 
 
 def topic_name(service: Service, topic_id: Uuid) -> str | None:
-    """Return the full name of a topic, None if it does not exist."""
+    """Return the full name of a topic; None if the topic does not exist."""
     topic = service.image.topic(topic_id)
     return None if topic is None else service.image.full_name(topic)
 

@@ -1,4 +1,4 @@
-"""The service's log in Kafka's form, read in a thread of its own."""
+"""The service's log in Kafka's record format, read in a thread of its own."""
 
 import asyncio
 import os
@@ -24,10 +24,10 @@ log = limited_logger(__name__)
 
 
 class FormReader:
-    """Reads one log for all observers. The log is read once from its start after `begin`."""
+    """Reads one log for all observers; `begin` starts to read it once from its start."""
 
     def __init__(self, directory: Callable[[], Path]) -> None:
-        """Read nothing yet.
+        """Create the reader without reading; `begin` starts.
 
         Args:
             directory: Returns the log's directory.
@@ -41,7 +41,7 @@ class FormReader:
         self._leader = (0, -1)
 
     def begin(self) -> None:
-        """Start to read the log from its start, if that was not done."""
+        """Start to read the log from its start, unless that was already started."""
         is_failed = self._opening is not None and self._opening.done() and self._failure()
         if self._opening is None or is_failed:
             self._opening = asyncio.create_task(self._in_thread(self._opened), name="kafka form")
@@ -56,7 +56,7 @@ class FormReader:
         return found
 
     def stop(self) -> None:
-        """End the reading of the log, so that the process can end."""
+        """Stop reading the log, so that the process can end."""
         if self._reading is not None:
             self._reading.stop()
 
@@ -73,7 +73,7 @@ class FormReader:
         return self._opening.done()
 
     async def read(self, offset: int, last_epoch: int, end_offset: int, size_max: int) -> Reading:
-        """Read from an offset on, as `ServedLog.read`; `is_ready` must have returned True."""
+        """Read from an offset on with `ServedLog.read`; `is_ready` must have returned True."""
         found = self._ready
 
         def read() -> Reading:
@@ -84,7 +84,7 @@ class FormReader:
 
     @property
     def start_offset(self) -> int:
-        """First offset that can be read; 0 while the log was not read."""
+        """First offset that can be read; 0 until the log was read once."""
         is_ready = self._opening is not None and self._opening.done() and not self._failure()
         return self._ready.start_offset if is_ready else 0
 
@@ -94,7 +94,7 @@ class FormReader:
         return self._opening.result()
 
     async def leader_of(self, leader_epoch: int) -> int:
-        """Return the node whose LeaderChangeMessage began an epoch; -1 if the log has none."""
+        """Return the node whose LeaderChangeMessage began an epoch; -1 without such a record."""
         if self._leader[0] != leader_epoch:
             found = await asyncio.to_thread(_leader_of, self._directory(), leader_epoch)
             self._leader = leader_epoch, found
@@ -103,10 +103,11 @@ class FormReader:
     async def snapshot_part(
         self, snapshot: Point, position: int, size_max: int
     ) -> tuple[bytes, int]:
-        """Return bytes of the base's checkpoint from a position on, and the size of the whole.
+        """Return bytes of the base's checkpoint from a position on, and the checkpoint's size.
 
         Raises:
-            RequestError: SNAPSHOT_NOT_FOUND, it is not the base; POSITION_OUT_OF_RANGE.
+            RequestError: SNAPSHOT_NOT_FOUND, the log does not start from this snapshot;
+                POSITION_OUT_OF_RANGE.
             CorruptLogError: the base is damaged.
             UnavailableError: the base is being replaced.
         """
@@ -131,9 +132,9 @@ class FormReader:
 
 
 class _SnapshotFile:
-    """The checkpoint of a base, in a file that vanishes with the process.
+    """The checkpoint of a base, in a temporary file.
 
-    The base is a file that was made once, and the same base gives the same bytes.
+    The same base always gives the same bytes.
     """
 
     def __init__(self, base: FormBase) -> None:

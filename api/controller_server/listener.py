@@ -65,13 +65,13 @@ from records.errors import RequestError, UnavailableError
 Q = TypeVar("Q", bound=Request)
 
 REQUEST_SIZE_BYTES_MAX = 16 * 1024 * 1024
-"""Above any request that fits a batch of the log (8 MiB)."""
+"""Larger than any request whose records fit into a batch of the log (8 MiB)."""
 
 TOPICS_AT_ONCE = 500
-"""Topics of a Metadata request that are looked up at once, in some 10 ms; more in a thread."""
+"""Topics that a Metadata request looks up in the event loop (10 ms); more are left to a thread."""
 
 RESOURCES_A_TURN = 50
-"""Resources whose configs are described before others have their turn, in some 10 ms."""
+"""Resources described (in about 10 ms) before other requests get their turn."""
 
 FROM_BROKERS = frozenset(
     {
@@ -87,16 +87,15 @@ FROM_BROKERS = frozenset(
 """Requests that only brokers send."""
 
 UNLIMITED = frozenset({apis.ALTER_PARTITION})
-"""Requests that may have any number of items: all partitions of a broker may change at once. They
-are decided in parts."""
+"""Requests with any number of items, which are decided in parts: all partitions of a broker may
+change at once."""
 
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the listener.
 
     Attributes:
-        strict_modes: True: clients that do not know modes are told that READ_ONLY partitions have
-            no leader.
+        strict_modes: True: to clients that do not know modes, READ_ONLY partitions have no leader.
         retry_ms: Delay before partitions that failed on a broker are retried.
     """
 
@@ -331,12 +330,12 @@ class ControllerListener:
 
 
 def _may_be_left(frame: RequestFrame) -> bool:
-    """True if a request only reads, so that nobody needs its answer once the client has gone."""
+    """True if a request only reads: it may be abandoned once the client has gone."""
     return frame.api in (apis.FETCH, apis.FETCH_SNAPSHOT) or is_question(frame)
 
 
 def _turn(frame: RequestFrame) -> Turn:
-    """Return when a request begins.
+    """Return when a request may begin, relative to others of its connection.
 
     The controller decides on commands in the order in which they begin, and one sync serves many.
     The requests of brokers are independent of each other: each envelope is another client's, and a

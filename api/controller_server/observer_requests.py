@@ -1,11 +1,11 @@
 """Fetch and FetchSnapshot of `__cluster_metadata`: the log in Kafka's form, for observers.
 
-An observer is any reader: the replica id -1, or a broker's id. It is not noted anywhere, so it
-changes nothing. All that is sent is committed.
+An observer is any reader: it has the replica id -1, or a broker's id. Observers are not registered.
+They are sent committed records only.
 
 The checks come in Kafka's order: the right, the cluster, the partition, offset and epoch, the
-leader, the place in the log. It follows the rules in Kafka's source, and was never run against
-Kafka.
+leader, the position in the log. The rules are those in Kafka's source; they were never tested
+against Kafka.
 
 Source: `KafkaRaftClient` of Kafka 3.9 to 4.3; KIP-595 (Fetch), KIP-630 (snapshots), KIP-853 (the
 leader's address), KIP-1166 (the observer's high watermark).
@@ -55,18 +55,18 @@ from replay.kafka_form.served_log import Point, Reading
 log = limited_logger(__name__)
 
 FETCH_SIZE_BYTES_MAX = 1024 * 1024
-"""Bytes of an answer, unless its first batch is larger: what Kafka 4.3 asks for."""
+"""Size of an answer unless its first batch is larger; Kafka 4.3 requests as much."""
 
 WAIT_MS_MAX = 60_000
-"""Kafka has no limit; its observers ask for 500 ms."""
+"""Maximum wait of a Fetch. Kafka has no limit; its observers request 500 ms."""
 
 _IDS_FROM = 13
 _ENDPOINTS_FROM = 17
 _LOOK_EVERY_S = 0.5
-"""How often a waiting request looks whether this node still leads."""
+"""How often a waiting request checks whether this node still leads."""
 
 _READ_IN_S = 1.0
-"""How long at least the first requests wait until the log was read once."""
+"""How long the first requests at least wait for the log to be read once."""
 
 _NO_LEADER = -1
 
@@ -80,8 +80,8 @@ class ObserverRequests:
         """Create the handlers.
 
         Args:
-            address: The listener's, with its actual port: where observers find this node.
-            fallback: Answers a Fetch of other topics.
+            address: The listener's address with its actual port, as told to observers.
+            fallback: Handles a Fetch of other topics.
         """
         self._service = service
         self._reader = reader
@@ -93,7 +93,7 @@ class ObserverRequests:
         return {apis.FETCH: self.fetch, apis.FETCH_SNAPSHOT: self.fetch_snapshot}
 
     async def fetch(self, frame: RequestFrame, caller: Caller) -> Response | bytes | None:
-        """Answer a Fetch; wait up to its deadline while the observer has all records."""
+        """Answer a Fetch; wait up to its `max_wait_ms` if the observer already has all records."""
         request = frame.body
         assert isinstance(request, FetchRequest)
         if not _is_about_metadata(request):
@@ -132,7 +132,7 @@ class ObserverRequests:
         )
 
     def _refusal(self, cluster_id: str | None, caller: Caller) -> int:
-        """Return the code with which a request is refused as a whole; NONE if it is not."""
+        """Return the error code that refuses the whole request; NONE if it is accepted."""
         if not self._service.access(caller).allows(Operation.CLUSTER_ACTION, CLUSTER):
             return CODES["CLUSTER_AUTHORIZATION_FAILED"]
         if cluster_id not in (None, self._service.settings.cluster_id):
@@ -140,7 +140,7 @@ class ObserverRequests:
         return NONE
 
     def _leader_error(self, leader_epoch: int) -> int:
-        """Return the code for a request in an epoch; NONE if this node leads in it."""
+        """Return the error code for a request in an epoch; NONE if this node is its leader."""
         epoch = self._service.controller_epoch
         if leader_epoch < epoch:
             return CODES["FENCED_LEADER_EPOCH"]
@@ -227,12 +227,12 @@ class ObserverRequests:
         )
 
     async def _leader(self, *, has_endpoints: bool) -> "_Leader":
-        """Return the leader to name.
+        """Return the leader to name in a response.
 
-        An observer ends if an epoch has two leaders, or if a leader has no address.
+        An observer stops if it is told two leaders of an epoch, or a leader without an address.
 
         Args:
-            has_endpoints: Whether the response has a place for its address.
+            has_endpoints: Whether the response has a field for the leader's address.
         """
         service, epoch = self._service, self._service.controller_epoch
         if service.is_active:
@@ -251,7 +251,7 @@ class ObserverRequests:
 
 
 class _Leader(msgspec.Struct, frozen=True):
-    """The leader that a response names; `at` is its address, or empty."""
+    """The leader that a response names; `at` is the leader's address, or empty."""
 
     node_id: int
     epoch: int
@@ -263,7 +263,7 @@ class _Leader(msgspec.Struct, frozen=True):
 
 
 def is_by_broker(frame: RequestFrame) -> bool:
-    """True if a broker reads the metadata log; other observers have no id."""
+    """True if a broker sent this request for the metadata log; other observers have no id."""
     match frame.body:
         case FetchRequest() as request:
             return request.follower >= 0 and _is_about_metadata(request)
@@ -280,7 +280,7 @@ def _is_about_metadata(request: FetchRequest) -> bool:
 
 
 def _only_partition(request: FetchRequest, version: int) -> FetchPartition | None:
-    """Return the partition of the metadata log; None if the request is not for it alone."""
+    """Return the metadata log's partition; None if the request is not for that partition alone."""
     partitions = [each for topic in request.topics for each in topic.partitions]
     if version < _IDS_FROM or len(request.topics) != 1 or len(partitions) != 1:
         return None

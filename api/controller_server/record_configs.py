@@ -1,4 +1,4 @@
-"""The configs of topics that brokers apply to new records, as a controller tells them to brokers.
+"""The topic configs that brokers apply to new records, as the controller sends them to brokers.
 
 A broker applies the values that DescribeConfigs shows for the topic.
 """
@@ -54,7 +54,7 @@ class RecordConfigs:
         return tuple(found)
 
     def _inherited_by(self, topic: Topic) -> Mapping[str, str]:
-        """Return what a topic gets from the levels above it; looked up once for a namespace."""
+        """Return the values that a topic inherits; cached by namespace."""
         found = topic.namespace_id and self._levels.image.namespace(topic.namespace_id)
         name = found.name if found else ""
         if name not in self._inherited:
@@ -68,7 +68,7 @@ class RecordConfigs:
 
 
 def newly_configured(change: Change, settings: Settings) -> set[Uuid]:
-    """Return the ids of the topics whose values may have changed, because a config has.
+    """Return the ids of the topics whose effective values may have changed with a config.
 
     Takes O(configs changed), and O(topics) if a value that many topics inherit has changed.
     """

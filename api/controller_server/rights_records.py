@@ -25,11 +25,11 @@ from replay.image.fields import copied
 from replay.image.metadata import MetadataImage
 
 _VERSION = 0
-"""Of all of these records."""
+"""Version of all these records."""
 
 
 def all_rights(image: MetadataImage, *, with_users: bool = False) -> tuple[bytes, ...]:
-    """Return records that build the authorizer's part of an image.
+    """Return records that create an image's ACLs and feature levels, and its users if requested.
 
     Takes O(ACLs), plus O(users) if `with_users`.
     """
@@ -38,7 +38,7 @@ def all_rights(image: MetadataImage, *, with_users: bool = False) -> tuple[bytes
 
 
 def changed_rights(change: Change, *, with_users: bool = False) -> tuple[bytes, ...]:
-    """Return records that update the authorizer's part of an image.
+    """Return records for the changed ACLs and feature levels, and for users if requested.
 
     Takes O(ACLs changed), plus O(users) if any user has changed.
     """
