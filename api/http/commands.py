@@ -37,7 +37,7 @@ Answer = Callable[[bytes], Awaitable[Reply]]
 """Takes the body of a request, and returns the reply."""
 
 APPEND = "records append"
-"""The command that takes JSON lines."""
+"""The command whose body is JSON lines."""
 
 _APPEND_GUARD = find_command(APPEND).guard
 
@@ -47,7 +47,7 @@ ROUTES = {
 """The commands by path; a command with two names has two."""
 
 _REFUSAL = "refusal"
-"""What earlier releases call an item's `error`."""
+"""Name of an item's `error` field in earlier releases."""
 
 HEADERS = ("as", "reason")
 """Parameters of every command."""
@@ -57,9 +57,9 @@ EXPECTED_END = "expected_end_offset"
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a command, one for each item; see docs/http.md.
+    """The results of a command, one for each item.
 
-    `response` has them in the form of earlier releases.
+    `response` has the same results in the form of earlier releases.
     """
 
     results: list[dict[str, Any]]
@@ -110,7 +110,7 @@ async def _changed(command: Command, call: Call, body: bytes) -> Reply:
 
 
 async def _beside(is_large: bool, work: Callable[[], T]) -> T:
-    """Do work that takes milliseconds; if it is large, in a thread, so that others have turns."""
+    """Do work that takes milliseconds; if it is large, in a thread, to let other requests run."""
     return await asyncio.to_thread(work) if is_large else work()
 
 
@@ -146,7 +146,7 @@ def _with_error(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items_refused(response: Any) -> list[dict[str, Any]]:
-    """Return the results of items that were all refused, each with its error."""
+    """Return the results of the items of a request in which all items were refused."""
     items = response if isinstance(response, list) else [response]
     return [item | {"error": _error_of(item)} for item in items]
 

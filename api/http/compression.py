@@ -1,8 +1,8 @@
 """Compresses whole answers to questions with gzip, for clients that accept it.
 
-Left as they are: streams, whose parts must arrive at once; answers with an `ETag`, which names
-these very bytes; and answers that may show a secret, since the size of a compressed answer tells
-something about what is in it (docs/http.md, Compression).
+Not compressed: streams, whose parts must arrive at once; answers with an `ETag`, which identifies
+the uncompressed bytes; and answers that may contain a secret, because the compressed size reveals
+something about the content (docs/http.md, Compression).
 
 Source: RFC 9110, 8.4 and 12.5.3.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Headers = Iterable[tuple[bytes, bytes]]
 
 _FORMS = (b"application/json", b"text/html", b"text/plain")
-"""Forms of content that become smaller; the columns of a report are compressed already."""
+"""Content types that are compressed; a report's columns are compressed already."""
 
 # The fastest: answers are made once and sent once.
 _LEVEL = 1
@@ -31,7 +31,7 @@ _VARY = (b"vary", b"accept-encoding")
 
 
 def compressing(scope: Mapping[str, Any], send: "Send") -> "Send":
-    """Return a function that sends an answer, compressed if it may be and the client accepts it."""
+    """Return a function that sends an answer, compressed if that is allowed and accepted."""
     if b"secret" in unquote_to_bytes(scope["query_string"]):
         return send
     accepts = accepts_gzip(headers_of(scope).get("accept-encoding", ""))

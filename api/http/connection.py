@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections of uvicorn, within the connection limits that the process shares."""
+"""HTTP/1.1 connections of uvicorn, within the connection limits of the process."""
 
 import asyncio
 import time

@@ -42,11 +42,11 @@ PARAMETERS = tuple(
         if parameter.field not in ("wait_ms", None)
     ]
 )
-"""The parameters of `tail`, but for those that tell how long to wait and where to end."""
+"""The parameters of `tail`, except those for the maximum wait and the end."""
 
 
 async def follow(request: Request[Any, Any, Any]) -> Stream:
-    """Stream the records from a point on, and then each new record when it is committed.
+    """Stream the records from a point on, then each new record when it is committed.
 
     Raises:
         RequestError: a parameter is malformed, the point is before the kept history, or the caller

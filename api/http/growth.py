@@ -4,8 +4,8 @@
     event: growth
     data: the packed columns, in base64
 
-A client that has columns identifies them in the query. It gets the columns that continue its own
-or, with `Last-Event-ID`, the columns of that event. An event `anew` ends the stream if all columns
+A client identifies the columns that it has in the query or, after an event, by `Last-Event-ID`. It
+gets the columns that continue them. An event `anew` ends the stream if all columns
 must be loaded again: the caller may see other topics now, or the service cannot compute the
 difference. An event `error` ends the stream if the caller's token or rights are gone; its data is a
 problem document.

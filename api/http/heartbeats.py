@@ -1,7 +1,7 @@
 """Heartbeats of event streams: one timer wakes all streams.
 
-A timer per stream, set and cancelled with each event, took 15 % of the time of an event to 1,000
-streams.
+With 1,000 streams, one timer per stream, reset at each event, took 15 % of the time to send an
+event.
 """
 
 import asyncio

@@ -6,36 +6,36 @@ HEAD_SIZE_BYTES_MAX = 64 * 1024
 """Request line and headers: questions carry expressions and lists in the query."""
 
 PIECE_SIZE_BYTES = 1024
-"""Heads are parsed in pieces of this size: it may hold some sixty requests of a client that sends
-them without waiting, and each takes a few KiB until it is answered."""
+"""Heads are parsed in pieces of this size. A piece may hold about sixty pipelined requests, each of
+which takes a few KiB until it is answered."""
 
 BODY_SIZE_BYTES_MAX = MIB
-"""Of a command: a thousand topics with their configs."""
+"""Body of a command: room for a thousand topics with their configs."""
 
 RECORDS_SIZE_BYTES_MAX = 2 * BATCH_SIZE_BYTES_MAX
-"""Of an append: a batch as JSON lines is about twice as large as in the log."""
+"""Body of an append: a batch as JSON lines is about twice as large as in the log."""
 
 PARSED_AT_ONCE_BYTES_MAX = 16 * 1024
-"""Records of this size are parsed in about a millisecond; more are parsed in a thread, which costs
-as much as a record or two, so that others have their turn."""
+"""Records of this size are parsed in about a millisecond. Larger bodies are parsed in a thread, so
+that other requests get their turn; starting it costs as much as parsing a record or two."""
 
 CONNECTIONS_MAX = 1_200
-"""What `--http-connections` is without it: a thousand streams of events, and those that ask. A
-stream costs some 20 KiB, and what its client has not taken yet."""
+"""Default of `--http-connections`: a thousand event streams, and other requests. A stream takes
+about 20 KiB, plus the events that its client has not received yet."""
 
 WATCHING_RESERVE = 16
-"""Further connections for health, readiness and metrics alone, so that streams of events never keep
-those out that watch the service."""
+"""Further connections, only for health, readiness and metrics, so that event streams never keep
+monitoring out."""
 
 COMPRESSED_BYTES_MIN = 1024
-"""Smaller answers fit into a packet as they are."""
+"""Smaller answers fit into one packet without compression."""
 
 COMPRESSED_ON_LOOP_BYTES_MAX = 64 * 1024
-"""Compressed in about a millisecond; larger answers are compressed in a thread, so that others have
-their turn."""
+"""Answers of this size are compressed in about a millisecond; larger ones in a thread, so that
+other requests get their turn."""
 
 DOCUMENTS_AT_ONCE = 4
-"""Answers that are one document are put together in memory; more than these wait."""
+"""How many single-document answers are built in memory at once; further ones wait."""
 
 WRITE_STALL_S = 60.0
 """A client that takes none of its answer for this long is disconnected."""
@@ -44,25 +44,25 @@ LINGER_S = 60.0
 """How long answers to a client that closed its sending side may take."""
 
 UNSENT_BYTES_MAX = 64 * 1024
-"""What a connection may have written and not sent before its answer waits."""
+"""Unsent bytes of a connection above which its answer waits."""
 
 HEARTBEAT_S = 15.0
-"""Silence in a stream of events after which a comment is sent, before proxies close it."""
+"""Time without events after which a stream sends a comment, so that proxies do not close it."""
 
 GROWTH_INTERVAL_S = 0.5
-"""Least time between two growths of a web page: a person sees no more, and each is computed."""
+"""Minimum time between two updates of a web page: people see no more, and each is computed."""
 
 EVENTS_A_CHUNK = 200
-"""Records that a stream sends before others have their turn."""
+"""Records that a stream sends before other requests get their turn."""
 
 RETRY_AFTER_S = 1
-"""When an unavailable service is asked again: a take-over takes about as long."""
+"""Seconds after which to retry an unavailable service; a take-over takes about as long."""
 
 CLOSE_TIMEOUT_S = 5.0
 """How long answers in progress may take when the service ends."""
 
 PAGE_RECORDS = 20_000
-"""Records that the web page shows if it is not told which: hours of a busy cluster, at once."""
+"""Records that the web page shows by default: hours of a busy cluster, shown without a wait."""
 
 PAGE_RECORDS_MAX = 200_000
-"""Records of a range that the web page is told to show: they take a worker half a minute."""
+"""Most records of a range that the web page shows on request: a worker takes half a minute."""

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 PATH = "/metrics"
 
 STATUS = "status"
-"""Where a request's state holds the status of its answer, once that has begun."""
+"""Key in a request's state for the status of its answer, set when the answer begins."""
 
 OTHER = "other"
-"""The route of paths that do not exist: clients could invent any number of them."""
+"""The route label of all paths that do not exist: clients could invent any number of paths."""
 
 _BATCH_RECORDS = (1, 2, 5, 10, 100, 1_000, 10_000)
 _FOLLOWING = {
@@ -50,7 +50,7 @@ _FOLLOWING = {
     "sql_history": "the SQL history",
     "archive": "the newest archived segment",
 }
-"""Jobs that follow the log, with what they keep."""
+"""Jobs that follow the log, each with the data that the job keeps."""
 
 _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SYNC_SECONDS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
@@ -71,7 +71,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestMetrics:
-    """The duration of answered requests; also counts them, and those with errors by status."""
+    """The durations and the number of answered requests, and the numbers of errors by status."""
 
     def __init__(self, routes: frozenset[str]) -> None:
         """Start without requests; `routes` are the paths that exist."""
@@ -86,10 +86,10 @@ class RequestMetrics:
         )
 
     def answered(self, scope: Mapping[str, Any], method: str, begun_s: float) -> None:
-        """Record an answered request; one whose client disconnected before is not recorded.
+        """Record an answered request, unless its client disconnected before the answer.
 
         Args:
-            begun_s: Time of its head, by `time.monotonic`.
+            begun_s: When the request's head came, by `time.monotonic`.
         """
         status = scope["state"].get(STATUS)
         if status is not None:
@@ -99,7 +99,7 @@ class RequestMetrics:
 
 
 def noting_status(scope: Mapping[str, Any], send: "Send") -> "Send":
-    """Return a function that sends, and keeps the status in the request's state."""
+    """Return a `send` that also stores the answer's status in the request's state."""
 
     async def noting(message: "Message") -> None:
         if message["type"] == "http.response.start":
@@ -226,7 +226,7 @@ def _silences(view: View) -> dict[str, float]:
 
 
 def _jobs(jobs: Sequence[JobRuns], end: int) -> Iterable[Metric]:
-    """Yield the metrics of all jobs; of jobs that follow the log, also how far they are behind."""
+    """Yield the metrics of all jobs; for jobs that follow the log, also their lag."""
     runs = CounterMetricFamily(
         "metalog_job_runs", "Runs in the background.", labels=["job", "outcome"]
     )

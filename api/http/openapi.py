@@ -41,7 +41,7 @@ PATH = "/openapi.json"
 _Schema = dict[str, Any]
 
 _PROBLEMS = (400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 421, 422, 429, 501, 503)
-"""Statuses of problems; a mistake of the service, 500, is none that a client handles."""
+"""Statuses of problems; without 500, a bug of the service, which no client can handle."""
 
 _HEADERS = {
     307: ("Location", "The same request at the node that leads."),
@@ -60,7 +60,7 @@ _BASE64 = r"^[A-Za-z0-9_+/-]*=*$"
 
 @cache
 def openapi(*, is_read_only: bool = False) -> bytes:
-    """Return the document as JSON; of a server that is read-only, without its commands."""
+    """Return the document as JSON; without the commands if the server is read-only."""
     schemas = _Schemas()
     paths: dict[str, Any] = {
         path: {"get": _asked(route, schemas)} for path, route in ROUTES.items()
@@ -103,7 +103,7 @@ _OTHERS: dict[str, tuple[str, _Schema]] = {
 
 
 class _Schemas:
-    """Collects the schemas of types; those of structs are stored by name."""
+    """Collects the schemas of types, those of structs by name."""
 
     def __init__(self) -> None:
         self.found: dict[str, _Schema] = {}
@@ -202,7 +202,7 @@ def _asked(route: Route, schemas: _Schemas) -> _Schema:
 
 
 def _placed(document: Document, of: Any, schemas: _Schemas) -> _Schema:
-    """Return the schema of an answer of this type, with its place in the log if it has one."""
+    """Return the schema of an answer of this type; with its position in the log if it has one."""
     parts = [schemas.of(Place)] if document.has_place else []
     if of is not dict:
         parts.append(schemas.of(of))
@@ -282,7 +282,7 @@ def _changed(name: str, schemas: _Schemas) -> _Schema:
 
 
 def _result(response: Any, schemas: _Schemas) -> _Schema:
-    """Return the schema of one result, from the type of the response; see `results_of`."""
+    """Return the schema of one result of a command, from the type of the response."""
     if response is Transacted:
         response = StepDone
     of = next(iter(typing.get_args(response)), response)
@@ -315,7 +315,7 @@ def _operation(name: str, text: str, content: _Schema, schemas: _Schemas) -> _Sc
 
 
 def _head(get: _Schema) -> _Schema:
-    """Return the operation that is answered like this one, without the content."""
+    """Return the HEAD operation for a GET operation: the same answer without content."""
     responses = {
         status: {name: of for name, of in response.items() if name != "content"}
         for status, response in get["responses"].items()

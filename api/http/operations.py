@@ -29,7 +29,7 @@ td { padding: 0 1rem 0 0; vertical-align: top; }
 
 @cache
 def page(*, is_read_only: bool = False) -> str:
-    """Return the page's HTML; see `openapi`."""
+    """Return the page's HTML; without the commands if the server is read-only."""
     paths = msgspec.json.decode(openapi(is_read_only=is_read_only))["paths"]
     operations = [
         _operation(path, method, of)

@@ -14,7 +14,7 @@ from api.transport.unix_sockets import UNIX
 from records.errors import RequestError
 
 HTTPS = "https://"
-"""Before an address with TLS."""
+"""Prefix of an address with TLS."""
 
 _LIBRARIES = ("litestar", "uvicorn", "httptools", "prometheus_client")
 

@@ -30,13 +30,13 @@ PARAMETERS = (LIMIT, CURSOR)
 """Parameters of every question whose answer is a list."""
 
 MIN_OFFSET = "min_offset"
-"""Parameter of every question: an offset that the log must hold before."""
+"""Parameter of every question: an offset that the log must contain before the answer."""
 
 CONSISTENT = "consistent"
-"""Parameter of every question: answer with all that the store of a shared log has committed."""
+"""Parameter of every question: include all that the store of a shared log has committed."""
 
 VERBOSE = "verbose"
-"""Parameter of streams: also a last line about the log."""
+"""Parameter of streams: also return a last line about the log."""
 
 _OF_THE_REQUEST = (LIMIT, MIN_OFFSET, CONSISTENT, VERBOSE)
 """Parameters that may differ between the pages of a list."""
@@ -70,8 +70,8 @@ class Paging(msgspec.Struct, frozen=True, kw_only=True):
     """The page that a request asks for; without `limit` and `cursor`, the whole list.
 
     Attributes:
-        list_field: The document's field of which the page is a part; None if the page alone is
-            computed, because the items of the answer are those of the list.
+        list_field: The document's field with the list that is cut into pages; None if the answer's
+            items are the list's, so that only the page is computed.
         start: The start of the page, from the cursor; None: the start of the list.
         limit: Maximum of items; None: no limit.
         subject: What a cursor belongs to: the cluster, the caller, the question and its parameters.
@@ -88,12 +88,12 @@ class Paging(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_asked(self) -> bool:
-        """True if the request asks for a page."""
+        """True if the request asks for a page, not for the whole list."""
         return self.limit is not None or self.start is not None
 
     @property
     def computed(self) -> tuple[Cursor | None, int | None]:
-        """The start and the limit of the answer that is computed for the page."""
+        """Start and limit of the answer from which the page is made."""
         if self.list_field is None:
             return self.start, self.limit
         return self.start and replace(self.start, position=0), None
@@ -102,7 +102,7 @@ class Paging(msgspec.Struct, frozen=True, kw_only=True):
         """Return the document of the page, and the cursor of the next one; None on the last page.
 
         Args:
-            document: The document of the answer that was computed.
+            document: The document of the computed answer.
             last: The last page of that answer.
         """
         if self.list_field is None:
@@ -119,7 +119,7 @@ class Paging(msgspec.Struct, frozen=True, kw_only=True):
         return replace(document, **chosen), following
 
     def cursor_after(self, page: Page) -> str | None:
-        """Return the cursor of the page after one that was computed alone; None after the last."""
+        """Return the cursor after `page`, a page that was computed alone; None after the last."""
         return None if page.cursor is None else self._text(page.cursor)
 
     def _text(self, following: Cursor) -> str:
@@ -193,10 +193,10 @@ def _key(subject: bytes) -> bytes:
 
 
 def _check_held(call: Call, question: Question, content: _Content, as_of: int) -> None:
-    """Check that the log still holds what the first page was made of.
+    """Check that the log still has the history from which the first page was made.
 
-    The state at an offset is held while the history after it is; a list of past records changes
-    with the start of the history.
+    The state at an offset is available while the history after the offset is kept; a list of past
+    records changes when the start of the history moves.
 
     Raises:
         RequestError: RESOURCE_GONE.
@@ -226,7 +226,7 @@ def _unreadable() -> RequestError:
 
 
 def is_paged(document: Document | None) -> bool:
-    """True if the answer is a list that can be asked for in pages."""
+    """True if the answer is a list that can be requested in pages."""
     return document is not None and (document.is_stream or document.list_field is not None)
 
 

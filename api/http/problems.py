@@ -60,7 +60,7 @@ STATUSES = {
     "REQUEST_TIMED_OUT": 503,
     "THROTTLING_QUOTA_EXCEEDED": 429,
 }
-"""The status of each error's code; of every other one 400."""
+"""HTTP status by error code; all other codes have 400."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,9 +72,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         outcome: A `records.errors.Outcome`.
         done_to: The offset of the last committed record, for a partial outcome.
         retry_ms: When to retry, in ms; left out if waiting does not help.
-        current: The version that an object has instead of the expected one.
-        results: The results of all items, if each was refused; also with the `refusal` of earlier
-            releases.
+        current: The actual version of an object that does not have the expected version.
+        results: The results of all items, if each was refused; they also have the field `refusal`
+            of earlier releases.
     """
 
     type: str = "about:blank"

@@ -46,10 +46,10 @@ from records.errors import MetadataLogError, RequestError, UnavailableError
 LINES, HTML = "application/x-ndjson", "text/html"
 
 COMMON = ("as",)
-"""Parameters of every question that are not fields of it, and of the streams."""
+"""Parameters of every question and stream that are not fields of the request."""
 
 _OF_SERVICE = {"report": "known"}
-"""Fields of questions that only the service itself sets."""
+"""By question: the field of the request that only the service itself sets."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -217,7 +217,7 @@ async def _blame_of(answers: Answers, answer: Any) -> Any:
 
 
 async def _explained(answers: Answers, code: str, message: str, object_: str) -> str:
-    """Return an error's message; if an object is absent, with the reason if that can be found."""
+    """Return an error's message; for an absent object, with the reason if it can be found."""
     if code not in ABSENT:
         return message
     blame = msgspec.structs.replace(
@@ -317,7 +317,7 @@ async def report_pieces(answers: Answers) -> list[ReportPiece]:
 
 
 def _command(shared: SharedState, call: Call, *, masked: bool) -> PageCommand:
-    """Return the command that makes the same page."""
+    """Return the `metalog` command that makes the same page."""
     if masked:
         return PageCommand(name="report", where="LOG", masked=True)
     if shared.log is not None:

@@ -1,4 +1,4 @@
-"""What all requests have: a caller, a query, headers, a body in the shared memory, and a reply."""
+"""Parts common to all requests: caller, query, headers, body in shared memory, and reply."""
 
 import asyncio
 import re
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 JSON = "application/json"
 
 SHARED = "shared"
-"""Where a request's state holds what the handlers share."""
+"""Key in a request's state for the `SharedState` of the handlers."""
 
 PRINCIPAL = "principal"
-"""Where a connection's state holds the principal of its certificate."""
+"""Key in a connection's state for the principal of its certificate."""
 
 IS_RESERVED = "is_reserved"
-"""Where a connection's state says that its place is only for those that watch the service."""
+"""Key in a connection's state for whether it uses a place that is reserved for monitoring."""
 
 MEMORY = "memory"
-"""Where a request's state holds the `BodyMemory` of its connection."""
+"""Key in a request's state for the `BodyMemory` of its connection."""
 
 GUARDS = [
     (b"x-content-type-options", b"nosniff"),
@@ -49,10 +49,10 @@ GUARDS = [
     (b"content-security-policy", b"frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
 ]
-"""Headers of every answer: pages of others must not show or embed it."""
+"""Headers of every answer: pages of other sites must not show or embed the answer."""
 
 SEND_WHOLE = "send_whole"
-"""Where a request's state holds the function of its connection that sends a whole reply."""
+"""Key in a request's state for the connection's function that sends a whole reply."""
 
 SendWhole = Callable[[bytes, bytes], Awaitable[None]]
 """Sends a head, without the empty line at its end, and a body."""
@@ -63,7 +63,7 @@ _REFUSAL = (
 )
 
 _HEADERS = "headers"
-"""Where a request's state holds its headers, once they were needed."""
+"""Key in a request's state for its decoded headers, set at their first use."""
 
 # Source: W3C Trace Context, version 00 and later.
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
@@ -262,7 +262,7 @@ def wrong_parameter(name: str, what: str) -> RequestError:
 class BodyMemory:
     """The memory of one connection for the bodies that it receives.
 
-    A body is read once it has a share of the budget of all connections; a small one needs no share.
+    A body is read when it gets a share of the memory for all connections; a small body needs none.
     """
 
     def __init__(self, place: Place) -> None:
@@ -280,7 +280,7 @@ class BodyMemory:
         """Wait for a share, and hold it for the `with` block.
 
         Yields a function to call with the size of each received part. If the client disconnects,
-        there may be no share, but there is nothing to receive either.
+        the block may run without a share, because there is nothing to receive.
         """
         if not self._place.needs_share(size_bytes):
             yield lambda _: None
@@ -347,7 +347,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 def reply_with(found: Problem, headers: Mapping[str, str] = {}) -> Reply:
-    """Return the reply that reports a problem, with `headers` and those it requires."""
+    """Return the reply that reports a problem, with `headers` and the problem's own headers."""
     headers = {**headers_required_by(found), **headers}
     return Reply(msgspec.json.encode(found), found.status, MEDIA_TYPE, headers)
 
@@ -374,7 +374,7 @@ def _head(status: int, media_type: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def http_date(time_s: int) -> bytes:
-    """Return a time, s since 1970, as in the header Date. Source: RFC 9110, 6.6.1 and 5.6.7."""
+    """Return a time (s since 1970) in the format of the header Date; RFC 9110, 6.6.1 and 5.6.7."""
     return formatdate(time_s, usegmt=True).encode()
 
 

@@ -47,7 +47,7 @@ _Request = Request[Any, Any, Any]
 
 _WORDS = {404: "there is no such path; GET /v1 lists all operations"}
 _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARGE"}
-"""Names of the errors that the routing finds."""
+"""Codes of the errors that the routing finds, by status."""
 
 
 _READ_ONLY = problem(
@@ -57,8 +57,8 @@ _READ_ONLY = problem(
 _APPEND_PATH = questions.path_of(commands.APPEND)
 
 _OPEN = frozenset({"/health", "/ready", *web_page.FILES})
-"""Load balancers ask for the process's health without a token; the page, once loaded, asks its
-reader for one."""
+"""Paths without authentication: load balancers ask for the health without a token, and the page,
+once loaded, asks its reader for a token."""
 
 PATHS = Paths(
     all=frozenset(
@@ -77,7 +77,7 @@ PATHS = Paths(
 )
 
 _Handler = Callable[["HTTPScope"], Answer]
-"""Checks all of a request but its body, and returns what answers it."""
+"""Checks a request except its body, and returns the function that answers it."""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,9 +152,7 @@ async def health(request: _Request) -> Response[bytes]:
 
 
 async def _ready(request: _Request) -> Response[bytes]:
-    """Return 200 if requests can be decided, or are not taken: the log is loaded, and this process
-    is its writer unless it only shows it.
-    """
+    """Return 200 if the log is loaded and this process is its writer, or only shows the log."""
     shared = shared_state(request.scope)
     if shared.service is None:
         return _problem_response(problem(503, "UNAVAILABLE", str(shared.unavailable())))
@@ -220,7 +218,7 @@ def _mistake(request: _Request, error: Exception) -> Response[bytes]:
 
 
 def _at_leader(scope: "HTTPScope") -> str | None:
-    """Return the URL of a request at the node that leads; None if that is not known."""
+    """Return a request's URL at the node that leads; None if the leader's address is unknown."""
     service = shared_state(scope).service
     address = None if service is None else service.leader_addresses.get("http")
     if address is None:

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 _NO_SECURITY = SecurityOptions()
 
 SERVICE = "service"
-"""Where the states of a server have that of a service."""
+"""Key of the service's state in the states of a server."""
 
 Around = Callable[["ASGIApp", Listener, dict[str, SharedState]], "ASGIApp"]
-"""Returns an application in front of another, and adds its own state to those of the server."""
+"""Wraps an application in another one, which adds its own state to those of the server."""
 
 
 class HttpServer:
@@ -52,7 +52,7 @@ class HttpServer:
 
     Attributes:
         address: `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
-        states: What its handlers share: of the service, or of each log by name.
+        states: State that the handlers share: that of the service, or of each shown log by name.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class HttpServer:
         """Start to listen; only health checks are answered until `serve` is called.
 
         Args:
-            logs: Logs that are only shown, each as the command line names it, by a name; None for
-                the service of a log.
-            around: Adds what answers further paths.
+            logs: By name, the logs that are only shown, as given on the command line; None for the
+                service of a log.
+            around: Wraps the application in one that answers further paths.
 
         Raises:
             UnavailableError: the server cannot listen on the address.
@@ -178,7 +178,7 @@ class HttpServer:
 def app_of(
     listener: Listener, logs: Mapping[str, str] | None
 ) -> "tuple[ASGIApp, dict[str, SharedState]]":
-    """Return the application, and what its handlers share."""
+    """Return the application, and the states that its handlers share."""
     if logs is not None and len(logs) > 1:
         return site_of(listener, logs)
     name, log = (SERVICE, None) if logs is None else next(iter(logs.items()))

@@ -61,7 +61,7 @@ class SharedState:
         return self.log is not None
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
-        """Set the service that answers requests from now on; streams of the one before end."""
+        """Set the service that answers requests from now on; end streams of the previous one."""
         self._kafka = kafka
         self._feed = service.feed
         self._heartbeats = Heartbeats(self._feed)

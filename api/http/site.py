@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 LOGS_PATH = "/v1/logs"
 
 LIST = ""
-"""The name of the list among the states of the logs."""
+"""Key of the list's state among the states of the logs."""
 
 _LOG = re.compile("/logs/([^/]+)(/.*)?")
 
 
 class LogShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One of several logs.
+    """One of several logs that are shown.
 
     Attributes:
-        path: Where its page is.
-        log: As the command line names it; empty if the caller may not know.
+        path: Path of the log's page.
+        log: The log as given on the command line; empty if the caller may not know it.
         cluster_id: None while the log cannot be read.
-        log_end: The end of its records, exclusive; None likewise.
+        log_end: The end of its records, exclusive; None while the log cannot be read.
         summary: None if there is an `error` instead.
         error: Why there is no summary.
     """
@@ -64,7 +64,7 @@ class LogList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteState(SharedState):
-    """The state of the list: that of each log, and the newest summaries.
+    """The state of the list of logs: the state of each log, and the newest summaries.
 
     Attributes:
         logs: The states of the logs by name.
@@ -110,7 +110,7 @@ def path_of(name: str) -> str:
 
 
 class Site:
-    """Passes requests for a log to its application, and all others to that of the list."""
+    """Passes requests for a log to the log's application, and all others to the list's."""
 
     def __init__(self, top: "ASGIApp", logs: Mapping[str, "ASGIApp"]) -> None:
         self._top, self._logs = top, logs
@@ -140,7 +140,7 @@ def site_of(
     """Return the application that shows several logs, and the states of the logs and of LIST.
 
     Args:
-        logs: Each log as the command line names it, by the name of its path.
+        logs: Each log as given on the command line, by the name in its path.
     """
     states = {name: SharedState(listener, PATHS.all, log) for name, log in logs.items()}
     top = SiteState(listener, states)

@@ -14,7 +14,7 @@ from records.errors import RequestError
 _LINE = re.compile(r"(?P<name>[^:\s][^:]*):(?P<digest>[0-9a-fA-F]{64})")
 
 _EMPTY = hashlib.sha256(b"").digest()
-"""What a script writes whose token was never set; anybody could send that."""
+"""Hash of an empty token, as a script writes it if its token is unset; anybody could send it."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 

@@ -38,13 +38,13 @@ _FOLDER = "/page/"
 _LIST = "/page/list.html"
 _MAIN_OF_LIST = "served/logs.js"
 _SERVER = "Metalog-Server"
-"""Header with the service's address as the command line takes it."""
+"""Header with the service's address, as it is given on the command line."""
 
 _LOG = "Metalog-Log"
-"""Header with the log as the command line names it, percent-encoded, where a log is only shown."""
+"""Header with the name of a log that is only shown, as on the command line, percent-encoded."""
 
 _COLUMNS = "Metalog-Columns"
-"""Header with the name of the columns, by which a client continues them."""
+"""Header with the name of the columns, with which a client requests their continuation."""
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -102,11 +102,11 @@ FILES = {path: file for path, file in _FILES.items() if path != _LIST}
 """The files of the page by path."""
 
 LIST_FILES = {**FILES, WEB_PAGE: _FILES[_LIST]}
-"""Those of the list of logs, which has the pages of the logs below it."""
+"""The files of the list of logs; the pages of the logs are below it."""
 
 
 def asked_first() -> Iterator[tuple[str, bytes, str]]:
-    """Yield what the page asks when it is opened: each question, its request and point."""
+    """Yield the questions that the page asks when it is opened, with their requests and points."""
     route = ROUTES[path_of(SUMMARY.name)]
     summary, point = read_request(route.parameters, route.request, {}, route.flags)
     yield SUMMARY.name, to_wire(summary), point
