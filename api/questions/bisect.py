@@ -25,7 +25,7 @@ class FindFlips(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def flips_found(past: Past, at: int, request: FindFlips) -> Computed:
-    """Return the fields `first`, `before`, `flips` and `assumed` in pieces; see `Flips`.
+    """Return the fields `first`, `before`, `flips` and `assumed` of `Flips` in pieces.
 
     Raises:
         RequestError: INVALID_REQUEST, the text is not an expression, or its types do not fit.

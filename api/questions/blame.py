@@ -24,7 +24,7 @@ class ShowBlame(msgspec.Struct, frozen=True, kw_only=True):
 class FieldSetter(msgspec.Struct, frozen=True, kw_only=True):
     """A field's value and the record that set it; the record is null if it is no longer kept.
 
-    `asked` is set if the record carried out what an earlier record asked for.
+    `asked` is set if the record carried out the request of an earlier record.
     """
 
     value: Any

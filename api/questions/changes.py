@@ -1,4 +1,4 @@
-"""Parts of answers about changes: changed fields, who asked for a change, announced voters."""
+"""Parts of answers about changes: changed fields, requesters of changes, announced voters."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,9 +34,8 @@ class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
 class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One changed field and the object that it belongs to; see `FieldChange`.
 
-    With the fate `passed` it is an object that existed only between the points of a diff: the
-    record at `from_offset` created it, the record at `to_offset` removed it, and `field` is empty.
-    See also `PASSED_UNKNOWN`.
+    If the fate is `passed`, the object existed only between the points of a diff: the record at
+    `from_offset` created it, the record at `to_offset` removed it, and `field` is empty.
     """
 
     object: str
@@ -49,12 +48,11 @@ class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 PASSED_UNKNOWN = ObjectChange(object="", field="", before=None, after=None, fate="passed")
-"""Last item of a diff that should include objects which existed only between its points, but could
-not look for them."""
+"""Last item of a diff that could not search for objects which existed only between its points."""
 
 
 class AskedBy(msgspec.Struct, frozen=True, kw_only=True):
-    """The record that asked for what another record did, such as a shrink for a removal."""
+    """The record that requested what a later record did, such as a shrink before a removal."""
 
     offset: int
     timestamp: int
@@ -88,7 +86,7 @@ def shown(change: Change, request: Shown) -> ObjectChange:
 
 
 def asked_by(asked_for: "AskedFor", row: Envelope, kind: str, label: str) -> AskedBy | UnsetType:
-    """Return the earlier record that asked for what a row did to an object; UNSET if none did."""
+    """Return the earlier record that requested what a row did to an object; UNSET if none did."""
     asked = asked_for.of(row, kind, label)
     if asked is None:
         return UNSET
@@ -101,7 +99,7 @@ def asked_by(asked_for: "AskedFor", row: Envelope, kind: str, label: str) -> Ask
 
 
 def announced_voters(past: Past, name: ObjectName, end: int) -> list[tuple[Envelope, Change]]:
-    """Return the announcements of the named voters of a static quorum; none of other objects."""
+    """Return the announcements of the named voters of a static quorum; empty for other objects."""
     if past.reader.kind is not Kind.MIRROR or name.field is not None:
         return []
     from replay.time_travel.static_voters import static_voter_changes, static_voters

@@ -26,7 +26,8 @@ class CheckHistory(msgspec.Struct, frozen=True, kw_only=True):
 def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
     """Return the violations, in pieces; the field `first` is the offset of the first violation.
 
-    The position has the first offset that was checked: before the kept history no state is known.
+    The answer's position has the first checked offset, at the earliest the start of the kept
+    history.
 
     Raises:
         RequestError: INVALID_REQUEST, a text is not an expression, or its types do not fit.

@@ -61,9 +61,9 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
 
 
 def _across(past: Past, at: int, request: ShowDiff, only: ObjectName | None) -> Computed | None:
-    """Return what differs between two parts of a recording; None if both points are in one part.
+    """Return the differences between two parts of a recording; None if both points are in one part.
 
-    What existed only in between was perhaps in a gap, so it is not looked for.
+    Objects that existed only between the points are not searched for: they may be in a gap.
     """
     from api.questions.parts import changes_between, located, newest
 

@@ -1,4 +1,4 @@
-"""The question for an object's history: its changes, or the next or previous one."""
+"""The question for an object's history: all changes, or only the next or previous change."""
 
 import enum
 from collections import deque
@@ -65,7 +65,7 @@ class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A record that changed an object.
 
     `object` is set if a pattern was requested. `asked` is set if the record carried out what an
-    earlier record asked for. `notes` are the notes about the record, if notes were requested.
+    earlier record requested. `notes` are the notes about the record, if notes were requested.
     """
 
     object: str | UnsetType = UNSET
@@ -81,7 +81,7 @@ class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
 def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
     """Return the changes of an object up to an offset, oldest first; or one step from the offset.
 
-    Gaps stand among them, each with how the object differs after it.
+    Between the changes stand the gaps, each with the differences found after the gap.
 
     Raises:
         RequestError: the object or field did not exist in the range (for a step: never existed), or
@@ -151,7 +151,7 @@ def _events_in(stretch: Stretch, name: ObjectName, request: ShowHistory) -> Iter
 
 
 def _found(change: Change, name: ObjectName, request: ShowHistory) -> ObjectChange | None:
-    """Return a change that was found after a gap, as it is shown; None if it was not asked for."""
+    """Return a change found after a gap in the form to show; None if it was not requested."""
     if name.field not in (None, change.field):
         return None
     if is_pattern(name.name) and not name_matcher(name.object, ())(change.object):
@@ -162,7 +162,7 @@ def _found(change: Change, name: ObjectName, request: ShowHistory) -> ObjectChan
 def _newest(
     items: Iterable[ObjectEvent | GapFound], count: int
 ) -> Iterator[ObjectEvent | GapFound]:
-    """Yield the newest events, and the gaps after the first of them."""
+    """Yield the newest `count` events, and the gaps between and after them."""
     kept: deque[ObjectEvent | GapFound] = deque()
     events = 0
     for item in items:
@@ -230,7 +230,7 @@ def _is_literal(past: Past, at: int, name: ObjectName) -> bool:
 
 
 _WITH_WILDCARDS = frozenset({"config", "quota", "scram", "note"})
-"""Kinds of which a name may hold `*` and `?`."""
+"""Kinds of objects whose names may contain `*` and `?`."""
 
 
 def _of_object(
@@ -250,13 +250,13 @@ def _or_static_voters(
     name: ObjectName,
     choose: Callable[[Iterator[ObjectEvent]], Iterable[ObjectEvent]],
 ) -> Iterator[ObjectEvent]:
-    """Yield the events found; if voters of a static quorum are not found, some announcements.
+    """Yield the events found; for voters of a static quorum, their announcements instead.
 
-    A mirror has no record that sets such voters, but each new leader announces them.
+    No record of a mirror sets such voters, but each new leader announces them.
 
     Args:
         end: End of the offsets whose announcements count, exclusive.
-        choose: Returns those of the announcements that the request is about.
+        choose: Selects the announcements that the request is about.
     """
     try:
         yield from found
@@ -327,14 +327,14 @@ def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> 
 def _step_from(
     at: int, request: ShowHistory
 ) -> Callable[[Iterator[ObjectEvent]], Iterable[ObjectEvent]]:
-    """Return a function that chooses the event of a step from offset `at`, of all in order."""
+    """Return a function that selects, from ordered events, the event of a step from offset `at`."""
     if request.step is Step.NEXT:
         return lambda events: islice((event for event in events if event.offset > at), 1)
     return lambda events: deque((event for event in events if event.offset < at), 1)
 
 
 class _Events:
-    """Makes the events of an object, or of those of a pattern."""
+    """Makes the events of an object, or of the objects that match a pattern."""
 
     def __init__(self, past: Past, at: int, request: ShowHistory, name: ObjectName) -> None:
         self._request = request

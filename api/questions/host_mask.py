@@ -30,7 +30,7 @@ _SECTIONS = (
 
 
 class HostMask:
-    """Collects hosts from the fields of a report, or from records, then replaces them."""
+    """Collects hosts from a report's fields or from records, then replaces them."""
 
     def __init__(self) -> None:
         self._hosts: set[str] = set()

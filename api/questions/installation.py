@@ -1,7 +1,7 @@
 """Detects that this program's files were replaced while it runs, as by an upgrade in place.
 
-A process that was started before would continue with its own code, but its child processes, which
-import the new files, would be of another release.
+A process started before the upgrade continues with its old code, but its new child processes would
+import the new files, of another release.
 """
 
 import os

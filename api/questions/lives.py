@@ -22,8 +22,8 @@ from replay.time_travel.pattern_history import history_matching
 class ShowLives(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the topics that have had a given full name, one after the other.
 
-    `name` may also be the `@ID` of a topic: the question is then about the topic's last name. Of a
-    pattern, the names that came back are shown: those that more than one topic has had.
+    `name` may also be the `@ID` of a topic: the question is then about the topic's last name. For a
+    pattern, the answer has only the matching names that more than one topic has had.
     """
 
     name: str
@@ -121,7 +121,7 @@ class _Lives:
         self._open |= {change.field: change.after for change in changes}
 
     def until(self, image: MetadataImage) -> list[Life]:
-        """Return all lives, oldest first, the last one as it is in the image."""
+        """Return all lives, oldest first; the last one, if it still lasts, as in the image."""
         # What did not change in the kept history is read from the state.
         if self._ended and not self._open:
             return self._ended
@@ -135,7 +135,7 @@ def _name(past: Past, at: int, name: ObjectName) -> ObjectName:
     """Return the last name of a topic that is given as `@ID`; any other name is returned as it is.
 
     Raises:
-        RequestError: there never was a topic of this id; or INVALID_REQUEST, it is no id.
+        RequestError: no topic ever had this id; or INVALID_REQUEST, the text is not an id.
     """
     if not names_by_id(name.object):
         return name

@@ -23,7 +23,7 @@ ABSENT = frozenset(
 """Error codes for objects that do not exist at the point."""
 
 REASONS = frozenset({"RESOURCE_NOT_FOUND", "RESOURCE_GONE", "UNKNOWN_HISTORY"})
-"""Error codes of history that tell why an object does not exist."""
+"""Error codes that the history gives as the reason why an object does not exist."""
 
 
 def topic_object(ref: TopicRef) -> str:

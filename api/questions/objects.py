@@ -30,7 +30,7 @@ PARTS: dict[str, Kind] = {
 }
 
 _VALUES_MAX = 100
-"""Values in one piece: large enough to be cheap, small enough for pages of about one size."""
+"""Values in one piece: enough to be cheap, few enough for pages of about the same size."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ def pieces_of(part: str, values: Iterable[Any]) -> Iterator[Piece]:
 
 
 class JoinedPieces:
-    """Joins the pieces of each field, and cuts the field into new pieces; see `question.Joiner`."""
+    """A `question.Joiner` that joins the pieces of each field and cuts it into new pieces."""
 
     def __init__(self) -> None:
         self._part = ""

@@ -48,8 +48,8 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     `intervals` are objects as in the command line's JSON, longest first. `totals` has for each kind
     the number of `intervals`, how many of them are `lasting`, and their `duration_ms`.
     `min_insync_replicas` lists the values used: for how many topics the log has the value, and the
-    value assumed for the others. Of a recording with gaps, `gaps` lists those in the range, and an
-    interval that a gap cuts says what is not known of it, as `CutOutage`.
+    value assumed for the others. In a recording with gaps, `gaps` lists those in the range, and an
+    interval that reaches a gap says which of its bounds are unknown, as `CutOutage` does.
 
     Raises:
         RequestError: INVALID_REQUEST, two of broker, topic and objects were given, or an object of
@@ -74,9 +74,9 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
 
 
 def _with_state_before(parts: list[Stretch]) -> list[Stretch]:
-    """Return the parts of a range, also the last offset before a gap in which the range begins.
+    """Return the parts of a range; if it begins in a gap, also the last offset before the gap.
 
-    What was down there may have been down in the gap.
+    Objects that were down at that offset may have been down in the gap.
     """
     before = parts[0].before
     if before is None or before.last_offset < before.past.reader.history_start:

@@ -2,8 +2,8 @@
 
 A page has a cursor: the start of the next page and the offsets of the request's points. The caller
 sends it back with the request for the next page, so all pages belong to one answer although the log
-grows. The last few answers are cached half read; a page of any other answer is computed from the
-beginning.
+grows. The last few unfinished answers are cached; a page of any other answer is computed anew from
+the beginning.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,13 +26,13 @@ PAGE_BYTES = MIB
 """A page ends with the item that reaches this size."""
 
 _KEPT_MAX = 4
-"""How many answers are kept half read. Each may hold an image."""
+"""How many unfinished answers are cached. Each may hold an image."""
 
 
 class Cursor(msgspec.Struct, frozen=True):
     """Start of a page: the index of its first item, and the offsets of the requested points.
 
-    `worker` is the number of the process that has the half-read answer.
+    `worker` is the number of the process that has cached the unfinished answer.
     """
 
     position: int
@@ -63,8 +63,8 @@ class PagedLog:
 
         Args:
             place: A directory, or the URL of an archive or a backup.
-            is_live: True if the log's end is now, because its writer serves it; False if it may be
-                a copy, which ends at its last record.
+            is_live: True if the state at the log's end holds until now, because its writer serves
+                it; False if the log may be a copy, known only up to its last record.
         """
         self._place = place
         self._is_live = is_live
@@ -89,9 +89,10 @@ class PagedLog:
             payload: The request, encoded by `controller.wire`.
             at: The point of the question.
             cursor: The cursor of the previous page; None for the first page.
-            limit: Maximum of items in the page; of an answer of many items only.
+            limit: Maximum of items in the page; only for an answer of many items.
             sql_history: URL of the database with the SQL history; None: that in the directory.
-            by_name: Identify objects by their names alone; see `Past`.
+            by_name: Identify objects by their names alone, for callers whose rights are limited to
+                names.
 
         Raises:
             RequestError: there is no such question, or an object in the request does not exist.

@@ -1,8 +1,8 @@
 """Recordings of several parts: a sequence of logs with gaps between them.
 
-A question that reads across gaps asks each log for its stretch of the range. Between two stretches
-stands the gap, with what differs between the state before it and the state after it. Nothing is
-known of when that changed, in which order, or by whom; so it is shown as found, never as an event.
+A question that reads across gaps asks each log for its stretch of the range. The gap between two
+stretches is shown with the differences between the states before and after the gap. When, in which
+order, and by whom these changes were made is unknown, so they are never shown as events.
 """
 
 import datetime
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class GapFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A gap in the range of an answer, and what was found changed after it, if that was asked."""
+    """A gap in the range of an answer, with the changes found after the gap, if requested."""
 
     gap: Gap
     found: tuple[ObjectChange, ...] | UnsetType = UNSET
@@ -46,14 +46,14 @@ class WithFates(msgspec.Struct, frozen=True):
 
 
 FOUND = WithFates()
-"""How changes are shown that were found after a gap."""
+"""How changes found after a gap are shown."""
 
 
 class Stretch(NamedTuple):
     """The offsets [first, at] of one log in the range of a question.
 
     Attributes:
-        before: The gap before them, if the range has any of it; else None.
+        before: The gap before `first`, if the range includes any of the gap; else None.
         is_last: True for the stretch that ends at the point of the question.
     """
 
@@ -64,10 +64,10 @@ class Stretch(NamedTuple):
     is_last: bool = True
 
     def counted_until(self, point: str | None = None) -> int | None:
-        """Return the time up to which what lasts is counted; None: up to the last record.
+        """Return the time up to which ongoing states are counted; None: up to the last record.
 
         Args:
-            point: The point that `at` comes from; None: that of the question.
+            point: The point that was resolved to `at`; None: the point of the question.
         """
         if not self.is_last or (self.past.after is not None and point and point.startswith("end")):
             return None
@@ -81,14 +81,14 @@ class _Side(Enum):
 
 
 def opened(reader: LogReader, past_of: Callable[[LogReader, Before | None], Past]) -> Past:
-    """Return the past of a log and of all parts before it, which are opened when they are read.
+    """Return the past of a log and of all earlier parts, each opened only when it is read.
 
     Args:
-        past_of: Makes a past of one log.
+        past_of: Creates the `Past` of one log.
 
     Raises:
         CorruptLogError: the list of the parts is damaged.
-        RequestError: when an earlier part is read: it is not there, or not what the list says.
+        RequestError: when an earlier part is read: it is missing, or not the part in the list.
     """
     before: Before | None = None
     directory = reader.local_directory
@@ -101,7 +101,7 @@ def opened(reader: LogReader, past_of: Callable[[LogReader, Before | None], Past
 
 
 def located(past: Past, point: str) -> tuple[Past, int]:
-    """Return the log that has a point, and the last offset applied there.
+    """Return the log that contains a point, and the last offset applied at that point.
 
     Raises:
         UnknownHistoryError: the point is in a gap.
@@ -136,14 +136,14 @@ def stretches(past: Past, point: str, at: int) -> list[Stretch]:
 
 
 def newest(past: Past) -> Past:
-    """Return the newest log of a recording, given any of them."""
+    """Return the newest log of a recording, given any log of the recording."""
     while past.after is not None:
         past = past.after
     return past
 
 
 def naming_part(error: UnknownHistoryError, past: Past) -> UnknownHistoryError:
-    """Return the error of a question that reads a single part, with the name of the part before."""
+    """Return an error that also names the earlier part, for a question that reads a single part."""
     before = past.before
     if before is None:
         return error
@@ -154,10 +154,10 @@ def naming_part(error: UnknownHistoryError, past: Past) -> UnknownHistoryError:
 
 
 def check_in_any(parts: Iterable[Stretch], check: Callable[[Stretch], None]) -> None:
-    """Check that an object is known in one of the parts at least.
+    """Check that an object is known in at least one of the parts.
 
     Raises:
-        RequestError: of the newest part.
+        RequestError: it is known in none; the error is that of the newest part.
     """
     error: RequestError | None = None
     for stretch in parts:
@@ -177,11 +177,12 @@ def across(
     shown: Callable[[Change], ObjectChange | None],
     only: ObjectName | None = None,
 ) -> Iterator[T | GapFound]:
-    """Yield what each stretch has, and between two of them the gap.
+    """Yield the items of each stretch, and the gap between two stretches.
 
     Args:
-        shown: Returns a change that was found after a gap as it is shown; None: it is left out.
-        only: Look only for changes of this object.
+        tell: Returns the items of a stretch.
+        shown: Returns a change found after a gap in the form to show; None: it is left out.
+        only: Search only for changes of this object.
     """
     for stretch in parts:
         if stretch.before is not None:
@@ -191,7 +192,7 @@ def across(
 
 
 def _changes_after(stretch: Stretch, before: Before, only: ObjectName | None) -> list[Change]:
-    """Return what differs between the states at the two sides of the gap before a stretch."""
+    """Return the differences between the states before and after the gap before a stretch."""
     old, new = before.past.image(before.last_offset), stretch.past.image(before.gap.to_offset - 1)
     return changes_between(old, new, only)
 
@@ -199,15 +200,15 @@ def _changes_after(stretch: Stretch, before: Before, only: ObjectName | None) ->
 def changes_between(
     old: MetadataImage, new: MetadataImage, only: ObjectName | None
 ) -> list[Change]:
-    """Return what differs between states of two parts, without what only a snapshot changes."""
+    """Return the differences between states of two parts, except those made only by a snapshot."""
     return [each for each in diff_images(old, new, only) if not _is_of_snapshot(each)]
 
 
 def _is_of_snapshot(change: Change) -> bool:
     """True if two states differ only because one comes from a snapshot of Kafka's.
 
-    A snapshot lists the features of brokers and controllers, and their endpoints, in an order of
-    its own, and it has -1 for the broker that got the last producer ids.
+    A snapshot lists the features and endpoints of brokers and controllers in a different order, and
+    has -1 for the broker that got the last producer ids.
     """
     sides = change.before, change.after
     if change.object == "cluster:producer_ids" and -1 in sides:
@@ -219,7 +220,7 @@ def _is_of_snapshot(change: Change) -> bool:
 
 
 def about_across(about: About) -> About:
-    """Return the position of an answer that shows the gaps in its range itself."""
+    """Return the position of an answer without the gap, for answers that show gaps themselves."""
     return msgspec.structs.replace(about, gap=UNSET)
 
 
@@ -249,7 +250,7 @@ def _open(
 
 
 def _side(past: Past, before: Before, point: str) -> _Side:
-    """Return whether a point is in a log, in the gap before it, or in an earlier part."""
+    """Return whether a point is in a log, in the gap before that log, or in an earlier part."""
     gap = before.gap
     if point == "start":
         return _Side.EARLIER
@@ -270,7 +271,7 @@ def _side(past: Past, before: Before, point: str) -> _Side:
 
 
 def _absolute(past: Past, point: str) -> str:
-    """Return a point that means the same in an earlier part: not a distance from the end."""
+    """Return a point in a form that also holds in an earlier part: no distance from the end."""
     point = past.absolute(point, is_first=True)
     if not point.startswith("end-"):
         return point

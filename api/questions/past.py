@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], AbstractContextManager[Callable[[int], None
 
 
 _CLOCK = "clock"
-"""Where `Past.points` has the time of the question; no point has this text."""
+"""Key of the question's time in `Past.points`; no point has this text."""
 
 
 @contextmanager
@@ -50,10 +50,10 @@ def _without_contradictions(reader: LogReader) -> "WithoutContradictions":
 
 
 class Before:
-    """What was recorded before a log, up to the gap between the two."""
+    """The earlier part of a recording, up to the gap between that part and a log."""
 
     def __init__(self, gap: Gap, folder: Path, open_past: "Callable[[], Past]") -> None:
-        """Open the log in `folder` only when it is read: it may have been moved away."""
+        """Note the earlier part in `folder`; it is opened only when it is read."""
         self.gap = gap
         self.folder = folder
         self._open = open_past
@@ -62,7 +62,7 @@ class Before:
 
     @cached_property
     def past(self) -> "Past":
-        """The log before the gap; raises as `parts.opened`."""
+        """The log before the gap; raises RequestError if it is missing or another log."""
         found = self._open()
         found.after = self.after
         return found
@@ -82,9 +82,9 @@ class Past:
         is_live: True if the log is read by the service that writes it: then the state after the
             last record is known to hold until now.
         by_name: True if an object is identified by its name alone, as for callers whose rights are
-            limited to names: a topic that is moved ends under its old name and begins under the new
-            one, and nothing of its past follows it.
-        before: What was recorded before the log, for questions that read across gaps; else None.
+            limited to names: the history of a moved topic ends under its old name, and a new one
+            begins under the new name.
+        before: The earlier part of the recording, for questions that read across gaps; else None.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Past:
         """Use a log; by default with the snapshots in its directory.
 
         Args:
-            absolute: Makes points absolute.
-            timeline: Timeline to use instead of that of the log with its own snapshots.
+            absolute: Converts points to a form that means the same in any time zone.
+            timeline: Timeline to use instead of one with the snapshots in the log's directory.
             kept_reports: Cache of the last report of this log.
             is_live: True if the caller is the service that writes the log.
             sql_history: URL of a database whose SQL history is used; None: that in the directory.
@@ -167,11 +167,11 @@ class Past:
 
     @property
     def read_as(self) -> dict[str, str]:
-        """The times of day, and other times counted from a reference, as they were read."""
+        """By point: the absolute form in which relative times, such as times of day, were read."""
         return {point: read for (point, _), read in self._absolutes.items() if is_spoken(point)}
 
     def range_start(self, point: str) -> int:
-        """Return the first offset of a range that begins at a point; it may not exist yet.
+        """Return the first offset of a range that begins at a point; the log may not have it yet.
 
         Raises:
             RequestError: as for `offset`.
@@ -219,19 +219,20 @@ class Past:
         return self.points.setdefault(_CLOCK, time.time_ns() // 1_000_000)
 
     def first_known_offset(self, point: str, to: int) -> int:
-        """Like `first_offset`, for answers that start from the state before the range: at the
-        earliest the start of the kept history.
+        """Return `first_offset`, but at the earliest the start of the kept history.
+
+        For answers that start from the state before the range.
         """
         return max(self.first_offset(point, to), self.reader.history_start)
 
     def counted_until(self, at: int, point: str | None = None) -> int | None:
-        """Return the time up to which what lasts at offset `at` is counted, in ms since 1970.
+        """Return the time up to which states that last at offset `at` are counted, ms since 1970.
 
         Args:
-            point: The point that `at` comes from; None: that of the question.
+            point: The point that was resolved to `at`; None: the point of the question.
 
         Returns:
-            None: up to the record at `at`.
+            None if they are counted up to the record at `at`.
         """
         is_end = at + 1 >= self.reader.end_offset
         # Files may be a copy: they do not say what came after their last record.
@@ -242,7 +243,7 @@ class Past:
         return min(asked_ms, now_ms) if is_end and asked_ms is not None else asked_ms
 
     def _is_after(self, point: str, other: str) -> bool:
-        """True if both are times, and the first, at which a range begins, is later."""
+        """True if both points are times and `point`, the start of a range, is after `other`."""
         now_ms = self.now_ms()
         found = point_time(self.reader, self.absolute(point, is_first=True), now_ms)
         before = point_time(self.reader, self.absolute(other), now_ms)
@@ -304,8 +305,8 @@ class Past:
     def times_at(self, offset: int) -> tuple[int | None, int | UnsetType]:
         """Return the append time of a record, and the latest possible append time if that differs.
 
-        The times inside a run of NoOps are not kept: there the first is the earliest possible one.
-        It is None if the log does not hold the record.
+        The times inside a sequence of collapsed NoOps are not kept; the first value is then the
+        earliest possible time. It is None if the log does not have the record.
         """
         if offset >= self.reader.start_offset:
             for batch in self.reader.batches(offset, offset + 1):
@@ -324,7 +325,7 @@ class Past:
         return earlier[-1].gap if earlier else UNSET
 
     def _latest_time_at(self, at: int) -> int | UnsetType:
-        """Return the latest possible time of an offset inside a run of NoOps."""
+        """Return the latest possible time of an offset inside a sequence of collapsed NoOps."""
         if self.reader.kind is Kind.MIRROR:
             # An answer from a snapshot does not need the record.
             with suppress(CorruptLogError):

@@ -1,7 +1,7 @@
-"""The topics that a request names by id, and the same request with their names.
+"""Finds the topics that a request names by id, and replaces the ids by names.
 
-A caller whose rights are limited to names may see an object only while it has such a name, so its
-id stands for the name that it has at the point of the question.
+A caller whose rights are limited to names may see a topic only while it has a permitted name. So an
+id in the request is replaced by the topic's name at the point of the question.
 """
 
 import re
@@ -45,7 +45,7 @@ def _object_id(request: Any) -> Uuid | None:
 
 
 def with_names(request: Any, names: Mapping[Uuid, str]) -> Any:
-    """Return a request whose object has its topic's name; unchanged if that is not known."""
+    """Return a request with its object's topic id replaced by the name, if the name is known."""
     topic_id = _object_id(request)
     name = None if topic_id is None else names.get(topic_id)
     if name is None:

@@ -1,4 +1,4 @@
-"""Makes points absolute: decides from where times of day are counted, and in which zone."""
+"""Converts points to absolute points: chooses the reference time and the time zone."""
 
 import datetime
 import time
@@ -18,16 +18,16 @@ class Absolute(Protocol):
         """Return a point that means the same in any time zone, on any day.
 
         Args:
-            is_first: True for the begin of a range.
+            is_first: True for the start of a range.
             is_live: True if the log is read by the service that writes it.
 
         Raises:
-            MalformedPointError: the text is no point, or may mean two.
+            MalformedPointError: the text is not a point, or is ambiguous.
         """
 
 
 def in_utc(reader: LogReader, point: str, now_ms: int, *, is_first: bool, is_live: bool) -> str:
-    """Return a point, read in UTC; see `Absolute`."""
+    """Return a point in absolute form, read in UTC; an implementation of `Absolute`."""
     return in_zone(reader, point, now_ms, datetime.UTC, is_first=is_first, is_live=is_live)
 
 
@@ -40,7 +40,7 @@ def in_zone(
     is_first: bool,
     is_live: bool = False,
 ) -> str:
-    """Return a point, read in a time zone; see `Absolute`."""
+    """Return a point in absolute form, read in a time zone; the other arguments as `Absolute`."""
     # Others need no reference, for which the end of the log is read.
     reference = reference_ms(reader, now_ms, is_live=is_live) if is_spoken(point) else now_ms
     return absolute_point(point, reference, zone, is_first=is_first)
@@ -49,8 +49,8 @@ def in_zone(
 def reference_ms(reader: LogReader, now_ms: int, *, is_live: bool) -> int:
     """Return the time from which times of day are counted, in ms since 1970.
 
-    That is now if a process writes the log. Any other log may be a copy of long ago: it is the time
-    of the last record, but not later than now.
+    That is now if a process writes the log. Any other log may be an old copy: the reference is the
+    time of its last record, but not later than now.
     """
     if is_live or is_written(reader):
         return now_ms

@@ -1,4 +1,4 @@
-"""Reassignments in progress: where each began, and the brokers it waits for."""
+"""Reassignments in progress: the record that started each, and the brokers it waits for."""
 
 from msgspec.structs import replace
 

@@ -20,7 +20,7 @@ from replay.report.report import Redaction, Report
 from replay.report.size_limit import fitting_report
 
 PACKED_BYTES_MAX = 22_000_000
-"""In base64, with the code of the page, this is a file of 30 MB."""
+"""Maximum size of the packed columns: in base64, with the page's code, a file of 30 MB."""
 
 
 class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _names(past: Past, at: int, topics: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return the full names of topics, of which some may be given as `@ID`."""
+    """Return topics by full name; each is given by full name or as `@ID`."""
     if topics is None or not any(topic.startswith("@") for topic in topics):
         return topics
     image = past.image(at)
@@ -136,10 +136,10 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
 
 
 def _summary_reader(past: Past, first: int, at: int, request: ShowReport) -> OverviewReader | None:
-    """Return the reader of the summary; None for a page that asks the service for it.
+    """Return the reader of the summary; None for a report without a summary.
 
-    Such a page has the newest records only. The summary of the whole cluster is not for a reader
-    of some topics.
+    A page that shows only the newest records asks the service for the summary. A reader of only
+    some topics must not see the summary of the whole cluster.
     """
     if request.records_max is not None or request.topics is not None or request.known is not None:
         return None

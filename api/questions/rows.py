@@ -78,7 +78,7 @@ def check_types(names: Iterable[str]) -> None:
     """Check that these record types exist.
 
     Raises:
-        RequestError: INVALID_REQUEST, one does not.
+        RequestError: INVALID_REQUEST, a type does not exist.
     """
     for name in names:
         if name not in registry.BY_NAME:
@@ -115,7 +115,7 @@ def _rows(past: Past, first: int, last: int, object_: str | None) -> Iterator[En
 
 
 def _moves_away(event: "Event") -> bool:
-    """True if a topic loses its name; the record contains the one that it gets."""
+    """True if the event is a topic's move away from its name; the record has the new name."""
     return event.removed and isinstance(event.row.payload, MoveTopicRecord)
 
 
@@ -172,7 +172,7 @@ def rows_followed(past: Past, at: int, request: FollowRows) -> Computed:
 
 
 _DIGITS_MAX = 19
-"""Of a 64-bit integer; `int` refuses thousands of digits."""
+"""Digits of a 64-bit integer; `int` refuses thousands of digits."""
 
 
 def is_offset(text: str) -> bool:

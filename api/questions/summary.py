@@ -14,7 +14,7 @@ from replay.incidents.leaderless_times import LeaderlessTime
 from replay.incidents.overview import Overview
 
 _ACTORS_MAX = 3
-"""Who changed less is only counted."""
+"""Number of principals named in the summary; others are only counted."""
 
 
 class ShowSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,9 +29,9 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         about: `leaderless`, `end`, `brokers`, `controllers`, `changes` or `tail`.
-        is_bad: True if it says that something is wrong.
-        from_offset, to_offset: The first and the last record that it is about; None for those of
-            the range.
+        is_bad: True if the statement says that something is wrong.
+        from_offset, to_offset: First and last record that the statement is about; None for those
+            of the range.
     """
 
     about: str
@@ -45,8 +45,8 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     """Who changed topics, configs, rights and the like, and how often.
 
     Attributes:
-        principal: None if it is not known; these are changes of topics and configs only, because a
-            controller makes others by itself.
+        principal: None if unknown; then only changes of topics and configs are counted, because a
+            controller makes other changes by itself.
     """
 
     principal: str | None
@@ -59,15 +59,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         from_time, to_time: Append times of the first and the last record, ms since 1970; None if
             there are no records.
-        from_time_max, to_time_max: Their latest possible times, where the record lies in a run of
-            NoOps whose own times are not kept; those above then are the earliest.
+        from_time_max, to_time_max: The latest possible times, if the record is in a sequence of
+            NoOps whose times are not kept; `from_time` and `to_time` are then the earliest.
         leaderless: The times in which any partition had no leader, in order.
-        longest: The place in `leaderless` of the longest one; None if there is none.
+        longest: Index in `leaderless` of the longest time; None if there is none.
         partitions, leaderless_partitions, under_replicated: Numbers of partitions at the end.
         brokers, fenced: Numbers of brokers at the end.
         controllers: The node of each term as the active controller, in order.
-        actors: Most changes first.
-        clauses: The same in words.
+        actors: Principals that made changes, those with most changes first.
+        clauses: The summary in words.
     """
 
     from_time: int | None

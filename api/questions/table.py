@@ -1,8 +1,8 @@
 """The table of questions that can be asked by name over a connection: one row for each.
 
-A row names what belongs to its question, and each is imported when it is used: importing all takes
-longer than most answers, and a worker process is asked few questions. `api.requests.commands` is
-the table of the commands that change a cluster.
+A row names the functions and types of its question, which are imported on first use: importing all
+takes longer than most answers. `api.requests.commands` is the table of the commands that change a
+cluster.
 """
 
 import functools
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from controller.rights.guard import Guard
 
 AS_IT_IS = "as it is"
-"""In the place of a document: the answer is its own JSON form."""
+"""Used instead of a document if the answer itself is its JSON form."""
 
 
 EXAMPLES: dict[str, Any] = {
@@ -41,16 +41,16 @@ class Row(msgspec.Struct, frozen=True):
     """The parts of a question, given by their places, `MODULE:NAME`.
 
     Attributes:
-        question: The `Question`, in a module of `api.questions`; a question about commands is above
-            them, in `api.requests`. For a step: the function that answers it.
-        guard: The permission check, as in `guard_at`.
+        question: The `Question`, in `api.questions` or, if it is about commands, in `api.requests`.
+            For a step: the function that answers it.
+        guard: The permission check: a place in `controller.rights`, or a name in `rights`.
         document: The `Document` of the answer, in `api.documents`, or the struct of a list; None if
-            it is a page.
+            the answer is an HTML page.
         is_step: True for a question about a cluster at one point, which can also be run as a
             command: alone, or as a step of a transaction.
-        tell: For a step: as `Question.tell`, in `api.questions`.
+        tell: For a step: its `Question.tell`, in `api.questions`.
         struct: As `Command.struct`.
-        example: Values of parameters that are not those of EXAMPLES.
+        example: Values of parameters, where they differ from EXAMPLES.
     """
 
     question: str
@@ -147,7 +147,7 @@ QUESTIONS: dict[str, Row] = {
 """All questions by name."""
 
 STEPS = {name: row for name, row in QUESTIONS.items() if row.is_step}
-"""Those that can also be run as commands."""
+"""The questions that can also be run as commands."""
 
 
 @functools.cache
@@ -190,7 +190,7 @@ def request_type(place: str) -> Any:
 
 @functools.cache
 def at_place(place: str, package: str = "") -> Any:
-    """Return the object at a place, whose module is in `package` unless it has a full name."""
+    """Return the object at a place, `MODULE:NAME`; the module may be relative to `package`."""
     module, _, name = place.partition(":")
     return getattr(
         importlib.import_module(module if "." in module else f"{package}.{module}"), name

@@ -38,7 +38,7 @@ class ShowTimeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
-    """Return the events up to an offset, in order of their first records; gaps stand among them.
+    """Return the events up to an offset, ordered by first record, with the gaps between them.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no such kind of event or object; an object never
@@ -75,7 +75,7 @@ def _events(
 
 
 def _is_of(event: TimelineEvent, kinds: Sequence[str]) -> bool:
-    """True if an event is of one of these kinds, or about an object of one of them."""
+    """True if an event is of one of these kinds, or about an object of one of these kinds."""
     if event.kind in kinds:
         return True
     objects = tuple([f"{kind}:" for kind in kinds])
@@ -83,7 +83,7 @@ def _is_of(event: TimelineEvent, kinds: Sequence[str]) -> bool:
 
 
 def _found(change: Change, wanted: Sequence[ObjectName]) -> ObjectChange | None:
-    """Return a change that was found after a gap, if it is of an object that was asked for."""
+    """Return a change found after a gap if its object was requested, else None."""
     if wanted and not any(name_matcher(each.object, ())(change.object) for each in wanted):
         return None
     return shown(change, FOUND)
@@ -100,7 +100,7 @@ def _names(past: Past, name: ObjectName, at: int) -> Iterator[NameSpan]:
 
 
 def _about(wanted: Sequence[NameSpan], events: Sequence[TimelineEvent]) -> list[TimelineEvent]:
-    """Return the events about any object that had one of the names then."""
+    """Return the events about objects that had one of the names at the time of the event."""
     names = {name for event in events for name in event.objects}
     found: list[tuple[NameSpan, set[str]]] = []
     for span in wanted:

@@ -56,7 +56,7 @@ def _placed(past: Past, at: int, image: MetadataImage, finding: Finding) -> Find
 def _last_named_voters(past: Past, at: int) -> tuple[int, ...]:
     """Return the voters that the latest leader announced.
 
-    In a static quorum no record sets the voters.
+    In a static quorum, no record sets the voters.
     """
     needles = Needles()
     needles.add_type(LeaderChangeMessage)

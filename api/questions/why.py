@@ -37,7 +37,7 @@ class AskWhy(msgspec.Struct, frozen=True, kw_only=True):
 class WhyLink(msgspec.Struct, frozen=True, kw_only=True):
     """One record of the chain; `time` is its append time, ms since 1970.
 
-    `asked` is set if the record carried out what an earlier record asked for.
+    `asked` is set if the record carried out the request of an earlier record.
     """
 
     offset: int

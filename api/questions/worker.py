@@ -28,14 +28,14 @@ LENGTH = struct.Struct("!I")
 """Length prefix of each message."""
 
 LIVE, COPY = "live", "copy"
-"""Whether a log's end is now, because its writer serves it, or as of its last record."""
+"""State of the log: served by its writer, or a copy that is known only up to its last record."""
 
 ALIVE_EVERY_S = 1.0
-"""How often the process says that it lives."""
+"""Interval of the heartbeats that the process writes."""
 
 
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a page; see `PagedLog.page`."""
+    """A request for a page of an answer: the arguments of `PagedLog.page`."""
 
     question: str
     payload: bytes
@@ -80,7 +80,7 @@ _KINDS: dict[str, type[MetadataLogError]] = {
 
 
 def main(place: str, state: str = LIVE) -> None:
-    """Answer requests until the input ends; see `PagedLog` for the log's place and state."""
+    """Answer requests about the log at `place` until the input ends; `state` is LIVE or COPY."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends this process itself
     replies = _Replies(sys.stdout.buffer)
     threading.Thread(target=replies.say_alive, daemon=True).start()

@@ -29,8 +29,8 @@ IDLE_S = 60.0
 """A process is ended after this idle time."""
 
 SILENT_MAX_S = 30.0
-"""A process that says nothing for this long is stuck. One that computes says that it lives, but at
-the lowest priority, so a busy machine may let it wait."""
+"""A process without a heartbeat for this long is stuck. A process that computes sends heartbeats,
+but at the lowest priority, so they may be late on a busy machine."""
 
 assert ALIVE_EVERY_S * 10 <= SILENT_MAX_S
 
@@ -43,7 +43,7 @@ class Workers:
     """
 
     def __init__(self, directory: Path, *, is_live: bool = True) -> None:
-        """Create the answers for a log; see `PagedLog`."""
+        """Create the workers for a log; `is_live` is True if the log's writer serves it."""
         self.sql_history: str | None = None
         # Found when the service starts, so that a process is never of another release.
         files = fingerprint()
@@ -57,7 +57,7 @@ class Workers:
 
     @property
     def begun(self) -> int:
-        """The number of answers that were begun and not asked for yet."""
+        """The number of answers that were begun and not requested yet."""
         return len(self._begun)
 
     def begin(self, name: str, payload: bytes, at: str) -> None:
@@ -70,7 +70,7 @@ class Workers:
         self._begun[name, payload, at] = task
 
     def forget(self) -> None:
-        """Drop the answers that were begun and not asked for: they are not of the log's end now."""
+        """Drop the answers that were begun but not requested: the log has grown since."""
         for task in self._begun.values():
             task.cancel()
         self._begun.clear()
@@ -85,7 +85,7 @@ class Workers:
         limit: int | None = None,
         by_name: bool = False,
     ) -> Page:
-        """Return a page; see `PagedLog.page`.
+        """Return a page of an answer; arguments as `PagedLog.page`.
 
         Cancelling the caller stops the computation.
 
@@ -126,7 +126,7 @@ class Workers:
         return replace(page, cursor=page.cursor and _here(page.cursor, number))
 
     async def close(self) -> None:
-        """Kill all processes; questions in progress and waiting ones fail."""
+        """Kill all processes; questions that are in progress or waiting fail."""
         self._is_closed = True
         self.forget()
         self._wake()
@@ -210,7 +210,7 @@ class _Worker:
             await asyncio.wait(self._endings)
 
     async def _check_files(self) -> None:
-        """Check that what a process imports now is the code that this service runs.
+        """Check that a new process would import the same code that this service runs.
 
         Raises:
             UnavailableError: the files were replaced, or are being replaced.
