@@ -22,7 +22,7 @@ class PassedObject(msgspec.Struct, frozen=True, kw_only=True):
 class Differences(msgspec.Struct, frozen=True, kw_only=True):
     """Every field that differs between two points, and the objects that lived only between them.
 
-    `passed` is null if the latter were not looked for, as in a range of too many records.
+    `passed` is null if these objects were not searched for, as in a range of too many records.
     """
 
     changes: Sequence[ObjectChange]

@@ -29,7 +29,7 @@ class Place(About, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The known part of an answer's position, if a service or log is damaged or gone.
+    """The known part of an answer's position, if a log is damaged or a service is gone.
 
     The fields are those of `About`.
     """

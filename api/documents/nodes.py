@@ -5,7 +5,7 @@ from msgspec import UNSET, UnsetType
 
 
 class StandsBy(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `serve --shared`: the node follows, and answers questions at these addresses."""
+    """Line of `serve --shared`: the node stands by, and answers questions at these addresses."""
 
     node: int
     role: str = "standby"
@@ -37,10 +37,11 @@ class LostBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedLogRepair(msgspec.Struct, frozen=True, kw_only=True):
-    """What `nodes repair` found and did; ends are exclusive.
+    """Result of `nodes repair`; ends are exclusive.
 
-    `done`: `nothing`, `put back` or `given up`, then with the `copy`. `appended`: records that
-    others have written in the place of the `lost` ones. `may_run`: whether nodes may run again.
+    `done`: `nothing`, `put back`, or `given up`; the last sets `copy`. `appended`: records that
+    other nodes have written at the offsets of the `lost` ones. `may_run`: whether nodes may run
+    again.
     """
 
     log: str

@@ -1,4 +1,4 @@
-"""JSON form of answers in pieces: an image, and what is joined as it is."""
+"""JSON form of answers that come in pieces, such as images."""
 
 from typing import Any
 

@@ -1,17 +1,17 @@
-"""JSON form of what `doctor` finds about a quorum."""
+"""JSON form of the result of `doctor`, which examines a quorum."""
 
 import msgspec
 
 
 class ExaminedController(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the given controllers.
+    """One of the controllers that were given to `doctor`.
 
     Attributes:
         address: `HOST:PORT`.
         release: Releases of Kafka that take the same versions of Fetch; null if it did not answer.
-        leader_id: The leader that it names; null if it names none.
-        leader_epoch: That leader's epoch; null if it names none.
-        problem: What stands in the way, with what to do; null: nothing.
+        leader_id: The leader that the controller names; null if it names none.
+        leader_epoch: The epoch of that leader; null if the controller names none.
+        problem: What prevents reading from the controller, and what to do; null: nothing.
     """
 
     address: str
@@ -22,12 +22,12 @@ class ExaminedController(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExaminedLog(msgspec.Struct, frozen=True, kw_only=True):
-    """What the leader would serve.
+    """The leader's log, as far as it would be recorded.
 
     Attributes:
-        address: The leader's.
-        log_start: First offset that it keeps.
-        log_end: The end of its log, exclusive.
+        address: The leader's address.
+        log_start: First offset that the leader keeps.
+        log_end: The end of the leader's log, exclusive.
         starts_from_snapshot: True if a new mirror would start from a snapshot, not from offset 0.
         bytes_per_day: Growth of Kafka's log in 24 hours at the rate seen now.
     """
@@ -40,9 +40,9 @@ class ExaminedLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a quorum can be recorded, and what a recording would have.
+    """Whether a quorum can be recorded, and which records a recording would have.
 
-    `problem` is what keeps the leader from being read; null: nothing.
+    `problem` is what prevents reading from the leader; null: nothing.
     """
 
     ready: bool
