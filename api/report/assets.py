@@ -10,7 +10,7 @@ import msgspec
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 FOLDERS = {"report/": "", "served/": "served/"}
-"""Where modules stand, by the first part of the names by which they import each other."""
+"""Folder of a module, by the first part of the name by which other modules import it."""
 
 
 def text(name: str) -> str:

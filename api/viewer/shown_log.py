@@ -1,4 +1,4 @@
-"""A log while it is shown: loaded, followed, and loaded again when its end went back."""
+"""A log that is shown: loaded, followed, and loaded again if its end goes back."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from records.errors import MetadataLogError
 _LOG = logging.getLogger(__name__)
 
 _RETRY_S = 1.0
-"""Until a log that could not be read is tried again."""
+"""Pause before a log that could not be read is tried again."""
 
 
 class ShownLog:
@@ -23,7 +23,7 @@ class ShownLog:
     Attributes:
         name: The log's name among those that are shown.
         place: A directory, or the URL of an archive or a backup.
-        service: Answers about the log; None while it cannot be read.
+        service: Answers questions about the log; None while the log cannot be read.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class ShownLog:
         advance: Callable[[int], None] = lambda offset: None,
         asked_first: Iterable[tuple[str, bytes, str]] = (),
     ) -> ViewService:
-        """Load the log, and answer requests from then on; until then answers say how far it is.
+        """Load the log, then answer requests; meanwhile, answers tell the progress of loading.
 
         Args:
             advance: Called, in a thread, with the offset up to which the log was read.
-            asked_first: As of `ViewService.load`.
+            asked_first: Questions, requests and points whose answers are begun meanwhile.
 
         Raises:
             MetadataLogError: as `ViewService.load`.

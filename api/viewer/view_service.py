@@ -36,10 +36,10 @@ class ViewService(FollowerService):
 
         Args:
             place: A directory, or the URL of an archive or a backup.
-            settings: The cluster id is taken from the log.
-            progress: Called, in a thread, with the end offset of each batch loaded, and that of
-                the log.
-            asked_first: Questions, requests and points whose answers are begun meanwhile.
+            settings: Settings of the service; the cluster id is taken from the log.
+            progress: Called, in a thread, with the end offset of each loaded batch, and the end
+                offset of the log.
+            asked_first: Questions, requests and points whose answers are computed while loading.
 
         Raises:
             RequestError: there is no log.
@@ -74,7 +74,7 @@ class ViewService(FollowerService):
         return service
 
     async def close(self) -> None:
-        """End, with the questions in progress."""
+        """Stop the service; questions in progress fail."""
         await super().close()
         if self.workers is not None:
             await self.workers.close()
@@ -90,7 +90,7 @@ class ViewService(FollowerService):
         return "logs are only shown here; change this one where `metalog serve` runs for it"
 
     async def confirmed_end(self) -> int:
-        """Return the log's end as its writer had committed it after this call."""
+        """Return the log's committed end, read from its files after this call."""
 
         def read() -> int:
             with self._followed.reader() as reader:

@@ -27,11 +27,11 @@ from records.errors import MetadataLogError
 
 
 class ViewOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a view.
+    """Options of a process that shows logs.
 
     Attributes:
-        logs: Directories, and URLs of archives and backups, as the command line names them.
-        around: As of `HttpServer.listen`.
+        logs: Directories, and URLs of archives and backups, as given on the command line.
+        around: Wraps the application in one that answers further paths.
     """
 
     logs: tuple[str, ...]
@@ -45,8 +45,8 @@ class ViewedLog(msgspec.Struct, frozen=True, kw_only=True):
     """A log that is shown.
 
     Attributes:
-        path: Of its page.
-        cluster_id, log_end: None if it cannot be read; `error` says why.
+        path: Path of the log's page.
+        cluster_id, log_end: None if the log cannot be read; `error` gives the reason.
     """
 
     log: str
@@ -57,7 +57,7 @@ class ViewedLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViewReady(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown, and where."""
+    """The logs that are shown, and the address."""
 
     http: str
     logs: tuple[ViewedLog, ...]
@@ -71,17 +71,16 @@ async def view_until_stopped(
 ) -> None:
     """Show logs until SIGTERM or SIGINT.
 
-    Pages are served at once, and say how far the log is read. A single log that cannot be read ends
-    this; of several, the list says so, and each is tried again.
+    Pages are served at once, and show how far the log has been read. If a single log cannot be
+    read, an error is raised; of several logs, the list shows the error, and the log is tried again.
 
     Args:
         ready: Called once the server listens.
         advance: Called, in a thread, with the offset up to which a single log was read.
-        loaded: Called once that log was read.
+        loaded: Called once the single log was read.
 
     Raises:
-        MetadataLogError: as `ViewService.load`, of a single log; later errors are reported in
-            answers.
+        MetadataLogError: a single log cannot be loaded; later errors are reported in answers.
         UnavailableError: the address is in use.
     """
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
@@ -106,7 +105,7 @@ async def view_until_stopped(
 
 
 def _found(log: ShownLog, is_only: bool) -> ViewedLog:
-    """Return where a log is shown, and its end."""
+    """Return the path at which a log is shown, and the log's end."""
     found = ViewedLog(log=log.place, path="/" if is_only else path_of(log.name))
     try:
         with LogReader.open(log.place) as reader:
@@ -141,7 +140,7 @@ async def shown_logs(
     sources: Sources,
     settings: Settings,
 ) -> AsyncIterator[list[ShownLog]]:
-    """Yield logs, not loaded yet, by name in the order given; they are closed in the end."""
+    """Yield the named logs, not loaded yet, in the order given; close them afterwards."""
     shown = [ShownLog(name, log, states[name], sources, settings) for name, log in named.items()]
     try:
         yield shown
