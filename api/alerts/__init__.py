@@ -1,1 +1,1 @@
-"""Alerts about a growing log: checks as records come, and notifications that are delivered."""
+"""Alerts about a growing log: checks of new records, and delivery of notifications."""

@@ -1,4 +1,4 @@
-"""The file of checks: what should hold of a cluster, and who is told when it does not.
+"""The file of checks: conditions that should hold of a cluster, and receivers of alerts.
 
 invariants = true                        # the default: also those of docs/invariants.md
 
@@ -25,7 +25,7 @@ _TIMEOUT_S_MAX = 300.0
 
 
 class Receivers(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is told of an alert.
+    """The receivers of alerts.
 
     Attributes:
         command: A program and its arguments; the alert is on its standard input.
@@ -41,7 +41,7 @@ class Receivers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """What is checked, and who is told.
+    """The checks of a log, and the receivers of its alerts.
 
     Attributes:
         expect: Conditions that should be true, by name.
@@ -75,10 +75,10 @@ def read_checks(path: Path) -> Checks:
 
 
 def checks_of(texts: list[str]) -> Checks:
-    """Return the checks that options give: a file of checks, or expressions, each its own name.
+    """Return the checks given by --expect: one file of checks, or expressions as their own names.
 
     Raises:
-        RequestError: a text is neither a file nor an expression, or a file is not alone.
+        RequestError: a text is neither a file nor an expression, or a file is given with others.
     """
     files = [text for text in texts if Path(text).is_file()]
     if files and len(texts) > 1:
@@ -124,7 +124,7 @@ def _receivers(table: TomlTable) -> Receivers:
 
 
 def _check_url(table: TomlTable, url: str) -> None:
-    """Refuse a URL to which nothing can be posted; the error does not repeat it: it may be secret.
+    """Refuse a URL to which nothing can be posted; the error omits the URL, which may be secret.
 
     Raises:
         RequestError: INVALID_CONFIG.

@@ -1,4 +1,4 @@
-"""Follows a log with its checks, and delivers what they tell."""
+"""Follows a log with its checks, and delivers their notifications."""
 
 import asyncio
 import contextlib
@@ -25,25 +25,25 @@ from records.errors import RequestError, UnavailableError
 log_ = logging.getLogger(__name__)
 
 _SAVE_INTERVAL_S = 60.0
-"""How often the place is saved while nothing is to be told; a restart checks from there on."""
+"""How often the checked offset is saved without notifications; a restart continues there."""
 
 _AWAY_S = 1.0
-"""Pause while the log is not there, such as between the two renames that begin a part."""
+"""Pause while the log is missing, such as between the two renames that begin a new part."""
 
 
 def state_beside(log: Path) -> Path:
-    """Return the default place of the state: beside the log, which parts of a recording leave."""
+    """Return the default path of the state file: beside the log, where it survives new parts."""
     log = log.resolve()
     return log.with_name(f"{log.name}.alerts.json")
 
 
 class FollowedChecks:
-    """The checks of a log that is followed.
+    """The checks of a followed log.
 
     Attributes:
-        watch: What was read and found so far.
-        outbox: What receivers do not have yet.
-        file: The state.
+        watch: Checks the log, and has the alerts found so far.
+        outbox: Notifications that receivers do not have yet.
+        file: The state file.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class FollowedChecks:
         first: str = "start",
         absolute: Absolute = in_utc,
     ) -> None:
-        """Go on where the state stands; arguments as of `LogWatch`.
+        """Continue at the offset in the state file; the other arguments are those of `LogWatch`.
 
         Args:
             write: Writes a line of output.
@@ -72,10 +72,10 @@ class FollowedChecks:
         self._saved_at = time.monotonic()
 
     async def run(self) -> None:
-        """Follow the log and deliver, without end; when cancelled, save the place.
+        """Follow the log and deliver, without end; when cancelled, save the checked offset.
 
         Raises:
-            MetadataLogError: as `LogWatch.read`, other than that it is to be tried again.
+            MetadataLogError: an error of `LogWatch.read` that a retry does not help.
         """
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -90,7 +90,7 @@ class FollowedChecks:
                     self.outbox.save(**self._place)
 
     async def until_fired(self) -> None:
-        """Like `run`, until an alert that fires was delivered, and nothing else waits."""
+        """Run until a firing alert was delivered, and no notification waits."""
         await unless_set(self.outbox.has_fired, self.run())
 
     async def _follow(self) -> None:
@@ -113,7 +113,7 @@ class FollowedChecks:
             await asyncio.sleep(_AWAY_S)
 
     async def _catch_up(self) -> None:
-        """Check all that is there."""
+        """Check all records that the log has now."""
         while True:
             await self.outbox.room()
             found = await asyncio.to_thread(self.watch.read)
@@ -122,7 +122,7 @@ class FollowedChecks:
                 return
 
     async def _read(self, found: Sequence[Notification]) -> None:
-        """Save what was found, and now and then the place."""
+        """Save the notifications found; without any, save the checked offset at intervals."""
         watch_ = self.watch
         if watch_.cluster_id is None:
             return

@@ -1,7 +1,7 @@
-"""Checks a log as it grows, and says what began to fail and what ceased to.
+"""Checks a log as it grows, and returns which checks began to fail and which ceased to.
 
-Only what is final is checked: in a mirror, what is below the high watermark. A recording in parts
-is read part by part; across a gap the states on both sides are compared, and what differs is told
+Only final records are checked: in a mirror, those below the high watermark. A recording in parts is
+read part by part. Across a gap, the states on both sides are compared, and differences are reported
 as found after the gap.
 """
 
@@ -29,17 +29,17 @@ from replay.loader import replayer_from
 from replay.time_travel.contradictions import explained
 
 _BATCHES_MAX = 1_000
-"""Read at once; what they tell is saved before the next ones are read."""
+"""Batches read at once; their notifications are saved before the next batches are read."""
 
 _OBJECTS_MAX = 10
 
 
 class LogWatch:
-    """The checks of one log. It is used from one thread at a time.
+    """The checks of one log; may be used by one thread at a time.
 
     Attributes:
-        active: The alerts that last, by what fails.
-        is_behind: True if there is more to read.
+        active: The ongoing alerts, by the check and object that fail.
+        is_behind: True if the log has more records to read.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class LogWatch:
         first: str = "start",
         absolute: Absolute = in_utc,
     ) -> None:
-        """Go on where a state stands.
+        """Continue at the offset of a state.
 
         Args:
-            name: Of the log, for receivers.
-            first: The point from which an empty state looks for the beginnings of what fails now.
-            absolute: Makes points absolute.
+            name: The log's name, for receivers.
+            first: If the state is empty, the point from which beginnings of failures are searched.
+            absolute: Converts points to a form that means the same in any time zone.
         """
         self._log, self._name, self._checks = log, name, checks
         self._state, self._first, self._absolute = state, first, absolute
@@ -71,18 +71,18 @@ class LogWatch:
 
     @property
     def next_offset(self) -> int:
-        """The first offset that was not checked: a later process goes on there."""
+        """The first offset that was not checked; a later process continues there."""
         if self._check is None or self._silent_below is not None:
             return self._state.next_offset
         return self._check.checked_end
 
     @property
     def cluster_id(self) -> str | None:
-        """Of the log; None as long as the first start is not over."""
+        """The log's cluster id; None until the first start has completed."""
         return None if self._silent_below is not None else self._state.cluster_id
 
     def read(self) -> list[Notification]:
-        """Check what was added, or a part of it; return what is to be told.
+        """Check the new records, or some of them; return the notifications to send.
 
         Raises:
             RequestError: there is no log; it is of another cluster than the state, or was restored
@@ -108,7 +108,7 @@ class LogWatch:
 
     @contextmanager
     def _part(self) -> Iterator[LogReader]:
-        """Open the part of the recording that has the next records; an own log is a single one."""
+        """Open the part of the recording with the next records; other logs have a single part."""
         read_end = self._state.next_offset if self._check is None else self._check.next_offset
         folder = self._log
         is_first = self._state.cluster_id is None
@@ -165,10 +165,10 @@ class LogWatch:
     def _compared(
         self, check: LogCheck, *, look_back: LogReader | None = None, after_gap: bool = False
     ) -> list[Notification]:
-        """Compare what fails now with the alerts that were told.
+        """Compare the checks that fail now with the alerts that were sent.
 
         Args:
-            look_back: The log in which the beginning of what was not told is looked for.
+            look_back: The log in which the beginnings of new failures are searched.
         """
         offset, time_ms = check.next_offset - 1, check.image.provenance.timestamp or 0
         wanted = {key: each for key, each in check.lasting.items() if self._is_wanted(each)}
@@ -189,7 +189,7 @@ class LogWatch:
         return told
 
     def _since(self, new: list[Violation], reader: LogReader, end_offset: int) -> list[Violation]:
-        """Return violations with their beginnings: of checks that were added since the last run."""
+        """Return violations with their beginnings, for checks added since the last run."""
         start = replayer_from(reader, None).image()
         expectations = tuple(self._checks.expect.values())
         found = check_log(reader, start, end_offset, expectations=expectations)

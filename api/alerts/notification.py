@@ -1,4 +1,4 @@
-"""What receivers are told: an alert fires, an alert is resolved."""
+"""Notifications to receivers: an alert fires, or an alert is resolved."""
 
 import hashlib
 from enum import StrEnum
@@ -22,21 +22,21 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     """A check that began to fail, or ceased to.
 
     Attributes:
-        id: The same for both notifications of an alert, and for every time that they are sent.
+        id: Id of the alert; the same in both of its notifications, and each time they are sent.
         log: The name of the log.
         check: The name of the expectation or of the invariant.
         is_expected: True for an expectation; False for an invariant.
-        object: The topic or partition whose invariant fails; None: the text says it.
+        object: The topic or partition whose invariant fails; None: `text` names the object.
         text: The expression, or how the invariant fails.
         objects: Names of objects for which the expression's condition fails, the first ones.
-        object_count: How many there are.
-        offset, time: Where it began: last offset of the batch, append time in ms since 1970; None:
-            before the kept history.
-        type, principal, reason: Of that batch: type of its first record, who asked for it, and why;
-            None if the log does not have it.
-        until, until_time: Where it ended; None while it lasts.
-        as_of, as_of_time: What is told is true of this offset, and of its append time.
-        after_gap: True if offset and time are those at which it was found after a gap.
+        object_count: How many objects fail the condition.
+        offset, time: Where the failure began: last offset of the batch, and its append time in ms
+            since 1970; None: before the kept history.
+        type, principal, reason: That batch's first record type, principal and reason; None if the
+            log does not have them.
+        until, until_time: Where the failure ended; None while it lasts.
+        as_of, as_of_time: Offset as of which the notification is true, and its append time.
+        after_gap: True if offset and time are those at which the change was found after a gap.
     """
 
     id: str
@@ -62,16 +62,16 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> Key:
-        """What fails; it is one alert while this stays the same."""
+        """The check and object that fail; they identify an alert."""
         return (EXPECT if self.is_expected else self.check, self.object, self.text)
 
     @property
     def delivery_id(self) -> str:
-        """The same for every time that this notification is sent."""
+        """Id of this notification, the same each time it is sent."""
         return f"{self.id}-{self.status}"
 
     def resolved(self, offset: int, time_ms: int, *, after_gap: bool = False) -> Self:
-        """Return the notification of its end, at an offset and time."""
+        """Return the notification that the alert was resolved at an offset and time."""
         return msgspec.structs.replace(
             self,
             status=Status.RESOLVED,
@@ -83,7 +83,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def line(self) -> str:
-        """Return it as a line of JSON that a terminal prints and does not obey."""
+        """Return the notification as a line of JSON, safe to print on a terminal."""
         return printable_json(msgspec.json.encode(self).decode())
 
 
@@ -94,7 +94,7 @@ def firing(
 
     Args:
         check: The name of the check.
-        as_of, as_of_time: The offset and time at which it was found.
+        as_of, as_of_time: The offset and time at which the violation was found.
     """
     facts = [cluster_id, check, found.object, found.text, found.offset]
     digest = hashlib.sha256(msgspec.json.encode(facts)).hexdigest()

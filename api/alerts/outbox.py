@@ -1,4 +1,4 @@
-"""Delivers notifications: at least once to each receiver, in order, again and again if it fails."""
+"""Delivers notifications to each receiver: in order, at least once, with retries."""
 
 import asyncio
 import logging
@@ -17,25 +17,25 @@ from records.errors import UnavailableError
 log = logging.getLogger(__name__)
 
 _FIRST_S, _LONGEST_S = 1.0, 300.0
-"""From one attempt to the next: it doubles, and is cut at random by up to a half."""
+"""First and longest pause between attempts; it doubles, and is cut at random by up to half."""
 
 GIVE_UP_S = 24 * 3600
-"""A notification that a receiver did not take for so long is dropped."""
+"""A notification that a receiver has not accepted for this long is dropped."""
 
 _MARK_S = 1.0
 
 WAITING_MAX = 1_000
-"""While so many wait, nothing more is checked: the log itself keeps what is not told yet."""
+"""While so many notifications wait, checking pauses; the log keeps the unchecked records."""
 
 
 class Outbox:
-    """Sends what waits in a state file.
+    """Sends the waiting notifications of a state file.
 
-    What was sent is marked when nothing else waits for its receiver, and else once a second: a
-    thousand alerts at once take a few writes of the file, not a thousand.
+    Sent notifications are removed from the file when none waits for their receiver, otherwise once
+    a second: a thousand alerts at once take a few writes of the file, not a thousand.
 
     Attributes:
-        has_fired: Set when an alert that fires was delivered since the start, and nothing waits.
+        has_fired: Set when a firing alert was delivered since the start, and none waits.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Outbox:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Send to receivers by name; what waits for others is dropped.
+        """Send to the given receivers, by name; notifications for any other receiver are dropped.
 
         Args:
             timeout_s: How long a receiver may take.
@@ -69,12 +69,12 @@ class Outbox:
         return sum(map(len, self._queues.values()))
 
     def save(self, **changes: Any) -> None:
-        """Save what waits, with other changes of the state; raises as `StateFile.save`."""
+        """Save the waiting notifications and other fields of the state; as `StateFile.save`."""
         self._saved_at = self._clock()
         self._file.save(waiting=tuple(chain.from_iterable(self._queues.values())), **changes)
 
     async def add(self, found: Sequence[Notification], **changes: Any) -> None:
-        """Save notifications as waiting for every receiver, with other changes of the state.
+        """Save notifications as waiting for every receiver, with other fields of the state.
 
         Raises:
             UnavailableError: the disk is full; nothing was added.
@@ -94,7 +94,7 @@ class Outbox:
             self._changed.notify_all()
 
     async def room(self) -> None:
-        """Return once there is room for more."""
+        """Wait until fewer than WAITING_MAX notifications wait."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.count < WAITING_MAX)
 
@@ -120,7 +120,7 @@ class Outbox:
                 self.has_fired.set()
 
     async def _send(self, receiver: Receiver, waiting: Waiting) -> None:
-        """Send a notification until it is taken, or too old."""
+        """Send a notification until it is accepted or too old."""
         told, failures = waiting.notification, 0
         while True:
             try:

@@ -15,18 +15,18 @@ from api.alerts.notification import Notification
 from records.errors import MetadataLogError, UnavailableError
 
 _CHARACTERS_MAX = 200
-"""Of what a receiver answers, in an error."""
+"""Length of a receiver's answer that an error quotes."""
 
 
 class Receiver(Protocol):
-    """Somebody who is told."""
+    """A receiver of notifications."""
 
     async def send(self, told: Notification) -> None:
         """Send a notification; may be cancelled when it takes too long.
 
         Raises:
-            UnavailableError: it was not taken; send it again.
-            OSError: it cannot be reached; send it again.
+            UnavailableError: the notification was not accepted; send it again.
+            OSError: the receiver cannot be reached; send it again.
         """
         ...
 
@@ -74,7 +74,7 @@ class Command:
 
 
 class Webhook:
-    """Posts the notification as JSON; any answer of 200 to 299 means that it was taken.
+    """Posts the notification as JSON; an answer of 200 to 299 means that it was accepted.
 
     Errors name the host only: paths of webhooks are often secret.
     """
@@ -138,4 +138,4 @@ def receivers_of(settings: Receivers, write: Callable[[str], None]) -> dict[str,
 
 
 TROUBLES = (MetadataLogError, OSError)
-"""What sending raises."""
+"""Errors that sending raises."""

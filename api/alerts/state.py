@@ -1,8 +1,8 @@
-"""The state of a check that goes on across restarts: where it stands, and what is to be told.
+"""State of checks that continue across restarts: the checked offset, alerts, notifications.
 
-A small JSON file, synced before anything is sent. Whatever fails is first written here, as waiting
-for each receiver, and taken out when the receiver has it. So a process that is killed at any moment
-loses no notification; one that was sent but not yet taken out is sent again, with the same id.
+The state is a small JSON file. A notification is first written to the file and synced, as waiting
+for each receiver; it is removed when the receiver has it. So a process that is killed at any moment
+loses no notification. One that was sent but not yet removed is sent again, with the same id.
 """
 
 import os
@@ -20,7 +20,7 @@ _VERSION = 1
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification that a receiver does not have yet, since a time in ms since 1970."""
+    """A notification that a receiver does not have yet; `since_ms` is in ms since 1970."""
 
     receiver: str
     since_ms: int
@@ -28,13 +28,13 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertState(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file.
+    """The content of a state file.
 
     Attributes:
-        cluster_id: Of the log; None: nothing was checked yet.
+        cluster_id: The log's cluster id; None: nothing was checked yet.
         next_offset: The first offset that was not checked.
-        active: The alerts that last, as they were told.
-        waiting: What receivers do not have yet, oldest first.
+        active: The ongoing alerts, as they were sent.
+        waiting: Notifications that receivers do not have yet, oldest first.
     """
 
     version: int = _VERSION
@@ -45,19 +45,19 @@ class AlertState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StateFile:
-    """The file while one process uses it.
+    """A state file that one process has locked.
 
     Attributes:
-        state: Its content.
+        state: The content of the file.
     """
 
     def __init__(self, path: Path) -> None:
-        """Lock and read the file; it need not exist.
+        """Lock and read the file, which need not exist.
 
         Raises:
-            UnavailableError: another process uses it.
-            CorruptLogError: it is damaged.
-            RequestError: it was written by a newer release.
+            UnavailableError: another process uses the file.
+            CorruptLogError: the file is damaged.
+            RequestError: the file was written by a newer release.
         """
         self.path = path
         self._fs = OsFs()
