@@ -1,4 +1,4 @@
-"""Work that goes on after errors: it stops alone, and is tried again later or when asked."""
+"""Work that is restarted after errors, at intervals or on request."""
 
 import asyncio
 import logging
@@ -11,34 +11,34 @@ from records.errors import FencedError, MetadataLogError, UnavailableError
 log = logging.getLogger(__name__)
 
 RETRY_S = 300.0
-"""After an error that asking again does not mend: somebody has to."""
+"""Pause after an error that a person has to fix."""
 
 _SOON_S = 10.0
-"""After one that may be over soon."""
+"""Pause after an error that may pass soon."""
 
 
 class Kept:
-    """Work without end, of one mirror.
+    """One task of a mirror that runs without end.
 
     Attributes:
-        error: Why it does not run; None while it runs.
+        error: Why the work does not run; None while it runs.
     """
 
     def __init__(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Keep doing `work`; `what` names it in the log."""
+        """Prepare to do `work` without end; `what` is its name in log lines."""
         self._what, self._work = what, work
         self._again, self._restart = asyncio.Event(), asyncio.Event()
         self.error: Exception | None = None
 
     @property
     def code(self) -> str:
-        """The name of the error; empty while it runs."""
+        """The name of the error; empty while the work runs."""
         if self.error is None:
             return ""
         return str(getattr(self.error, "code", type(self.error).__name__))
 
     def retry(self) -> None:
-        """Try again now, if it does not run."""
+        """Try again now if the work does not run."""
         self._again.set()
 
     def restart(self) -> None:
@@ -47,7 +47,7 @@ class Kept:
         self._again.set()
 
     async def run(self) -> None:
-        """Do the work until cancelled."""
+        """Do the work until cancelled; after an error, wait and do it again."""
         while True:
             self._again.clear()
             self._restart.clear()
@@ -70,7 +70,7 @@ class Kept:
                 pass
 
     def runs(self) -> None:
-        """Note that the work runs, after what can fail at its start."""
+        """Clear `error`; called by the work once its start has succeeded."""
         if self.error is not None:
             log.warning("%s goes on", self._what)
             self.error = None

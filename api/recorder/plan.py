@@ -1,4 +1,4 @@
-"""What a recorder's file would do, without doing it."""
+"""The plan of a recorder: what it would do with its file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +11,12 @@ from metadata_log.reader.log_reader import LogReader
 
 
 class PlannedMirror(msgspec.Struct, frozen=True, kw_only=True):
-    """One mirror of a file.
+    """Plan for one mirror of a recorder's file.
 
     Attributes:
         log: The mirror's folder.
-        cluster_id: None: a broker is asked.
-        log_end: Where an existing mirror goes on; None: it is made.
+        cluster_id: The cluster's id; None: a broker is asked for it.
+        log_end: End of the existing mirror; None: the mirror will be created.
         checks: The number of expectations; None: nothing is checked.
     """
 
@@ -42,7 +42,7 @@ class PlannedMirror(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def planned(path: Path) -> Iterator[PlannedMirror]:
-    """Yield what would be done with each mirror of a file.
+    """Yield the plan for each mirror of a recorder's file.
 
     Raises:
         RequestError: as `read_settings`; CorruptLogError: a mirror is damaged.

@@ -1,4 +1,4 @@
-"""One mirror of a recorder: it is read, checked, archived and cut, each by a task of its own."""
+"""One mirror of a recorder, with tasks that record it, check it, and archive and trim it."""
 
 import asyncio
 import time
@@ -26,11 +26,11 @@ class Progress(msgspec.Struct):
     """How far a mirror is; offsets are exclusive ends, times are seconds since 1970.
 
     Attributes:
-        records: Written since the recorder began with the mirror.
-        high_watermark: Of the quorum, as far as it was told.
-        answered_at: Of the leader's last answer.
+        records: Number of records written since the recorder started the mirror.
+        high_watermark: The quorum's last known high watermark.
+        answered_at: Time of the leader's last answer.
         last_record_at: When the leader appended the last record that was read.
-        gaps: Of the recording, all that were ever found.
+        gaps: Number of gaps in the recording since its beginning.
     """
 
     records: int = 0
@@ -47,12 +47,12 @@ class RecordedMirror:
 
     Attributes:
         recording, checking: The tasks; an error of one does not end the other.
-        checks: The checks that run; None: none, or not yet.
-        upkeep: Archive and retention; None: none.
+        checks: The running checks; None if there are none, or not yet.
+        upkeep: Archives and trims the mirror; None: neither.
     """
 
     def __init__(self, settings: MirrorSettings, write: Callable[[str], None]) -> None:
-        """Record a mirror; `write` writes a line of output."""
+        """Prepare to record a mirror; `write` writes a line of output."""
         self.settings, self.progress = settings, Progress()
         self._write = write
         # Set once the mirror has all that was there when reading began.
@@ -65,18 +65,18 @@ class RecordedMirror:
         self.upkeep = Upkeep(settings.log, options, lambda _: None) if settings.archive else None
 
     def retry(self) -> None:
-        """Try again now what has stopped."""
+        """Retry now the tasks that have stopped."""
         self.recording.retry()
         self.checking.retry()
 
     def use_checks_of(self, settings: MirrorSettings) -> None:
-        """Go on with other checks; the recording does not notice."""
+        """Use the checks of other settings; the recording is not interrupted."""
         if settings.checks_text != self.settings.checks_text:
             self.settings = settings
             self.checking.restart()
 
     async def run(self) -> None:
-        """Record until cancelled; then write what was read."""
+        """Record until cancelled; then write the records that were read."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.recording.run())
             tasks.create_task(self.checking.run())
@@ -162,7 +162,7 @@ class RecordedMirror:
 
 
 class GapFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of output: a mirror goes on in a new part, after a gap."""
+    """A line of output: after a gap, a mirror continues in a new part."""
 
     mirror: str
     gap: object

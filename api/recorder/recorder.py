@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class RecorderReady(msgspec.Struct, frozen=True, kw_only=True):
-    """What is recorded, and the address of the metrics."""
+    """The mirrors that are recorded, and the address of the metrics."""
 
     metrics: str
     mirrors: tuple[str, ...]
@@ -93,7 +93,7 @@ class Recorder:
                 mirror.retry()
 
     async def _apply(self, settings: RecorderSettings) -> None:
-        """Stop what is gone or changed, then begin what is new; the others go on undisturbed."""
+        """Stop removed and changed mirrors, then start new ones; the other mirrors keep running."""
         if settings.metrics != self._settings.metrics:
             log.warning("metrics: a new address is used from the next start on")
         self._settings = settings

@@ -35,7 +35,7 @@ _METRICS = "127.0.0.1:0"
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys of a mirror as they are written; the docs give their meaning."""
+    """The keys of a mirror in the file; docs/recording.md gives their meaning."""
 
     quorum: str
     mirror: str
@@ -59,8 +59,8 @@ class MirrorSettings(NamedTuple):
     Attributes:
         log: The mirror's folder.
         security_file: Settings of the client's TLS and login, read for each new connection.
-        checks: What is checked; None: nothing.
-        checks_text: The content of the file of checks, which makes a change of it noticed.
+        checks: The checks; None: nothing is checked.
+        checks_text: The content of the file of checks, with which changes are noticed.
     """
 
     name: str
@@ -78,11 +78,11 @@ class MirrorSettings(NamedTuple):
 
     @property
     def security(self) -> ClientSecurity:
-        """The client's security, read now; raises RequestError: INVALID_CONFIG."""
+        """The client's security settings, read from the file now; RequestError: INVALID_CONFIG."""
         return ClientSecurity.read(self.security_file) if self.security_file else ClientSecurity()
 
     def records_as(self, other: "MirrorSettings") -> bool:
-        """True if both mean the same, apart from what is checked."""
+        """True if both settings are the same except for the checks."""
         return self._replace(checks=None, checks_text="") == other._replace(
             checks=None, checks_text=""
         )
@@ -96,7 +96,7 @@ class RecorderSettings(NamedTuple):
 
 
 def read_settings(path: Path) -> RecorderSettings:
-    """Read and check a recorder's file, and all files that it names; nothing is connected to.
+    """Read and check a recorder's file and all files that it names; connects to nothing.
 
     Raises:
         RequestError: INVALID_CONFIG, a file cannot be read, or has a mistake; names file, line and
@@ -181,7 +181,7 @@ def _check_security(table: TomlTable, mirror: MirrorSettings) -> None:
 
 
 def _check_cluster(table: TomlTable, mirror: MirrorSettings) -> None:
-    """Check that the cluster is known, and that of the mirror if there is one.
+    """Check that the cluster's id can be found, and is that of an existing mirror.
 
     Raises:
         RequestError: INVALID_CONFIG.
