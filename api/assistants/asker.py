@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
 _PASSED_ON = (b"authorization", b"host", b"user-agent")
-"""Headers of the outer request that say who asks. Its others, such as Accept-Encoding, are about
-the outer answer."""
+"""Headers of the outer request that identify the caller. Other headers, such as Accept-Encoding,
+apply only to the outer response."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Asker:
 
         Args:
             query: Values, or lists of them, by parameter.
-            outer: The ASGI scope of the request that this one is part of; None: there is none.
+            outer: The ASGI scope of the outer request; None: there is none.
         """
         principal = self._principal if outer is None else outer["state"].get(PRINCIPAL)
         parts: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Runs the server of the protocol over stdio, or over HTTP beside all that `view` answers."""
+"""Runs the server of the protocol over stdio, or over HTTP together with the paths of `view`."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 
 _MESSAGE_BYTES_MAX = 2 * HEAD_SIZE_BYTES_MAX
-"""A message carries what a query does over HTTP, escaped as JSON."""
+"""Longest message: a message has the content of an HTTP query, escaped as JSON."""
 
 _PATHS = Paths(
     all=frozenset({PATH}),
@@ -56,7 +56,7 @@ _PATHS = Paths(
 
 
 async def answer_until_closed(logs: Sequence[str], settings: Settings, principal: str) -> None:
-    """Answer on standard input and output until that is closed, or until SIGTERM or SIGINT.
+    """Answer over standard input and output until the input ends, or until SIGTERM or SIGINT.
 
     Calls wait until the logs are loaded.
 
@@ -86,7 +86,7 @@ async def answer_until_closed(logs: Sequence[str], settings: Settings, principal
 
 
 async def _open(shown: Sequence[ShownLog]) -> None:
-    """Load logs; a single one must be readable."""
+    """Load logs; raise an error only if there is a single log and it cannot be read."""
     if len(shown) == 1:
         await shown[0].open()
         return
@@ -111,10 +111,10 @@ async def serve_until_stopped(
     options: ViewOptions,
     ready: Callable[[ViewReady], None],
 ) -> None:
-    """Answer at PATH, and all that `view` answers, until SIGTERM or SIGINT.
+    """Answer at PATH and at the paths of `view`, until SIGTERM or SIGINT.
 
     Args:
-        ready: As of `view_until_stopped`.
+        ready: Called once the server listens.
 
     Raises:
         MetadataLogError: as `view_until_stopped`.
@@ -150,7 +150,7 @@ class _Fork:
 
 
 class _Messages:
-    """Receives a message within the limits of HTTP, and has it answered."""
+    """Receives a message within the limits of HTTP, and passes it to the protocol's server."""
 
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         self._manager = manager
@@ -176,7 +176,7 @@ class _Messages:
 
 
 def _received(body: bytes, after: "Receive") -> "Receive":
-    """Return a function that gives the body that was received, and then what comes after it."""
+    """Return a `receive` that yields the received body first, then the messages of `after`."""
     whole = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> object:

@@ -57,7 +57,7 @@ class Assistant:
         """Create the answers about logs with these names.
 
         Args:
-            loaded: Done once the logs were loaded; None: they were.
+            loaded: Done once the logs are loaded; None: they are already.
         """
         self._logs, self._loaded = logs, loaded
         self._long = LongAnswers()
@@ -193,7 +193,7 @@ def _outer(ctx: Any) -> Mapping[str, Any] | None:
 
 
 def _credentials(outer: Mapping[str, Any] | None) -> str:
-    """Return what tells one caller from another."""
+    """Return a text that identifies the caller of a request."""
     return "" if outer is None else repr(outer["state"]["caller"].principal)
 
 

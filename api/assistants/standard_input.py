@@ -1,7 +1,7 @@
-"""Lines of standard input, read so that a process can end while its client is silent.
+"""Lines of standard input, read so that the process can end while its client is silent.
 
-The library reads in a thread that it waits for. Here it is a daemon thread, which blocks in the
-operating system's call and holds no lock of Python.
+The library waits for its reading thread when the process ends. Here the reader is a daemon thread,
+which blocks in a system call and holds no Python lock.
 """
 
 import asyncio

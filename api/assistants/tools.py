@@ -18,14 +18,14 @@ LOG = "log"
 """The argument that names one of several logs."""
 
 _LEFT_OUT = {*COMMON, MIN_OFFSET, CONSISTENT, VERBOSE, "show_secrets"}
-"""Parameters that assistants do not get: they are for programs, or give secrets away."""
+"""Parameters that are hidden from assistants: they are for programs, or reveal secrets."""
 
 _READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
 ITEMS = 100
-"""Items of a list in an answer, if the call has no `limit`."""
+"""Default `limit`: the most items of a list in one answer."""
 
 _POINT = "A point, such as 4107, end-2h, 02:00 or 2026-01-31T02:00Z."
 
@@ -33,7 +33,7 @@ _DESCRIPTIONS = {
     LIMIT: f"Most items in the answer; {ITEMS} if not given.",
     "object": "Object: topic:orders, partition:orders/0#leader, broker:1, config:topic/orders.",
 }
-"""Of arguments, where the OpenAPI document has none or another."""
+"""Descriptions of arguments, where they differ from those of the OpenAPI document."""
 
 _POINT_FIELDS = (None, "first", "before", "since", "until")
 """Fields of requests that hold points; a parameter without a field is the point of the question."""
@@ -45,12 +45,12 @@ class QuestionTool(msgspec.Struct, frozen=True, kw_only=True):
     """A question as a tool.
 
     Attributes:
-        path: Of the question over HTTP.
+        path: Path of the question over HTTP.
         is_page: True if the answer is an HTML page.
-        is_stream: True if it is one JSON document a line.
+        is_stream: True if the answer is one JSON document a line.
         is_list: True if `limit` and `cursor` select a page of the answer.
         properties: The schemas of its arguments by name.
-        example: The arguments of a call.
+        example: The arguments of an example call.
     """
 
     name: str
@@ -96,14 +96,14 @@ class QuestionTool(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def question_tools() -> dict[str, QuestionTool]:
-    """Return a tool by name for every question of the table."""
+    """Return the tools by name, one for every question of the table."""
     paths = json.loads(openapi(is_read_only=True))["paths"]
     found = [_tool(path, paths[path]["get"]) for path in ROUTES]
     return {tool.name: tool for tool in found}
 
 
 def tool_named(name: str) -> QuestionTool:
-    """Return a tool.
+    """Return a tool by name.
 
     Raises:
         RequestError: INVALID_REQUEST, there is none of this name.
@@ -148,7 +148,7 @@ def _property(parameter: Mapping[str, Any], *, is_point: bool) -> dict[str, Any]
 
 
 def _text(value: Any) -> Any:
-    """Return a value as the text of a query parameter; a list as several."""
+    """Return a value as the text of a query parameter; a list as a list of texts."""
     if isinstance(value, str):
         return value
     return [_text(each) for each in value] if isinstance(value, list) else json.dumps(value)
