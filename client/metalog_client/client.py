@@ -18,10 +18,10 @@ from urllib.request import Request, urlopen
 from metalog_client.errors import MetalogError
 
 PATIENCE_S = 60.0
-"""How long a request is repeated: a service that is restarted loads its log meanwhile."""
+"""How long a request is repeated: a restarted service first loads its log."""
 
 _TIMEOUT_S = 60.0
-"""Without a byte; a stream has a heartbeat every 15 s."""
+"""Time without a received byte after which a connection is lost; streams send one every 15 s."""
 
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 _JSON, _LINES = "application/json", "application/x-ndjson"
@@ -149,7 +149,7 @@ class Client:
         All pages are of one image, that of the first page, although the log grows meanwhile.
 
         Args:
-            question: Such as `topics list`, or `history`.
+            question: The question's name, such as `topics list` or `history`.
             parameters: As in `ask`.
 
         Raises:
@@ -310,7 +310,7 @@ def _whole(lines: list[Any]) -> list[Any]:
     """Return the lines of an answer if it is complete.
 
     Raises:
-        MetalogError: the last line is an error: the answer is incomplete.
+        MetalogError: the last line is an error, so the answer is incomplete.
     """
     if lines and isinstance(lines[-1], dict) and set(lines[-1]) == {"error"}:
         error = lines[-1]["error"]
