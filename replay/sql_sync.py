@@ -224,8 +224,8 @@ class _Writer:
     def _move(self, connection: Connection, to: HistoryPosition) -> None:
         if read_position(connection) != self._written:
             raise UnavailableError(
-                f"{shown_url(self._store.engine.url)}: another process is syncing it; "
-                "wait for that one"
+                f"{shown_url(self._store.engine.url)}: another process is syncing this database; "
+                "try again when that process has ended"
             )
         values = {"id": 1, **msgspec.structs.asdict(to)}
         if self._written is None:
@@ -287,7 +287,8 @@ def check_same_log(
     if end < source.history_start:
         raise UnknownHistoryError(
             f"{where}: the tables end at {end}, and the log starts at "
-            f"{source.history_start}: what is between is gone; sync into a new database"
+            f"{source.history_start}: the records in between are no longer kept; sync into a new "
+            "database"
         )
     if source.position(end).contradicts(proof):
         raise _wrong_log(where, f"at offset {end} the log has another history")

@@ -163,8 +163,8 @@ def _first_offset(
     first = before.position.end_offset
     if first < reader.history_start:
         raise UnknownHistoryError(
-            f"{location} ends at {first}, and the log starts at {reader.history_start}: what is "
-            "between is no longer known; export to another location"
+            f"{location} ends at {first}, and the log starts at {reader.history_start}: records in "
+            "between are no longer kept; export to another location"
         )
     check_same_history(reader, before.position)
     return first

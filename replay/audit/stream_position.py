@@ -76,7 +76,7 @@ def limited_end(reader: LogReader, first: int, end: int, records_max: int) -> in
 def _wrong_log(reader: LogReader, why: str) -> RequestError:
     return RequestError(
         "WRONG_LOG",
-        f"{reader.directory}: {why}: it was replaced or restored, or the unconfirmed end of a "
+        f"{reader.directory}: {why}: the log was replaced or restored, or the unconfirmed end of a "
         f"mirror was replaced. Records below {reader.confirmed_end} are confirmed now; what was "
-        "written from where the two differ does not hold, so start anew in another place",
+        "written from where the two logs differ is wrong, so start anew in another place",
     )

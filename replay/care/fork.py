@@ -53,7 +53,8 @@ def fork_log(reader: LogReader, target: Path, at: int, *, progress: Progress) ->
     end_offset = image.provenance.next_offset
     if end_offset == 0:
         raise RequestError(
-            "INVALID_REQUEST", "there is nothing before offset 0; use `metalog init`"
+            "INVALID_REQUEST",
+            "the state before offset 0 is empty; make an empty log with `metalog init`",
         )
     epoch = highest_epoch(reader.fs, reader) + RESTORED_EPOCH_GAP
     digest = image_digest(image)

@@ -48,7 +48,9 @@ def export_checkpoint(
     """
     where = image.provenance
     if where.next_offset == 0:
-        raise RequestError("INVALID_REQUEST", "there is no state before offset 0")
+        raise RequestError(
+            "INVALID_REQUEST", "the state before offset 0 is empty; export one at a later offset"
+        )
     if where.mid_batch:
         raise RequestError(
             "INVALID_REQUEST",

@@ -75,7 +75,7 @@ class Compiler:
         """
         self._depth += 1
         if self._depth > _DEPTH_MAX:
-            raise fail(tree, f"nested more than {_DEPTH_MAX} deep")
+            raise fail(tree, f"the expression is nested more than {_DEPTH_MAX} deep; simplify it")
         part: Part = getattr(self, f"_{tree.data}")(tree)
         self._depth -= 1
         return part
@@ -323,7 +323,8 @@ def _condition(tree: _Tree, evaluate: Evaluate) -> Callable[[Env], bool]:
     def condition(env: Env) -> bool:
         value = evaluate(env)
         if not isinstance(value, bool):
-            raise fail(tree, f"this is a {type_name(value)}, neither true nor false")
+            what = f"this is a {type_name(value)}, neither true nor false; write a comparison"
+            raise fail(tree, what)
         return value
 
     return condition

@@ -15,7 +15,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 def _integer(text: str) -> int:
     value = int(text, 0 if text[:2].lower() == "0x" else 10) if len(text) < 25 else INTEGER_MAX + 1
     if value > INTEGER_MAX:
-        raise ValueError("integers have 64 bits")
+        raise ValueError("the integer is too large: integers have 64 bits")
     return value
 
 

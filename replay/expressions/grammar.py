@@ -80,7 +80,7 @@ def _parser() -> Lark:
 
 
 def _refusal(text: str, error: UnexpectedInput) -> RequestError:
-    column, found = len(text) + 1, "it ends too early"
+    column, found = len(text) + 1, "the expression ends too early"
     if isinstance(error, UnexpectedCharacters):
         column, found = (error.pos_in_stream or 0) + 1, f"{error.char!r} is not expected here"
     elif isinstance(error, UnexpectedToken) and error.token.type != "$END":

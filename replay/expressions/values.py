@@ -58,7 +58,8 @@ class Env:
         self.steps += 1
         if self.steps > STEPS_MAX:
             raise RequestError(
-                "INVALID_REQUEST", f"the expression visits more than {STEPS_MAX:,} elements"
+                "INVALID_REQUEST",
+                f"the expression visits more than {STEPS_MAX:,} elements; nest fewer macros",
             )
 
 

@@ -93,7 +93,7 @@ def _marker(delta: PartDeltas, _: Record, offset: int) -> None:
     # Of the markers, replay passes on those with unknown tags, which are counted.
     assert delta.row is not None
     if not has_unknown_tags(delta.row):
-        raise ContradictionError("a transaction has no place outside the batches of a log")
+        raise ContradictionError("a transaction marker is only allowed in the batches of a log")
 
 
 def _ignore(record: Record, offset: int) -> None:
