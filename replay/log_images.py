@@ -131,7 +131,7 @@ class LogImages:
         return is_of(self.source, info)
 
     def _quick_image(self, at: int) -> MetadataImage:
-        """Like `image`, but a snapshot's parts are decoded only when they are read."""
+        """Return the image as of `at`; a snapshot's parts are decoded only when they are read."""
         if not isinstance(self._snapshots, LazySnapshots):
             return self.image(at)
         start = self._snapshots.read_newest(at, accept=self._is_usable)

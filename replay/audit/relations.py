@@ -72,7 +72,7 @@ NET_SCHEMA = {
     "time": "timestamp, the latest of the changes",
     **{name: SCHEMA[name] for name in ("principal", "command", "reason")},
 }
-"""Columns of `net_changes`; those without description are as in the last change."""
+"""Columns of `net_changes`; name, principal, command and reason are those of the last change."""
 
 _SUMS_SCHEMA = {
     "changes": "long, how many fields changed",

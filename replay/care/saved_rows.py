@@ -38,7 +38,7 @@ async def save_new(log: Path, cluster_id: str, units: Sequence[Sequence[Envelope
 
 
 async def save(log: Path, units: Sequence[Sequence[Envelope]]) -> None:
-    """Append rows to a writable log (not a mirror), like `save_new`.
+    """Append rows to a writable log (not a mirror), one batch per unit.
 
     Raises:
         UnavailableError: another writer has opened the log, or the disk is full.

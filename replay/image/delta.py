@@ -46,7 +46,7 @@ class MetadataDelta(PartDeltas):
             self.count_not_understood(offset)
 
     def replay_all(self, rows: Sequence[Envelope]) -> None:
-        """Apply records like `replay`."""
+        """Apply several records, in order."""
         known = self._rules
         try:
             for row in rows:

@@ -24,7 +24,7 @@ FIRST_PARTS = frozenset(
         *("producer_ids", "replica_deletions", "scram", "topics", "zk_migration"),
     }
 )
-"""Parts with a line in every digest. Parts added later have one only if not empty."""
+"""Parts with a line in every digest; parts of later releases have a line only if not empty."""
 
 
 class PartDigest(msgspec.Struct, frozen=True, gc=False):

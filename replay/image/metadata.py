@@ -230,7 +230,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return iter(self._quotas.values())
 
     def quota(self, entity: QuotaEntity, key: str) -> float | None:
-        """Return one quota of an entity given in canonical order (see `canonical_entity`)."""
+        """Return one quota of an entity, whose pairs are in the order of `canonical_entity`."""
         quota = self._quotas.get((entity, key))
         return None if quota is None else quota.value
 

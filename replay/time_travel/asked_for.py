@@ -62,7 +62,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, row: Envelope) -> Self:
-        """Return the offset, principal and reason of a row that asked for another."""
+        """Return the offset, principal and reason of a row that made a request."""
         origin = row.origin
         return cls(
             offset=row.offset,
@@ -72,7 +72,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AskedFor:
-    """Finds the record that asked for another record; reads the log only when it must."""
+    """Finds the earlier request that a record carries out; reads the log only when needed."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class AskedFor:
         by_name: bool = False,
         until: int | None = None,
     ) -> None:
-        """Prepare to find the records that asked for other records of a log.
+        """Prepare to find, in a log, the requests behind records that carry out a plan.
 
         Args:
             past: Used to skip parts of the log in which a topic was not touched.
@@ -97,7 +97,7 @@ class AskedFor:
         self._of_all: _Found | None = None
 
     def of(self, row: Envelope, kind: str, label: str) -> Envelope | None:
-        """Return the row that asked for a row's change of an object.
+        """Return the row that requested a later row's change of an object.
 
         Args:
             row: A row that took effect.
@@ -131,7 +131,7 @@ class AskedFor:
 
 
 class AskedInRange:
-    """Finds, while a range is read, the records that asked for the range's records."""
+    """Finds the requests behind the records of a range, while the range is read."""
 
     def __init__(self, start: MetadataImage) -> None:
         """Start with the image before the range."""
@@ -139,7 +139,7 @@ class AskedInRange:
         self._plans = _Plans({(each.topic_id, each.partition_id) for each in removals})
 
     def of(self, row: Envelope, before: Partition | None = None) -> list[Envelope | None]:
-        """Return the rows that asked for a row's changes, in no order.
+        """Return the rows that requested a row's changes, in any order.
 
         Args:
             row: Rows of types in PLANNING are given in order of effect. A PartitionChangeRecord
@@ -204,7 +204,7 @@ _Found = dict[int, dict[int, Asked]]
 
 
 def found_in(rows: Iterable[Envelope]) -> _Found:
-    """Return the records that asked for the rows that carry out a plan.
+    """Return the requests behind all rows that carry out a plan.
 
     Args:
         rows: Rows that take effect, in order, from the start of the kept history.
@@ -313,7 +313,7 @@ class _Plans:
                 yield number, plan.asked
 
     def _end_removals(self, topic_id: Uuid, numbers: Iterable[int]) -> dict[int, Asked]:
-        """Forget the plans to remove partitions, and return what asked for them."""
+        """Drop the plans to remove partitions; return the requests that made these plans."""
         self._earlier_removals.difference_update((topic_id, number) for number in numbers)
         of_topic = self._removals.get(topic_id, {})
         return {number: of_topic.pop(number) for number in numbers if number in of_topic}

@@ -195,7 +195,7 @@ class Names:
         return kind.label(MetadataImage.EMPTY, key)
 
     def _found(self, kind: Kind, label: str) -> Any:
-        """Return the key of the other object with a label, None if there is none.
+        """Return the key of the object with a label in the other image, None if there is none.
 
         A log may contain names that Kafka never writes, and that are no valid labels.
         """

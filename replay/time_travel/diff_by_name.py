@@ -56,7 +56,7 @@ def diff_by_name(
 
 
 def _moved(before: MetadataImage, after: MetadataImage) -> Iterator[Uuid]:
-    """Yield the ids of the topics that have another name in the other image."""
+    """Yield the ids of the topics whose names differ between the images."""
     for topic in after.topics():
         old = before.topic(topic.topic_id)
         if old is not None and before.full_name(old) != after.full_name(topic):

@@ -65,7 +65,7 @@ class Target(Protocol):
         """The partition id, None for the topic as a whole."""
 
     def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
-        """True if the topic of the object is one of these."""
+        """True if the object's topic is one of `topics`."""
 
 
 def untouched_until(past: PastTopics, target: Target, at: int, end: int) -> int:

@@ -55,7 +55,7 @@ class Reach(Protocol):
 
     @property
     def restarts(self) -> bool:
-        """True if a discovery by `add_missed` requires all rows again, not only earlier ones."""
+        """True if all rows must be read again when `add_missed` finds more objects."""
 
     @property
     def is_indexed(self) -> bool:

@@ -82,7 +82,7 @@ class TopicReach:
         return self
 
     def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
-        """True if one of these topics is the requested topic."""
+        """True if the requested topic is one of `topics`."""
         found = [topic for topic in topics.values() if topic is not None]
         if self._asked is None:
             return bool(found)

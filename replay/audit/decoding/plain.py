@@ -16,7 +16,7 @@ _FAILURES = (ArithmeticError, LookupError, EOFError, TypeError, ValueError, Memo
 
 
 class Decoder:
-    """Decodes like `compiled.Decoder`, but with fastavro."""
+    """Decodes segments with fastavro; has the same methods as `compiled.Decoder`."""
 
     def __init__(self, schema: Any, wanted: Wanted) -> None:
         self._wanted = wanted

@@ -116,7 +116,7 @@ def _rows(scan: LogScan, number: int) -> Iterator[_Row]:
 
 
 def _time_at(rows: list[_Row], offset: int) -> int | None:
-    """Return the time of the record at an offset, or of the last one before it.
+    """Return the time of the last record at or before an offset, None if there is none.
 
     A NoOpRunRecord covers several offsets, so the record may begin before the offset. Of the times
     in a run, only the first and the last are kept.
