@@ -105,7 +105,7 @@ SECTIONS: dict[str, dict[str, str | Noun]] = {
         "nodes": Noun("Share a log between several nodes, of which one leads.", ("service.nodes",)),
     },
 }
-"""By title and name: the module of `api.cli` that declares a command, or a noun."""
+"""By section title and name: the module in `api.cli` that declares a command, or a noun."""
 
 COMMANDS = {name: row for section in SECTIONS.values() for name, row in section.items()}
 

@@ -99,7 +99,7 @@ def _at_once(call: partial[Any], arguments: list[str]) -> Any:
 def load_commands(arguments: Sequence[str] = ()) -> None:
     """Register the command to run, by importing its modules.
 
-    If the command's name is unknown, registers all commands but those of nouns.
+    If the command's name is unknown, registers all commands except those of nouns.
     """
     options = _global_options(arguments)
     command = arguments[len(options)] if len(options) < len(arguments) else None

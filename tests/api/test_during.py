@@ -31,8 +31,8 @@ def test_it_stands_for_from_and_to(metalog: Metalog, demo_log: Path, verb: str) 
     [
         (("--during", "night"), "'night' is no range; write FROM..TO, such as 02:00..02:30, or"),
         (("--during", "02:00.."), "is no range"),
-        (("--during", "today", "--from", "3"), "give it without --from and --to"),
-        (("--during", "today", "--to", "3"), "give it without --from and --to"),
+        (("--during", "today", "--from", "3"), "takes the place of --from and --to"),
+        (("--during", "today", "--to", "3"), "takes the place of --from and --to"),
     ],
 )
 @pytest.mark.parametrize("verb", ["outages", "timeline", "summary"])

@@ -89,7 +89,7 @@ class Selected(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """The options that, with resources, select entries; an omitted option matches anything."""
+    """Options that, with resources, select ACL entries; an omitted option matches anything."""
 
     principal: Principals = None
     operation: Operations = None
@@ -141,7 +141,7 @@ def parse_operation(text: str) -> "Operation":
 
 
 def parse_word(text: str, enum: type[E], hint: str) -> E:
-    """Return the member of an enumeration with this name; case, `-` and `_` do not matter."""
+    """Return an enumeration's member by name; case, `-` and `_` do not matter."""
     by_name = {_plain(member.name): member for member in enum}
     found = by_name.get(_plain(text))
     if found is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Item:
     """Result of one item of a request, as a struct for JSON and as lines of text.
 
-    `lines` are printed if the item was done, `lines_if_refused` before the error if it was not.
+    `lines` are printed if the item succeeded, `lines_if_refused` before the error if it failed.
     """
 
     answer: "msgspec.Struct"

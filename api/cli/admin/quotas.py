@@ -187,7 +187,7 @@ def _filter(kind: str, name: str | None, is_default: bool, is_any: bool) -> "lis
 
 def _check_one(kind: str, *given: bool) -> None:
     if sum(given) > 1:
-        raise bad_parameter(f"name one {kind}, the default one, or any")
+        raise bad_parameter(f"choose one of a {kind}, the default {kind}, and any {kind}")
 
 
 def _number(key: str, text: str) -> float:

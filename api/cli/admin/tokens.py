@@ -29,7 +29,7 @@ _SecretKeyFile = Annotated[
 
 
 class _Lifetime(NamedTuple):
-    """Options that name a token and when it is to end."""
+    """Options that identify a token, and set the time at which it ends."""
 
     hmac_file: Annotated[
         str | None,
@@ -131,7 +131,7 @@ def _hmac(file: str | None) -> bytes:
     try:
         return parse_bytes(text.strip())
     except ValueError:
-        raise bad_parameter("it is not base64", param_hint="--hmac-file") from None
+        raise bad_parameter("the HMAC is not base64", param_hint="--hmac-file") from None
 
 
 def _use_secret_key(ask: AdminClient, file: str | None) -> None:

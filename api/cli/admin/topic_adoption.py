@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Znode(msgspec.Struct):
-    """A topic's znode in a ZooKeeper cluster; the format has `id` since its version 3."""
+    """A topic's znode in a ZooKeeper cluster; `id` exists since version 3 of the format."""
 
     partitions: dict[str, list[int]]
     version: int = 1

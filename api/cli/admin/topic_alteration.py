@@ -73,7 +73,9 @@ def alter(
     refs = [topic_ref(name, namespace) for name in topics]
     if cancel_delete_partitions:
         if validate_only:
-            raise bad_parameter("a cancellation cannot be validated without doing it")
+            raise bad_parameter(
+                "--cancel-delete-partitions cannot be combined with --validate-only"
+            )
         return _cancel(ask, refs)
     plans = _plans(ask, refs, partitions, delete_partitions_delay)
     alterations = [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rows_of(answer: Any, limit: int) -> "AuditRows":
-    """Return at most `limit` rows of an answer, which a data frame runs a query for."""
+    """Return at most `limit` rows of an answer; for a data frame, this runs the query."""
     from api.documents.audits import AuditRows
 
     is_table = _is_table(answer)

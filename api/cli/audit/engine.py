@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from replay.audit.queries.query import Parameter, Query
 
 _CLUSTER = ("MASTER", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "SPARK_CONNECT_MODE_ENABLED")
-"""Variables that say on which Spark to run."""
+"""Environment variables that name a cluster or server of Spark."""
 
 _OF_SPARK = ("sql", "shell", "export")
-"""Words that mean Spark if no engine is given: two take SQL in Spark's dialect."""
+"""Subcommands that use Spark by default: `sql` and `shell` take SQL in Spark's dialect."""
 
 
 class Engine(StrEnum):
-    """What answers the queries of an audit."""
+    """The engine that answers the queries of an audit."""
 
     SPARK = "spark"
     DUCKDB = "duckdb"
 
 
 ENGINES = tuple(Engine)
-"""Those that answer each named query and `audit sql`."""
+"""The engines that answer each named query and `audit sql`."""
 
 
 class Audited(Protocol):
@@ -52,7 +52,7 @@ class Audited(Protocol):
 
 
 def chosen_engine(asked: Engine | None, names: Sequence[str], reader: "LogReader") -> Engine:
-    """Return the engine that was asked for; else DuckDB for named queries about a small log.
+    """Return the requested engine; by default, DuckDB for named queries about a small log.
 
     Spark answers if the log is large, if the environment names a cluster or a server of Spark, or
     if DuckDB is not installed.
@@ -79,7 +79,7 @@ def opened(reader: "LogReader", engine: Engine, *, keep: bool) -> Iterator[Audit
     """Open a log in an engine.
 
     Args:
-        keep: Several queries will be asked.
+        keep: True if several queries will be run.
 
     Raises:
         UnavailableError: the engine is not installed, or Spark fails.

@@ -64,7 +64,7 @@ def _equal_up_to(log: str, others: list[str]) -> dict[str, int]:
     """Return the offset below which each log is equal to the mirror.
 
     Raises:
-        RequestError: INVALID_REQUEST, one is damaged, of another cluster, or differs.
+        RequestError: INVALID_REQUEST, a log is damaged, of another cluster, or differs.
     """
     from api.questions.compared_logs import compare_logs
 

@@ -7,7 +7,7 @@ from metadata_log.format.batch import AppendResult, NewBatch
 
 
 class AppendTarget(Protocol):
-    """Interface for appending batches to a log; `append` is as `Appends.append`."""
+    """A log to which batches are appended; `append` has the semantics of `Appends.append`."""
 
     async def append(
         self,

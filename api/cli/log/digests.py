@@ -9,11 +9,11 @@ from api.questions.question import Computed
 from metadata_log.reader.log_reader import LogReader
 
 WAYS = ("replay", "snapshot", "sql", "spark")
-"""The first two are questions, which a service answers too."""
+"""Ways to compute a digest; a service supports only the first two."""
 
 
 def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
-    """Compute the digest at a point from the tables of the SQL history alone.
+    """Compute the digest at a point from only the tables of the SQL history.
 
     Raises:
         RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, the tables do not
@@ -32,7 +32,7 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
 
 
 def by_spark(log: Path | str, at: str) -> Computed:
-    """Compute the state at a point, and its digest, with Spark alone."""
+    """Compute the digest of the state at a point with only Spark."""
     from api.cli.audit.session import spark_and_files
 
     with LogReader.open(log) as reader:

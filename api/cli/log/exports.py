@@ -68,7 +68,9 @@ def kraft(
     if as_ not in _FORMS:
         raise bad_parameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")
     if as_ != "commands" and (only is not None or since is not None):
-        raise bad_parameter("only with --as commands", param_hint="--only, --since")
+        raise bad_parameter(
+            "these options are only for --as commands", param_hint="--only, --since"
+        )
     with LogReader.open(log) as reader:
         if as_ == "segments":
             _segments(reader, dest, at, json=json)

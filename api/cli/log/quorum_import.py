@@ -25,7 +25,7 @@ from metadata_log.kraft.observed_mirror import ObservedMirror
 from records.errors import RequestError
 
 _GIVE_UP_S = 30.0
-"""Longer than an election takes, or a controller to start again."""
+"""Longer than an election or a controller's restart takes."""
 
 _NO_CLUSTER_ID = (
     "say which cluster it is: --cluster-id ID (cluster.id in a node's meta.properties), or "
@@ -44,7 +44,7 @@ def import_quorum(
     follow: bool,
     json: bool,
 ) -> ImportResult | None:
-    """Read a quorum's log into a mirror; arguments as those of the command.
+    """Read a quorum's log into a mirror; the arguments are those of the command.
 
     Returns:
         The result; None if it followed the quorum until it was stopped.
@@ -101,7 +101,7 @@ def import_quorum(
 
 
 def mapped_addresses(texts: Sequence[str]) -> dict[int, Address]:
-    """Parse what --map gives; raises typer.BadParameter."""
+    """Parse the values of --map; raises typer.BadParameter."""
     try:
         return dict(map(mapped_address, texts))
     except RequestError as error:
@@ -124,7 +124,7 @@ async def _catch_up(
 
 
 async def _follow(reading: Reading, mirror: ObservedMirror, *, json: bool) -> None:
-    """Read until SIGTERM or SIGINT; then write what was read."""
+    """Read until SIGTERM or SIGINT; then write the records that were read."""
     report = Report(mirror, json=json)
     task = asyncio.current_task()
     assert task is not None
@@ -145,7 +145,7 @@ async def _follow(reading: Reading, mirror: ObservedMirror, *, json: bool) -> No
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that shows how much of a total is done, in a bar from its first call on."""
+    """Yield a function that shows progress, as done and total, in a bar from its first call on."""
     with ExitStack() as bars:
         advance: Callable[[int], None] | None = None
 

@@ -19,7 +19,7 @@ from metadata_log.kraft.source_follower import follow_source
 from metadata_log.limits import RECORD_GATHER_MS
 
 _LINE_INTERVAL_S = 10
-"""At most one line in this time, unless something was replaced: a busy node writes every second."""
+"""Minimum time between lines unless records were replaced: a busy node writes every second."""
 
 
 def record(
@@ -52,7 +52,7 @@ def record(
 
 
 class RecorderProgress(Protocol):
-    """Progress of the writer of a mirror; attributes as in `Recorder`."""
+    """Progress of a mirror's writer, with the attributes of `Recorder`."""
 
     replaced: list[Replaced]
 

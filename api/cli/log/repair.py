@@ -94,7 +94,7 @@ def verify(
 
 
 def _compare_with_shared(url: str, fs: "ByteStore", directory: Path, found: "Inspection") -> None:
-    """Compare a node's folder with the shared log; add what was found."""
+    """Compare a node's folder with the shared log; add differences to `found`."""
     from api.nodes.stores import compare_with_store
     from metadata_log.care.findings import Finding
 

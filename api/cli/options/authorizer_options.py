@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _ACL_NAME, ALLOW_ALL_NAME = "acl", "allow-all"
 
 FILE_METAVAR = "FILE|NAME=VALUE"
-"""Of the option that takes a file of options, or one server-level config."""
+"""Metavar of --config, which takes an options file or one server-level config."""
 
 _CONFIG = re.compile(r"[\w.-]*=.*", re.DOTALL)
 
 
 class AccessOptions(NamedTuple):
-    """Options of a process that listens: who may do what, and how it is logged."""
+    """Options of a process that listens: authorization, and the format of log lines."""
 
     log_format: LogFormatOption = LogFormat.TEXT
     authorizer: Annotated[
@@ -45,7 +45,7 @@ class AccessOptions(NamedTuple):
     ] = None
 
     def configs(self, command: str, given: list[str] | None = None) -> dict[str, str]:
-        """Return the server-level configs of a command, as `server_configs`."""
+        """Return the server-level configs of a command; raises the errors of `server_configs`."""
         return server_configs(command, given, self.authorizer, self.super_user)
 
 

@@ -24,7 +24,7 @@ def range_of(during: str | None, from_: str, to: str | None) -> tuple[str, str |
     """Return the points of a range, as of --from and --to.
 
     Args:
-        from_, to: What these options say; `start` and `end` or None if they are not given.
+        from_, to: Values of --from and --to; `start`, and `end` or None, if they are not given.
 
     Raises:
         typer.BadParameter: both are given, or `during` is no range.
@@ -32,7 +32,9 @@ def range_of(during: str | None, from_: str, to: str | None) -> tuple[str, str |
     if during is None:
         return from_, to
     if from_ != "start" or to not in (None, "end"):
-        raise bad_parameter("give it without --from and --to", param_hint="--during")
+        raise bad_parameter(
+            "takes the place of --from and --to; leave these out", param_hint="--during"
+        )
     first, dots, last = during.partition("..")
     if during in _NAMED:
         return _NAMED[during]

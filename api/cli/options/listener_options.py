@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class HttpListenerOptions(NamedTuple):
-    """Options of a process that answers over HTTP, beside the address."""
+    """Options of a process that answers over HTTP, except the address."""
 
     http_tokens: Annotated[
         Path | None,

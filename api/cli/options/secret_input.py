@@ -30,9 +30,9 @@ def read_secret(file: str | None, *, option: str, prompt: str, confirm: bool = F
         # Standard input, in some locales, has bytes that are not UTF-8 as surrogates.
         secret.encode()
     except UnicodeError:
-        raise bad_parameter("it is not UTF-8", param_hint=option) from None
+        raise bad_parameter("the secret is not UTF-8", param_hint=option) from None
     if not secret:
-        raise bad_parameter("it is empty", param_hint=option)
+        raise bad_parameter("the secret is empty", param_hint=option)
     return secret
 
 
@@ -44,7 +44,7 @@ def _read(file: str, option: str) -> str:
             text = opened.read(_SIZE_CHARACTERS_MAX + 1)
     if len(text) > _SIZE_CHARACTERS_MAX:
         raise bad_parameter(
-            f"it has more than {_SIZE_CHARACTERS_MAX} characters", param_hint=option
+            f"the secret has more than {_SIZE_CHARACTERS_MAX} characters", param_hint=option
         )
     return text.removesuffix("\n").removesuffix("\r")
 
@@ -58,7 +58,7 @@ def _prompted(option: str, prompt: str, confirm: bool) -> str:
     ask = _terminal()
     secret = ask(f"{prompt}: ")
     if confirm and ask(f"{prompt} again: ") != secret:
-        raise bad_parameter("the two entries differ")
+        raise bad_parameter("the two entries of the secret differ; try again")
     return secret
 
 
@@ -71,6 +71,6 @@ def _terminal() -> Callable[[str], str]:
         except EOFError:
             raise bad_parameter("the prompt was closed without an answer") from None
         except KeyboardInterrupt:
-            raise NothingDone("stopped at the prompt; nothing was asked for") from None
+            raise NothingDone("stopped at the prompt; no request was sent") from None
 
     return ask

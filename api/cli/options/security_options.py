@@ -1,4 +1,4 @@
-"""The options of `serve`, `broker` and `view` for TLS, and the logins that they ask for."""
+"""The options of `serve`, `broker` and `view` for TLS and for client logins."""
 
 import enum
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Server-level configs of `serve` and `broker`: a config that the command does not use is refused.
 
-A config that is accepted and has no effect would look like one that is set.
+A config without effect must not be accepted: users would think that it is set.
 """
 
 from api.cli.options.parameters import bad_parameter
@@ -35,7 +35,7 @@ def check_server_config(command: str, name: str, value: str) -> None:
 
     if name == SECRET_KEY:
         raise bad_parameter(
-            "others may see a secret on the command line; use --secret-key-file",
+            "other users can see a secret on the command line; use --secret-key-file",
             param_hint=f"--config {SECRET_KEY}",
         )
     definition = broker_config(name)

@@ -1,1 +1,1 @@
-"""The command line is parsed: at once, or by typer."""
+"""Parsers of the command line: a fast one for plain command lines, and typer."""

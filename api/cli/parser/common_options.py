@@ -28,7 +28,7 @@ KEEP_GOING_VERBS = frozenset(
         "why",
     }
 )
-"""The verbs that take --keep-going: none that stores, exports or digests what it computes."""
+"""The verbs that take --keep-going: those that only print, and store, export or digest nothing."""
 
 
 def time_zone_option() -> Any:
@@ -116,7 +116,7 @@ def consistent_option() -> Any:
 
 
 def _option(name: str, type_: Any, default: Any, declared: Any) -> Any:
-    """Return an option as typer makes it of a command's parameter."""
+    """Return an option in the form that typer makes from a command's parameter."""
     parameter = inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

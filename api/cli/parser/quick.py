@@ -22,14 +22,14 @@ _TYPER_VARIABLES = ("METALOG_LOG", "METALOG_SERVER", "_METALOG_COMPLETE")
 
 
 class Declared(NamedTuple):
-    """A command, as declared; `settings` are for typer."""
+    """A declared command; `settings` are for typer."""
 
     function: Callable[..., Any]
     settings: dict[str, Any]
 
 
 DECLARED: dict[str, Declared] = {}
-"""By name; those of the modules that were imported."""
+"""The declared commands of all imported modules, by name."""
 
 
 class _NotPlain(Exception):
@@ -70,7 +70,7 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
 
 
 def is_shared(annotation: Any) -> bool:
-    """True if a parameter with this annotation stands for options that several commands share."""
+    """True if a parameter's annotation is a `NamedTuple` of options that commands share."""
     return isinstance(annotation, type) and hasattr(annotation, "_fields")
 
 
@@ -85,7 +85,7 @@ def bound(command: Callable[..., Any], values: Mapping[str, Any]) -> partial[Any
 
 
 def reset_common_options() -> None:
-    """Set the variables of the options in `common_options` to their defaults."""
+    """Reset the values of the options in `common_options` to their defaults."""
     ZONE.set("UTC")
     ASSUMED_ZONE.set(None)
     DATABASE.set(None)

@@ -99,7 +99,7 @@ class Command(core.TyperCommand):
     def _point_at_log_option(self, ctx: Any, args: Sequence[str], error: TyperException) -> None:
         """Extend an error if LOG is an option and was left out, but a folder was an argument.
 
-        An argument too many is taken for the folder whether it exists or not.
+        A surplus argument is taken for the folder, whether the folder exists or not.
         """
         takes_log = any("--log" in param.opts for param in self.params)
         given = any(arg.startswith(("--log", "--server")) for arg in args)
@@ -189,7 +189,7 @@ class Command(core.TyperCommand):
         return self._asks() and "database" not in names and self.name not in _WITHOUT_SNAPSHOTS
 
     def _asks(self) -> bool:
-        """Return whether the command asks a question of a log or of a service."""
+        """Return whether the command queries a log or a service."""
         names = {param.name for param in self.params}
         from_log = "log" in names and is_reads_only(self.callback)
         return "server" in names and (from_log or self._takes_log_argument())
@@ -255,7 +255,7 @@ class App(typer.Typer):
 
 
 def _with_typer(function: Any) -> Any:
-    """Return a command that takes each shared option by itself, all declared with typer."""
+    """Return a command with all options declared with typer, shared options one by one."""
 
     def command(**given: Any) -> Any:
         return bound(function, given)()

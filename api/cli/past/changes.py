@@ -111,7 +111,7 @@ def history(
 
 
 def lines_of_found(found: "Sequence[ObjectChange]") -> Iterator[str]:
-    """Yield the lines about what was found changed after a gap."""
+    """Yield lines of text about the changes that were found after a gap."""
     for name, of_object in itertools.groupby(found, key=lambda change: change.object):
         yield f"{'':>10}{name}"
         for line in _lines(list(of_object)):

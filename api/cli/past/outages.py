@@ -1,4 +1,4 @@
-"""The command `outages`: what was down, how long, and because of what."""
+"""The command `outages`: partitions and brokers that were down, how long, and why."""
 
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -206,8 +206,8 @@ def _ending(interval: Interval) -> str:
 def _sum_text(kind: str, duration_ms: int) -> str:
     """Return the sum of the durations of outages.
 
-    Those of partitions overlap: 50 partitions that were down for an hour were not down for two
-    days, but for 50 partition-hours.
+    Outages of partitions overlap, so their sum is in partition-hours: 50 partitions down for an
+    hour are 50 partition-hours, not two days.
     """
     if kind not in _OF_PARTITIONS:
         return duration_text(duration_ms)

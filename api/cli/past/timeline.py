@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from replay.incidents.event import TimelineEvent
 
 _ASKED_FOR = frozenset({"topics", "others"})
-"""Kinds of events that callers ask for."""
+"""Kinds of events that callers request."""
 
 _NAMED_MAX = 3
 """An event about more partitions only counts them."""

@@ -201,7 +201,7 @@ def _print(found: "SharedLogState", json: bool, place: "Place | None" = None) ->
 
 
 def _kept_text(found: "SharedLogState") -> str:
-    """Return what the store keeps, and what stands against trimming more."""
+    """Return how much the store keeps, and what prevents trimming more."""
     kept = f"the store keeps {bytes_size_text(found.kept_bytes)}, from offset {found.kept_from} on"
     if found.archived_end is None:
         return f"{kept}: no node archives the log (`serve --archive`), so nothing is trimmed"
@@ -211,7 +211,7 @@ def _kept_text(found: "SharedLogState") -> str:
 
 
 def _clock_text(off_ms: int) -> str:
-    """Return how far a clock is ahead or behind; nothing if it is below a second."""
+    """Return how far a clock is ahead or behind; empty if by less than a second."""
     if abs(off_ms) < 1_000:
         return ""
     return _seconds_text(abs(off_ms)) + (" ahead" if off_ms > 0 else " behind")

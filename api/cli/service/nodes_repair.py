@@ -1,4 +1,4 @@
-"""What `nodes repair` does and prints."""
+"""The work and the output of `nodes repair`."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ from records.text import time_text
 from replay.snapshot.database import shown_url
 
 _SHOWN = 20
-"""Batches in the table; all are in the JSON document."""
+"""Maximum of batches in the printed table; the JSON document has all."""
 
 
 def repaired(log: Path, url: str, *, is_put_back: bool, copy: str | None, json: bool) -> int:
-    """Examine a folder, do what was asked for, and print it; return the exit code."""
+    """Examine a folder, repair as requested, print the result; return the exit code."""
     answer = event_loop.run(_repair(log, url, is_put_back=is_put_back, copy=copy))
     if json:
         print_json(answer)

@@ -1,4 +1,4 @@
-"""Policies of an operator: Python functions that check new topics and changes of configs.
+"""An operator's policies: Python functions that check new topics and changes of configs.
 
 A config gives a policy as `package.module:function`. The function is called with a `PlannedTopic`
 or `PlannedConfigs` and raises RequestError POLICY_VIOLATION to refuse it.
@@ -13,7 +13,7 @@ from records.errors import RequestError
 
 
 def policy_of(configs: Mapping[str, str], name: str) -> Callable[[Any], None] | None:
-    """Return the policy given by the config `name`, None if that is not set.
+    """Return the policy given by the config `name`; None if the config is not set.
 
     Raises:
         typer.BadParameter: there is no such function.
@@ -37,7 +37,7 @@ def _function(path: str, name: str) -> Callable[[Any], None]:
 
 
 def _checking(path: str, policy: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the policy, wrapped so that any other error in the policy also refuses the request."""
+    """Return the policy, wrapped so that any error that it raises refuses the request."""
 
     def check(planned: Any) -> None:
         try:

@@ -28,7 +28,7 @@ OF_LOGS = {"timeline": "--to", "outages": "--to", "dump": "--to", "du": "--at"}
 END = ("exit", "quit")
 
 WORDS = (*OWN, *OF_OBJECTS, "diff", *OF_LOGS, "help", *END)
-"""All that a line can begin with."""
+"""All words that can begin a line."""
 
 _HELP = """\
   ls, cat, tree [PATH]       what is there: a folder, an object, everything below

@@ -1,1 +1,1 @@
-"""What a command asks: a log or a service."""
+"""The source of a command's answers: a log or a service."""

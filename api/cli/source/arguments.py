@@ -50,7 +50,7 @@ Server = Annotated[
         parser=server_url,
     ),
 ]
-"""What the command line does with it is in `typer_app`: the verb finds it in its `LogOrServer`."""
+"""Option --server; `typer_app` puts its value into the command's argument `LogOrServer`."""
 
 IncludeUnconfirmed = Annotated[
     bool,

@@ -1,4 +1,4 @@
-"""Prints the gaps of a recording: what was not recorded, and what was found after it."""
+"""Prints the gaps of a recording: the missing offsets, and the changes found after each gap."""
 
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ def gap_text(gap: "Gap") -> str:
 
 
 def print_gap(shown: "GapFound", *, verbose: bool = False) -> None:
-    """Print a gap among the rows of an answer, and what was found changed after it.
+    """Print a gap among the rows of an answer, and the changes found after the gap.
 
     Args:
         verbose: Also print each object that differs.

@@ -79,7 +79,7 @@ def print_gap_before(about: "About | Known") -> None:
 
 
 def print_bounds(about: "About", first: int) -> None:
-    """Print what an answer over a range does not know, or what it cannot rely on.
+    """Print the unknown or unreliable parts of an answer over a range.
 
     Args:
         first: First offset of the range.
@@ -101,7 +101,7 @@ def print_unconfirmed(reader: "LogReader", included: str | None) -> None:
     """Print whether records that Kafka may still replace are left out, or which are included.
 
     Args:
-        included: Text about what is included; None if it is left out.
+        included: Text about the included records; None if they are left out.
     """
     from metadata_log.kraft.confirmation import unconfirmed_text
 

@@ -42,7 +42,7 @@ def offset_of(reader: "LogReader", point: str, *, is_first: bool = False) -> int
 def absolute_in(
     reader: "LogReader", point: str, now_ms: int, *, is_first: bool, is_live: bool = False
 ) -> str:
-    """Return a point of a log in absolute form, with a note of what was assumed; see `Absolute`."""
+    """Return a log's point in absolute form, and print a note about assumptions; an `Absolute`."""
     from api.questions.points import in_zone, is_written
     from replay.time_travel.points import age_in
 
@@ -57,7 +57,7 @@ def absolute_in(
 
 
 def note_reading(point: str, read: str, *, is_counted_from_now: bool) -> None:
-    """Print as what a point was read that is a time without a zone, or without a date."""
+    """Print how a time without a zone or without a date was read."""
     from replay.time_travel.spoken_times import is_spoken
 
     zone = ZONE.get()

@@ -1,4 +1,4 @@
-"""Formats who asked for a change, as one of the parts of a line."""
+"""Formats the requester of a change, as part of a line."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from replay.time_travel.asked_for import Asker
 
 _ASKERS_MAX = 3
-"""A line with more of those who asked only counts the others."""
+"""Number of requesters that a line names; others are only counted."""
 
 
 def origin_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
@@ -31,7 +31,7 @@ def by_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
 
 
 def asked_text(done: "ObjectEvent | FieldSetter", *, verbose: bool = False) -> str:
-    """Return who asked for what a record did, and where; empty if its own origin says it."""
+    """Return who requested what a record did, and at which offset; empty if its origin shows it."""
     if not (asked := done.asked) or (done.origin and asked.origin == done.origin):
         return ""
     whom = f"by {origin_text(asked.origin, verbose=verbose)}" if asked.origin else "for"
@@ -39,10 +39,10 @@ def asked_text(done: "ObjectEvent | FieldSetter", *, verbose: bool = False) -> s
 
 
 def askers_text(askers: "Iterable[Asker]", by: str | None) -> str:
-    """Return the records that asked for what others did, and who wrote them.
+    """Return the offsets and principals of the requests that others carried out, as text.
 
     Args:
-        by: Who did it, as the caller has printed; is not repeated if the same one asked.
+        by: Principal that the caller has printed already; it is not repeated.
     """
     parts = [
         f"{f'by {each.principal}' if each.principal else 'for'} at offset {each.offset}"

@@ -1,4 +1,4 @@
-"""Asks questions: of a log directory, at any point and without a lock, or of a running service."""
+"""Asks questions about a log directory, at any point and without a lock, or a running service."""
 
 import datetime
 import time
@@ -31,7 +31,7 @@ _FIRST_TIME = "0001-01-01T00:00:00Z"
 
 
 SERVER_MARK = "server:"
-"""Stands before the URL of a service where it takes the place of LOG (see `typer_app`)."""
+"""Prefix of a service's URL that is given to a command in place of LOG."""
 
 
 def log_place(text: str) -> str:
@@ -138,7 +138,7 @@ class Source(NamedTuple):
         for a log it is unchanged.
 
         Args:
-            is_first: True for the begin of a range.
+            is_first: True for the start of a range.
         """
         return text if self.server is None else _absolute(text, is_first=is_first)
 

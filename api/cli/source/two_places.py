@@ -10,9 +10,9 @@ SERVICES = ("kafka://", "socket://")
 
 
 def with_other(args: Sequence[str], server_mark: str) -> list[str]:
-    """Return `LOG@P1 LOG2@P2` as `LOG P1 P2 --other LOG2`; others unchanged but for points.
+    """Return `LOG@P1 LOG2@P2` as `LOG P1 P2 --other LOG2`; change other arguments only as needed.
 
-    A point such as `-3h` gets a space in front, or it would be taken for the option -h.
+    A point such as `-3h` gets a space in front; otherwise it would be taken for the option -h.
 
     Args:
         server_mark: Prefix that marks the argument LOG as the URL of a service.

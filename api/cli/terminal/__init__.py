@@ -1,1 +1,1 @@
-"""What is printed: text, JSON, errors, progress."""
+"""Output of commands: text, JSON, errors, progress."""

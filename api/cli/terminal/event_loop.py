@@ -9,7 +9,7 @@ T = TypeVar("T")
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in an event loop of its own, and return its result.
 
-    Imports asyncio here: it takes a tenth of a short run, and help needs none.
+    Imports asyncio only here: the import takes a tenth of a short run, and help does not need it.
     """
     import asyncio
 

@@ -113,7 +113,7 @@ def print_status(text: str, *, is_final: bool) -> None:
     """Print a status line that overwrites the previous one on a terminal.
 
     Args:
-        is_final: True if the next status line goes below this one.
+        is_final: True if the next status line is printed below this one.
     """
     _write(f"{progress_bar.ERASED}{plain(text)}" + ("\n" if is_final else ""))
 
@@ -138,9 +138,9 @@ def warn(text: str) -> None:
 
 
 def is_conversation() -> bool:
-    """True if a user types at a terminal and sees there what is printed.
+    """True if input and output are a terminal, so that prompts may be printed.
 
-    Otherwise no prompt is printed: it would be part of the output.
+    Otherwise a prompt would be part of the output.
     """
     return sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -189,7 +189,7 @@ def _cell_width(text: str) -> int:
 def _print_blocks(columns: Sequence[str], cells: list[list[str]]) -> None:
     """Print one line per column, with an empty line between rows.
 
-    The cell of a column without a name follows the one before it.
+    The cell of a column without a name is printed after the previous cell.
     """
     width = max(map(len, columns)) + _GAP
     for number, row in enumerate(cells):

@@ -1,8 +1,8 @@
 """Progress bars on standard error: for work of more than a second, on a terminal only.
 
-A bar is a line without an end that is drawn over itself. It never touches standard output, which
-may be the same terminal: what prints there erases the bar first (`erase`), and the next step of the
-work draws it again.
+A bar is a line without a newline that is drawn over itself on standard error. Standard output may
+be the same terminal: code that prints there erases the bar first (`erase`), and the next step of
+the work draws it again.
 """
 
 import os
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 DELAY_S = 1.0
-"""Work that takes less shows no bar."""
+"""Seconds after which a bar is shown."""
 
 _INTERVAL_S = 0.1
 _WIDTH = 40

@@ -78,7 +78,7 @@ def test_wrong_use_is_told(metalog: Metalog, log: Path, key: Path, tmp_path: Pat
     assert (disabled.code, "DELEGATION_TOKEN_AUTH_DISABLED" in disabled.err) == (3, True)
     (tmp_path / "hmac").write_text("no base64!")
     answer = metalog("tokens", "renew", "--hmac-file", tmp_path / "hmac", "--log", log)
-    assert (answer.code, "it is not base64" in answer.err) == (2, True)
+    assert (answer.code, "the HMAC is not base64" in answer.err) == (2, True)
     elsewhere = ("--server", "kafka://127.0.0.1:1", "--secret-key-file", key)
     assert metalog("tokens", "create", *elsewhere).code == 2
 

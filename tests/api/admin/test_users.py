@@ -118,7 +118,7 @@ def test_password_comes_from_standard_input_or_a_prompt(
     assert "there is no terminal to prompt on" in answer.err
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     answer = metalog("users", "create", "bob", "--password-file", "-", "--log", log)
-    assert (answer.code, "it is empty" in answer.err) == (2, True)
+    assert (answer.code, "the secret is empty" in answer.err) == (2, True)
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
@@ -130,7 +130,7 @@ def test_password_that_is_not_utf_8_is_refused(log: Path, locale: str) -> None:
         env={**os.environ, "METALOG_LOG": str(log), "LC_ALL": locale},
     )
     assert (answer.returncode, answer.stdout) == (2, b"")
-    assert b"--password-file: it is not UTF-8" in answer.stderr
+    assert b"--password-file: the secret is not UTF-8" in answer.stderr
     assert not credentials(log)
 
 
