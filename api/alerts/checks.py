@@ -110,11 +110,11 @@ def _expression(table: TomlTable, name: str) -> Expression:
 def _receivers(table: TomlTable) -> Receivers:
     found = table.read(Receivers)
     if any("\0" in word for word in found.command):
-        raise table.error("a word has a NUL character", "command")
+        raise table.error("an argument has a NUL character; remove it", "command")
     if found.webhook is not None:
         _check_url(table, found.webhook)
     if not 0 < found.timeout_s <= _TIMEOUT_S_MAX:
-        raise table.error(f"is from 0 to {_TIMEOUT_S_MAX:g} seconds", "timeout-s")
+        raise table.error(f"must be from 0 to {_TIMEOUT_S_MAX:g} seconds", "timeout-s")
     if found.authorization_file is None:
         return found
     path = table.path.parent / found.authorization_file

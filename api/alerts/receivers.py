@@ -70,7 +70,7 @@ class Command:
                 os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
         if process.returncode:
-            raise UnavailableError(f"{self._words[0]} ended with {process.returncode}")
+            raise UnavailableError(f"{self._words[0]} ended with exit code {process.returncode}")
 
 
 class Webhook:

@@ -114,7 +114,7 @@ def _value(parameter: Parameter, texts: Sequence[str]) -> Any:
     if parameter.is_repeated:
         return [_item(parameter, text) for text in texts]
     if len(texts) != 1:
-        raise wrong_parameter(parameter.name, "it is given more than once")
+        raise wrong_parameter(parameter.name, "must be given only once")
     return _item(parameter, texts[0])
 
 

@@ -194,7 +194,7 @@ def one(values: Values, name: str) -> str | None:
     if found is None:
         return None
     if len(found) != 1:
-        raise wrong_parameter(name, "it is given more than once")
+        raise wrong_parameter(name, "must be given only once")
     return found[0]
 
 
@@ -206,7 +206,7 @@ def one_offset(values: Values, name: str) -> int | None:
     """
     found = one(values, name)
     if found is not None and not is_offset(found):
-        raise wrong_parameter(name, "it must be an offset")
+        raise wrong_parameter(name, "must be an offset")
     return None if found is None else int(found)
 
 
@@ -221,7 +221,7 @@ def one_count(values: Values, name: str) -> int | None:
         return None
     count = whole_number(name, found)
     if not 1 <= count <= COUNT_MAX:
-        raise wrong_parameter(name, f"it must be a number from 1 to {COUNT_MAX}")
+        raise wrong_parameter(name, f"must be a number from 1 to {COUNT_MAX}")
     return count
 
 

@@ -131,7 +131,7 @@ class Standby:
         end = await self._log.confirmed_end()
         if end.number <= self.copy.position.number and end != self.copy.position:
             await check_nothing_lost(self._log, self._fs, self._directory)
-            raise UnavailableError(f"the shared log went back to group {end.number}")
+            raise UnavailableError(f"the end of the shared log went back to group {end.number}")
         while self.copy.position.number < end.number:
             try:
                 found = await self._log.read(self.copy.position.number, _READ_BYTES)
@@ -181,9 +181,9 @@ async def _check_is_copy(log: SharedLog, fs: Fs, directory: Path) -> None:
     except LostRecordsError as error:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{directory} is no copy of the shared log: they part at offset {error.from_offset}; "
-            "name a new directory, or, if the shared log has lost records, see "
-            f"`metalog nodes repair {directory} --shared URL`",
+            f"{directory} is no copy of the shared log: they differ from offset "
+            f"{error.from_offset}; name a new directory, or, if the shared log has lost records, "
+            f"see `metalog nodes repair {directory} --shared URL`",
         ) from error
 
 

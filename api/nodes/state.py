@@ -1,4 +1,4 @@
-"""Where a shared log ends, and its nodes, as its store knows them."""
+"""The end of a shared log, and its nodes, as known to the store."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from metadata_log.shared.shared_log import Lease, Member, Position, SharedLog
 
 
 async def state_of(log: SharedLog) -> SharedLogState:
-    """Return where a shared log ends, and its nodes.
+    """Return the end of a shared log, and its nodes.
 
     Raises:
         UnavailableError: the store does not answer.

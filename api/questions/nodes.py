@@ -1,4 +1,4 @@
-"""The nodes that share a log. Only a running node knows them: it asks the shared log's store."""
+"""The nodes that share a log. Only a running node can list them: it asks the log's store."""
 
 import msgspec
 
@@ -11,13 +11,13 @@ class ListNodes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node of a shared log, as it told the store `seen_ms` ago.
+    """A node of a shared log, as it registered with the store `seen_ms` ago.
 
-    `role`: `leader`, `standby`, `stopped`, or `gone` if it says nothing any more. `behind`: records
-    that it did not have then. `clock_off_ms`: how far its clock is ahead of the store's. With
-    something `not_understood` it never leads; with `other_settings` than the leader's only if told.
-    `requests_from`: the same, for it knows the recent requests only from this offset on.
-    `lost_from`: it has records from there on that the store has lost.
+    `role`: `leader`, `standby`, `stopped`, or `gone` if it no longer registers. `behind`: number of
+    records that it lacked then. `clock_off_ms`: how far its clock is ahead of the store's. A node
+    with anything `not_understood` never leads. A node whose `other_settings` differ from the
+    leader's, or that knows recent requests only from `requests_from` on, leads only if an operator
+    says so. `lost_from`: the node has records from this offset on that the store has lost.
     """
 
     node: int
@@ -35,7 +35,7 @@ class SharedLogNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LostRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """Records that a shared log has lost, up to the end of a node's folder, which has them."""
+    """Records that a shared log has lost and a node still has, up to the end of its folder."""
 
     node: int | None
     from_offset: int
@@ -43,13 +43,14 @@ class LostRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedLogState(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a shared log ends, and which nodes are known to the store.
+    """The end of a shared log, and the nodes that are registered with the store.
 
-    `log_id` is null for a log that no nodes share, and for the past: a log says nothing of its
-    nodes. `kept_bytes`: what the groups take in the store, about. A node whose folder ends at
-    `kept_from` or later can go on from there. `archived_end`: up to where the leader has archived,
-    null if it archives nothing, and then nothing is ever trimmed. `held_by`: a node that does not
-    run and lacks what could be trimmed otherwise. `lost`: why no node runs until `nodes repair`.
+    `log_id` is null for a log that no nodes share, and for past points: a log does not record its
+    nodes. `kept_bytes`: approximate size of the batches in the store. A node whose folder ends at
+    `kept_from` or later can continue from the store. `archived_end`: end of what the leader has
+    archived; null if it archives nothing, and then nothing is trimmed. `held_by`: a node that does
+    not run and still needs batches that could otherwise be trimmed. `lost`: lost records, because
+    of which no node runs until `nodes repair`.
     """
 
     cluster_id: str
@@ -65,7 +66,7 @@ class SharedLogState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nodes_listed(past: Past, at: int, request: ListNodes) -> Computed:
-    """Return what a log itself says: where it ends, and no nodes."""
+    """Return the state of a log that is not asked of its store: the log's end, and no nodes."""
     image = past.image(at)
     answer = SharedLogState(
         cluster_id=past.reader.cluster_id,

@@ -56,7 +56,7 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
             a kind that has no outages; the error of `absence` if a given object never existed.
     """
     if (request.broker is not None) + (request.topic is not None) + bool(request.objects) > 1:
-        raise RequestError("INVALID_REQUEST", "name a broker, a topic or objects, not two of them")
+        raise RequestError("INVALID_REQUEST", "choose one of a broker, a topic, and objects")
     for text in request.objects:
         _check_has_outages(parse_object(text))
     parts = _with_state_before(stretches(past, request.first, at))

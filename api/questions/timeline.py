@@ -50,7 +50,9 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
             raise RequestError("INVALID_REQUEST", f"{kind!r} is none of {known}")
     wanted = [parse_object(text) for text in request.objects]
     if any(each.field is not None for each in wanted):
-        raise RequestError("INVALID_REQUEST", "name objects of a timeline without a field")
+        raise RequestError(
+            "INVALID_REQUEST", "the objects of a timeline must be named without a field"
+        )
     parts = stretches(past, request.first, at)
     items = list(
         across(parts, lambda of: _events(of, request, wanted), lambda each: _found(each, wanted))

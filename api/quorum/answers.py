@@ -42,7 +42,7 @@ _REMEDIES = {
     "name one of controller.listener.names",
 }
 _REMEDIES["UNKNOWN_TOPIC_OR_PARTITION"] = _REMEDIES["UNKNOWN_TOPIC_ID"]
-_COUNT = "{} partitions of the metadata log in its answer, instead of one"
+_COUNT = "its answer has {} partitions of the metadata log instead of one; report it"
 _FATAL = frozenset(CODES[name] for name in _REMEDIES)
 
 

@@ -212,5 +212,7 @@ def _check_folders(table: TomlTable, mirrors: dict[str, MirrorSettings]) -> None
     for name, mirror in mirrors.items():
         folder = os.path.realpath(mirror.log)
         if folder in folders:
-            raise table.table(name).error(f"is that of {folders[folder]!r}, too", "mirror")
+            raise table.table(name).error(
+                f"is also the folder of mirror {folders[folder]!r}; name another", "mirror"
+            )
         folders[folder] = name

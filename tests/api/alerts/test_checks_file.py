@@ -22,7 +22,7 @@ MISTAKES = [
     ("[alert]\nwebhook = 'ftp://a/secret'", 2, "alert.webhook: write http://HOST[:PORT]/PATH"),
     ("[alert]\nwebhook = 'http://ann:secret@a/'", 2, "put user and password into authorization"),
     ('[alert]\nwebhook = "http://a/\\u000d\\u000aX-Secret: 1"', 2, "alert.webhook: write http"),
-    ("[alert]\ntimeout-s = 0", 2, "alert.timeout-s: is from 0 to 300 seconds"),
+    ("[alert]\ntimeout-s = 0", 2, "alert.timeout-s: must be from 0 to 300 seconds"),
     ("[alert]\nauthorization-file = 'no'", 2, "alert.authorization-file: there is no file"),
 ]
 
