@@ -199,10 +199,10 @@ BUGS = (
         what="Commands and appends are answered when they are decided.",
         file="controller/pipeline/pipeline.py",
         old="""start_offset, in_transaction))
-        self._pending.release(self._committed_end)
+        self._answers.release(self._committed_end)
 """,
         new="""start_offset, in_transaction))
-        self._pending.release(self.next_offset)
+        self._answers.release(self.next_offset)
 """,
         campaign=mixed_load.NAME,
         seeds=(1, 2, 3),

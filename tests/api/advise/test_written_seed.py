@@ -171,10 +171,10 @@ def test_never_in_place(metalog: Metalog, tmp_path: Path) -> None:
     source = Cluster(tmp_path).node("n1", history())
     answer = metalog("advise", source, "--write", source, *CONFIRMED)
     assert answer.code == 3
-    assert "name a new directory" in answer.err
+    assert "choose a new directory" in answer.err
     inside = metalog("advise", source, "--write", source / "sub" / "new", *CONFIRMED)
     assert inside.code == 3
-    assert "is only read" in inside.err
+    assert "must not write to" in inside.err
     assert not (source / "sub").exists()
 
 
