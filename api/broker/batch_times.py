@@ -92,12 +92,12 @@ def batch_records(batch: bytes) -> Iterator[BatchRecord]:
             timestamp = header.base_timestamp + timestamp_delta
             position = start + length
             if not after <= position <= len(records):
-                raise CorruptLogError(f"a record of {length} bytes at byte {start} of the records")
+                raise CorruptLogError(f"the record at byte {start} has the wrong length {length}")
             # When a client writes a batch, only its header is checked.
             if found_delta != offset_delta or not -(1 << 63) <= timestamp < 1 << 63:
                 raise CorruptLogError(
-                    f"record {offset_delta} has the offset delta {found_delta} and the time "
-                    f"{timestamp}"
+                    f"record {offset_delta} has the wrong offset delta {found_delta}, or the time "
+                    f"{timestamp} is out of range"
                 )
             yield BatchRecord(timestamp, key_size >= 0)
     except IndexError:

@@ -81,20 +81,21 @@ def produced_batches(data: bytes) -> list[RawBatch]:
     except CorruptLogError as error:
         raise RequestError("CORRUPT_MESSAGE", str(error)) from error
     if not batches:
-        raise RequestError("INVALID_RECORD", "the partition has no batch")
+        raise RequestError("INVALID_RECORD", "the request has no batch for the partition")
     for batch in batches:
         header = batch.header
         if header.is_control:
-            raise RequestError("INVALID_RECORD", "clients write no control records")
+            raise RequestError("INVALID_RECORD", "clients may not write control records")
         if len(batch.data) > BATCH_SIZE_BYTES_MAX:
             raise RequestError(
                 "MESSAGE_TOO_LARGE",
-                f"a batch of {len(batch.data)} bytes; at most {BATCH_SIZE_BYTES_MAX} are allowed",
+                f"the batch has {len(batch.data)} bytes; "
+                f"at most {BATCH_SIZE_BYTES_MAX} are allowed",
             )
         if header.record_count != batch.record_count or header.record_count < 1:
             raise RequestError(
                 "INVALID_RECORD",
-                f"{header.record_count} records with a last offset delta of "
+                f"the batch has {header.record_count} records, but a last offset delta of "
                 f"{header.last_offset_delta}",
             )
     return batches
@@ -112,7 +113,7 @@ def whole_batches(data: bytes) -> Iterator[RawBatch]:
         header = _header(data, position)
         end = position + header.size
         if header.length < LENGTH_MIN or end > len(data):
-            raise CorruptLogError(f"byte {position}: a batch of {header.size} bytes, cut short")
+            raise CorruptLogError(f"byte {position}: the batch of {header.size} bytes is cut short")
         batch = data[position:end]
         if crc_of(batch) != header.crc:
             raise CorruptLogError(
@@ -131,7 +132,9 @@ def _header(data: bytes, position: int) -> BatchHeader:
             f"byte {position}: batches of format {magic} are not supported, only 2"
         )
     if left < HEADER_SIZE:
-        raise CorruptLogError(f"byte {position}: {left} bytes are left, a header has {HEADER_SIZE}")
+        raise CorruptLogError(
+            f"byte {position}: {left} bytes are left, a batch header has {HEADER_SIZE}"
+        )
     return parse_header(data, position)
 
 

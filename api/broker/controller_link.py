@@ -55,13 +55,13 @@ _NO_CONTROLLER = -1  # the controller epoch before the first update
 _FORWARD_WAIT_S = 5.0
 """How long a forwarded request waits for a connection, so that a controller can restart."""
 _APPLY_WAIT_S = 5.0
-"""How long the response to a change is held until the change is applied here."""
+"""Longest time for which the response to a change waits until this broker has applied it."""
 
 _AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
-"""Registration errors that end by themselves, with an old session or another controller."""
+"""Temporary registration errors: an old session has to end, or a controller to take over."""
 
 _UNAUTHORIZED = "CLUSTER_AUTHORIZATION_FAILED"
-"""Ends as soon as an operator changes the ACLs, so a broker waits for that also when it starts."""
+"""Registration error after which a broker tries again: an operator may change the ACLs."""
 
 
 class ControllerLink:
@@ -90,7 +90,7 @@ class ControllerLink:
         """Create the link without connecting; `run` connects.
 
         Args:
-            addresses: Of the nodes; another is tried when one does not answer or lead.
+            addresses: Addresses of the nodes; if one does not answer or lead, the next is tried.
             dispatch: Handles the controller's requests on the stream.
             can_serve: Called before each heartbeat; if it returns False, the broker asks to be
                 fenced.
@@ -316,7 +316,7 @@ class ControllerLink:
             if error not in _AGAIN or is_elsewhere:
                 break
             if self._stopping.is_set():
-                raise UnavailableError("stopped before it was registered")
+                raise UnavailableError("the broker was stopped before it was registered")
             await asyncio.sleep(_REGISTER_AGAIN_S)
         check(response.error_code, f"broker {identity.broker_id} is not taken into the cluster")
         self._clean_shutdown.remove()

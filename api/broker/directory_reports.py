@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _CHECK_S = 0.5
 _RETRY_S = 5.0
 _PER_REQUEST_MAX = 2_250
-"""As in Kafka's AssignmentsManager; far below the largest request."""
+"""Maximum replicas in a report, as in Kafka's AssignmentsManager."""
 
 Assign = Callable[[tuple[AssignedDirectory, ...]], Awaitable[AssignReplicasToDirsResponse]]
 

@@ -21,7 +21,7 @@ from records.text import uuid_text
 from replay.image.partitions import NONE, READ_WRITE
 
 Sees = Callable[[str], bool]
-"""True if who asks may know of the topic of this name."""
+"""Returns True if the sender of a request may know of the topic with this name."""
 
 
 def _all(_: str) -> bool:
@@ -77,7 +77,7 @@ class NoReplicas:
         Raises:
             RequestError: NOT_LEADER_OR_FOLLOWER.
         """
-        raise RequestError("NOT_LEADER_OR_FOLLOWER", f"this node leads no {name}-{partition}")
+        raise RequestError("NOT_LEADER_OR_FOLLOWER", f"this node does not lead {name}-{partition}")
 
     def check_readable(self, name: str, partition: int) -> None:
         """Do nothing; `replica` has already refused the request."""
@@ -91,7 +91,7 @@ class NoReplicas:
 
 
 TopicCheck = Callable[[Access, str], bool]
-"""True if a caller may do what it asks with the topic of this name."""
+"""Returns True if a caller may do the requested operation on the topic with this name."""
 
 
 def may(operation: Operation) -> TopicCheck:
@@ -188,7 +188,9 @@ class Fencing:
         if replica is not None:
             return replica
         if self._cluster.partition(name, partition) is None:
-            raise RequestError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}-{partition}")
+            raise RequestError(
+                "UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {name}-{partition}"
+            )
         raise RequestError("NOT_LEADER_OR_FOLLOWER", f"{name}-{partition} is not on this broker")
 
     def check_readable(self, name: str, partition: int) -> None:

@@ -143,7 +143,7 @@ class LogDirectory:
         with self._names:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(path.glob("*.log")):
-            raise OSError(errno.EEXIST, "a folder with data of an unknown partition", str(path))
+            raise OSError(errno.EEXIST, "the folder has data of an unknown partition", str(path))
         if metadata.topic_id != ZERO_UUID:
             write_partition_metadata(path, metadata)
         OsFs().sync_directory(path.parent)
@@ -238,7 +238,7 @@ class LogDirectory:
         folder = partition_folder(full_name, partition)
         # Our controller allows no such name; a log made by other software may hold any.
         if not _is_within(full_name) or folder.parts[0] in (DELETING, MOVING):
-            raise OSError(errno.EINVAL, "a name that is no folder in a log directory", full_name)
+            raise OSError(errno.EINVAL, "the name cannot be a folder in a log directory", full_name)
         return self.path / folder
 
     def _rename(self, source: Path, target: Path) -> Path:

@@ -36,7 +36,7 @@ from records.errors import CorruptLogError, RequestError
 SEGMENT_SIZE_BYTES_MAX = 64 * 1024 * 1024
 
 _NO_SEGMENT = -1
-"""Cutting behind it removes all segments."""
+"""Stands for the segment before the first one: cutting after it removes all segments."""
 
 
 class PartitionLog:
@@ -320,7 +320,8 @@ class PartitionLog:
         produced = list(filter(None, [Produced.of(batch.header) for batch in batches]))
         if produced and len(batches) > 1:
             raise RequestError(
-                "INVALID_RECORD", f"{len(batches)} batches for a partition; Kafka takes one"
+                "INVALID_RECORD",
+                f"{len(batches)} batches for a partition; idempotent producers send one",
             )
         return self._batches.producers.written(produced[0]) if produced else None
 
@@ -372,14 +373,14 @@ class PartitionLog:
         """Load a segment, whose base offset must be `expected`; return the offset after its end."""
         path = self._segments.path(base)
         if base != expected:
-            raise CorruptLogError(f"{path}: offset {expected} is missing before it")
+            raise CorruptLogError(f"{path}: offset {expected} is missing before this segment")
         self._segments.bases.append(base)
         position = 0
         try:
             for batch in whole_batches(path.read_bytes()):
                 if batch.header.base_offset != expected:
                     raise CorruptLogError(
-                        f"byte {position}: offset {batch.header.base_offset}, not {expected}"
+                        f"byte {position}: found offset {batch.header.base_offset}, not {expected}"
                     )
                 self._batches.add(BatchPlace.of(batch, base, position))
                 position += len(batch.data)

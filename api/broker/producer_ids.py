@@ -38,7 +38,7 @@ Allocate = Callable[[], Awaitable[range]]
 
 _FIRST_EPOCH = 0
 _ANY_NAME = "hardcode"
-"""Kafka asks about this name to see what is allowed on every resource."""
+"""Kafka checks rights on this name to find out what is allowed on every resource."""
 _WRITES = frozenset({Operation.WRITE.value, Operation.ALL.value})
 
 
@@ -87,10 +87,12 @@ class ProducerIds:
 
 def _check(request: InitProducerIdRequest) -> None:
     if request.transactional_id is not None:
-        raise RequestError("INVALID_REQUEST", "transactions are not supported")
+        raise RequestError(
+            "INVALID_REQUEST", "transactions are not supported; leave the transactional id out"
+        )
     has_id = request.producer_id != NO_PRODUCER_ID
     if has_id != (request.producer_epoch != NO_PRODUCER_EPOCH):
-        raise RequestError("INVALID_REQUEST", "a producer id and its epoch belong together")
+        raise RequestError("INVALID_REQUEST", "give both a producer id and its epoch, or neither")
 
 
 def _require(access: Access) -> None:

@@ -18,10 +18,10 @@ from metadata_log.kraft_format.batch import NO_PRODUCER, BatchHeader
 from records.errors import RequestError
 
 BATCHES_KNOWN = 5
-"""Batches of a producer that are recognised when they come again."""
+"""Number of a producer's last batches that are recognised if they are sent again."""
 
 _SEQUENCES = 2**31
-"""Sequence numbers wrap around to 0."""
+"""Number of sequence numbers; after the last one, they continue at 0."""
 
 
 class Produced(msgspec.Struct, frozen=True, gc=False):

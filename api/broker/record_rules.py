@@ -1,7 +1,7 @@
 """A topic's configs that apply to the records of a Produce request.
 
 A batch's header gives its greatest time; the records are read only where the header does not
-suffice: in a compacted topic, with a lower bound for times, or if that time is above its bound.
+suffice: in a compacted topic, with a lower bound for times, or if that time is above the bound.
 
 Source: LogValidator and UnifiedLog of Kafka 4.1; KIP-32 and KIP-937 (times), KIP-467 (errors of
 single records).
@@ -78,7 +78,7 @@ class RecordRules(msgspec.Struct, frozen=True):
         size = len(batch.data)
         if size > self.size_bytes_max:
             raise RequestError(
-                "MESSAGE_TOO_LARGE", f"a batch of {size} bytes; {_SIZE} is {self.size_bytes_max}"
+                "MESSAGE_TOO_LARGE", f"the batch has {size} bytes; {_SIZE} is {self.size_bytes_max}"
             )
         if self._reads_records(batch, now_ms):
             self._check_records(batch, now_ms)

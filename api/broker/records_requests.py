@@ -180,7 +180,7 @@ def _write(
 ) -> ProducedPartitionResult | PendingWrite:
     try:
         if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
-            raise RequestError("INVALID_REQUIRED_ACKS", f"acks {acks} is none of -1, 0 and 1")
+            raise RequestError("INVALID_REQUIRED_ACKS", f"acks must be -1, 0 or 1, not {acks}")
         replica = fence.replica(topic.name, topic.topic_id, produced.index)
         fence.check_writable(topic.name, produced.index)
         replica.check_leader(-1)

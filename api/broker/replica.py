@@ -154,14 +154,16 @@ class Replica:
         if state is None or not self.is_leader:
             leader = "nobody" if state is None else f"broker {state.leader}"
             raise RequestError(
-                "NOT_LEADER_OR_FOLLOWER", f"broker {leader} leads, as far as this broker knows"
+                "NOT_LEADER_OR_FOLLOWER",
+                f"this broker does not lead; {leader} leads, as far as known here",
             )
         if leader_epoch != ANY_EPOCH and leader_epoch != state.leader_epoch:
             code = "FENCED_LEADER_EPOCH"
             if leader_epoch > state.leader_epoch:
                 code = "UNKNOWN_LEADER_EPOCH"
             raise RequestError(
-                code, f"leader epoch {leader_epoch}; this broker has {state.leader_epoch}"
+                code,
+                f"the request has leader epoch {leader_epoch}, this broker {state.leader_epoch}",
             )
         return state
 

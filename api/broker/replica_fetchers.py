@@ -41,7 +41,7 @@ _PAUSE_S = 0.1
 """Pause before a retry when a leader was away or refused a partition."""
 
 _Life = tuple[bytes, int, int]
-"""Topic id, partition and leader epoch; one truncation is enough for each."""
+"""Topic id, partition and leader epoch: the log is truncated once for each combination."""
 
 
 class ReplicaFetchers:

@@ -63,7 +63,7 @@ class Api(msgspec.Struct, frozen=True):
 DELETE_PARTITIONS_KEY = 10_001
 FOLLOW_LOG_KEY = 10_002
 RUN_COMMAND_KEY = 10_003
-"""Private keys, far above Kafka's; clients ignore them."""
+"""Request key of RunCommand. Our own keys are far above Kafka's, and clients ignore them."""
 
 _T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
 _K, _C, _I, _P = tokens, configs, producers, partitions

@@ -112,7 +112,7 @@ async def log_in(
     except TimeoutError:
         authenticator.failed += 1
         raise AuthenticationError(
-            f"it did not authenticate within {limits.AUTHENTICATION_TIMEOUT_S:g} s"
+            f"the client did not log in within {limits.AUTHENTICATION_TIMEOUT_S:g} s"
         ) from None
     if session is not None:
         authenticator.succeeded += 1
@@ -178,7 +178,9 @@ class _Conversation:
         offered = self._authenticator.mechanisms
         if self._attempt is not None:
             await self._answer(frame, _wrong_state())
-            raise AuthenticationError("a second handshake before the end of the first")
+            raise AuthenticationError(
+                "the client sent a second handshake before the end of the first"
+            )
         try:
             self._attempt = self._authenticator.begin(mechanism, self._client.host)
         except AuthenticationError:

@@ -38,7 +38,7 @@ def described(
     if request.endpoint_type != BROKERS:
         raise RequestError(
             "UNSUPPORTED_ENDPOINT_TYPE",
-            f"endpoint type {request.endpoint_type}; only brokers (1) are listed here",
+            f"endpoint type {request.endpoint_type} is not supported; ask for brokers (1)",
         )
     brokers = sorted(access.image.brokers(), key=lambda broker: broker.broker_id)
     live = [broker for broker in brokers if not broker.fenced and broker.end_points]
@@ -90,7 +90,9 @@ def resources_listed(
         types = (CLIENT_METRICS,)
     unknown = [each for each in types if each not in _LISTED_TYPES]
     if unknown:
-        raise RequestError("UNSUPPORTED_VERSION", f"resources of type {unknown[0]} have no list")
+        raise RequestError(
+            "UNSUPPORTED_VERSION", f"resources of type {unknown[0]} cannot be listed"
+        )
     return ListConfigResourcesResponse(
         config_resources=tuple(
             [

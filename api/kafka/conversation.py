@@ -202,7 +202,8 @@ class _Conversation:
         is_reserved = self._place.is_reserved and not self._place.is_kept
         if is_reserved and frame.api != API_VERSIONS and not self._is_from_broker(frame):
             raise RequestError(
-                "REQUEST_TIMED_OUT", "all connections are in use but those reserved for brokers"
+                "REQUEST_TIMED_OUT",
+                "all connections except those for brokers are in use; try again later",
             )
 
     async def _answer(self, frame: RequestFrame, caller: Caller) -> bytes | None:

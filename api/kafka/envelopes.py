@@ -68,7 +68,7 @@ def is_question(frame: RequestFrame) -> bool:
 
 
 def is_own_question(frame: RequestFrame) -> bool:
-    """True if a request, or that in its envelope, asks a question of ours, which Kafka lacks."""
+    """True if a request, or that in its envelope, is a query that Kafka does not have."""
     if isinstance(frame.body, EnvelopeRequest):
         try:
             frame = frames.decode_request(frame.body.request_data, {RUN_COMMAND.key: RUN_COMMAND})

@@ -102,4 +102,4 @@ MIN_OFFSET_TAG = 124
 COMMITTED_OFFSET_TAG = 125
 TOPIC_CONFIGS_TAG = 126
 CONSISTENT_TAG = 127
-"""Tags of our own fields."""
+"""Tag of a field that Kafka does not have, like the tags above."""

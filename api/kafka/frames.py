@@ -30,9 +30,9 @@ FRAME_SIZE_BYTES_MAX = 100 * 1024 * 1024
 """Kafka's `socket.request.max.bytes`."""
 
 ITEMS_MAX = 15_000
-"""Maximum of items of all arrays of a request together, such as topics and partitions. What takes
-one turn of the event loop for all of them, such as to read a command, costs up to 3 us each. More
-than seven times Kafka's `max.request.partition.size.limit`, since here it is for all requests."""
+"""Maximum items of all arrays of a request together, such as topics and partitions. Work done for
+all items in one turn of the event loop, such as decoding, takes up to 3 us per item. Seven times
+Kafka's `max.request.partition.size.limit`, because this limit is for all requests."""
 
 LENGTH = struct.Struct(">i")
 _REQUEST_HEADER = struct.Struct(">hhih")
@@ -127,10 +127,12 @@ def decode_request(
     try:
         key, version, correlation_id, name_size = _REQUEST_HEADER.unpack_from(frame)
     except struct.error:
-        raise MalformedFrameError(f"a request of {len(frame)} bytes has no whole header") from None
+        raise MalformedFrameError(
+            f"a request of {len(frame)} bytes is too short for its header"
+        ) from None
     api = apis.get(key)
     if api is None:
-        raise MalformedFrameError(f"requests of key {key} are not taken here")
+        raise MalformedFrameError(f"requests of key {key} are not supported here")
     if not api.min_version <= version <= api.max_version:
         raise UnsupportedVersionError(api, version, correlation_id)
     client_id, position = _client_id(frame, name_size)
@@ -190,7 +192,7 @@ def correlation_id_of(frame: bytes) -> int:
         MalformedFrameError: the frame is too short.
     """
     if len(frame) < _CORRELATION_ID.size:
-        raise MalformedFrameError(f"a response of {len(frame)} bytes has no number")
+        raise MalformedFrameError(f"a response of {len(frame)} bytes has no correlation id")
     (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
     return int(correlation_id)
 
@@ -206,7 +208,7 @@ def decode_response(frame: bytes, api: Api, version: int) -> Response:
 
 
 def decode_response_body(body: bytes, api: Api, version: int) -> Response:
-    """Decode what `raw_response_body` returns.
+    """Decode the body of a response, as returned by `raw_response_body`.
 
     Raises:
         MalformedFrameError: the body is not of a response to this request; the message gives the
@@ -249,12 +251,12 @@ def _client_id(frame: bytes, size: int) -> tuple[str | None, int]:
         return None, start
     end = start + size
     if end > len(frame):
-        raise MalformedFrameError(f"byte {start} of the request: it ends in the client's name")
+        raise MalformedFrameError(f"byte {start} of the request: the client id is cut short")
     try:
         return frame[start:end].decode(), end
     except UnicodeDecodeError:
         raise MalformedFrameError(
-            f"byte {start} of the request: the client's name is not UTF-8"
+            f"byte {start} of the request: the client id is not UTF-8"
         ) from None
 
 
@@ -270,7 +272,7 @@ def _after_tags(frame: bytes, position: int) -> int:
     except (IndexError, CorruptLogError):
         raise MalformedFrameError(f"byte {start} of the frame: bad tagged fields") from None
     if position > len(frame):
-        raise MalformedFrameError(f"byte {start} of the frame: it ends in a tagged field")
+        raise MalformedFrameError(f"byte {start} of the frame: the tagged fields are cut short")
     return position
 
 

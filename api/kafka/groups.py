@@ -74,7 +74,7 @@ from records.errors import RequestError
 from replay.image.fields import copied
 
 Answer = Callable[[Any, int, Access], Response]
-"""Answers a request of a version."""
+"""Returns the response to a request, given the request's version and the caller's rights."""
 
 _NO_NODE = -1
 _NO_OFFSET = -1

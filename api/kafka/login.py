@@ -25,8 +25,8 @@ from records.errors import Outcome, RequestError, UnavailableError
 _ANSWER_SIZE_BYTES_MAX = 65_536
 
 _EARLIEST, _LATEST = 0.85, 0.95
-"""When a session is renewed, as part of its lifetime; at random, so that not all clients come at
-once. Source: SaslClientAuthenticator of Kafka 4.0."""
+"""Part of its lifetime after which a session is renewed: at random between these bounds, so that
+clients do not renew together. Source: SaslClientAuthenticator of Kafka 4.0."""
 
 
 async def open_authenticated(

@@ -92,9 +92,9 @@ def metadata_response(
 ) -> MetadataResponse:
     """Return the Metadata response, limited to the topics that the caller may see.
 
-    A response about all topics leaves out topics that the caller may not see. A requested topic
-    that the caller may not see gets an authorization error, whether it exists or not; asked for by
-    id, it is unknown.
+    A response about all topics leaves out topics that the caller may not see. A topic
+    requested by name that the caller may not see gets an authorization error, whether it exists or
+    not; a topic requested by id is then unknown.
 
     Args:
         strict: Report no leader for READ_ONLY partitions to clients that do not know modes.

@@ -50,7 +50,7 @@ def message(request: DeletePartitions) -> DeletePartitionsRequest:
     """
     if request.validate_only or not all(isinstance(t.topic, str) for t in request.topics):
         raise RequestError(
-            "INVALID_REQUEST", "DeletePartitions takes names, and has no dry run; see `run`"
+            "INVALID_REQUEST", "DeletePartitions needs topic names and has no dry run; use `run`"
         )
     return DeletePartitionsRequest(
         delete_partitions_delay=request.delay_ms,

@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 class Turn(enum.Enum):
-    """When a request begins: always after those before it that change something."""
+    """When a request begins: in any case after earlier requests that change something."""
 
     ALONE = "alone"
-    """Those behind it begin once it is answered, as in Kafka."""
+    """Later requests begin once this request is answered, as in Kafka."""
     TOGETHER = "together"
-    """It may overlap with others of this kind, because they keep their order themselves."""
+    """This request may overlap with others of this kind: their handlers keep the order."""
     ASIDE = "aside"
-    """Those behind it do not wait for it: it only reads, and may take long or wait for records."""
+    """Later requests do not wait for this one, which only reads, and may take long."""
 
 
 class RequestOrder:
@@ -36,7 +36,7 @@ class RequestOrder:
     def begin(self, work: Coroutine[None, None, T], turn: Turn) -> asyncio.Task[T | None]:
         """Return a task that does the work once it is the request's turn.
 
-        Its result is None if a request before it failed: that ends the connection.
+        The task's result is None if an earlier request failed, which ends the connection.
         """
         if turn is Turn.ASIDE:
             return asyncio.create_task(_in_turn((*self._before, *self._newest), work))

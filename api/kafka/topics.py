@@ -59,7 +59,7 @@ def creation_request(request: CreateTopics) -> CreateTopicsRequest:
     """
     if request.placement is not None or any(t.topic_id is not None for t in request.topics):
         raise RequestError(
-            "INVALID_REQUEST", "CreateTopics names no placement and no topic ids; see `run`"
+            "INVALID_REQUEST", "CreateTopics cannot have a placement or topic ids; use `run`"
         )
     return CreateTopicsRequest(
         topics=tuple([_creatable(topic) for topic in request.topics]),
@@ -175,7 +175,7 @@ def deletion_request(request: DeleteTopics) -> DeleteTopicsRequest:
         RequestError: INVALID_REQUEST, the request is a dry run.
     """
     if request.validate_only:
-        raise RequestError("INVALID_REQUEST", "DeleteTopics has no dry run; see `run`")
+        raise RequestError("INVALID_REQUEST", "DeleteTopics has no dry run; use `run`")
     return DeleteTopicsRequest(topics=tuple([_state(ref) for ref in request.topics]))
 
 

@@ -18,12 +18,12 @@ from controller.wire import from_wire, to_wire
 from records.errors import RequestError
 
 ITEMS_MAX = 2_000
-"""Items of a request that changes something: each costs up to 24 us in one turn of the event loop,
-and requests for more would keep it for 50 ms."""
+"""Maximum items of a request that changes something: each takes up to 24 us in one turn of the
+event loop, so a larger request would block the loop for more than 50 ms."""
 
 ISR_CHANGES_MAX = 1_000
-"""Partitions of one decision about ISR changes: each costs 15 to 20 us, with its result. A
-request about more is decided in parts."""
+"""Maximum partitions of one decision about ISR changes: each takes 15 to 20 us, with its result.
+A request about more partitions is decided in parts."""
 
 
 Decide = Callable[[Context, Any], ControllerResult[Any]]
@@ -33,14 +33,14 @@ class Command(msgspec.Struct, frozen=True):
     """A decision that can be run by name; its parts are imported on first use.
 
     Attributes:
-        place: The function that decides it, as `MODULE:FUNCTION`.
+        place: The function that makes the decision, as `MODULE:FUNCTION`.
         right: The place of its guard, as in `guard_at`.
         example: A request as JSON, for the OpenAPI document; None if there is no such operation.
         struct: The request's struct, beside the function, if the command takes the value of the
             struct's single field.
         tells_versions: True if the answer includes the versions of the changed objects.
-        items_max: Maximum of items in a request; None: no limit but that of a batch.
-        name: Set by the table.
+        items_max: Maximum of items in a request; None: only the limit of a batch applies.
+        name: The command's name, set by the table of commands.
     """
 
     place: str

@@ -35,7 +35,7 @@ from records.errors import RequestError
 from replay.image.fields import copied
 
 _PARTITIONS_MAX = 7_500
-"""Kafka's tools send all partitions of a plan in one request; each costs some 5 us."""
+"""Maximum partitions in a request: Kafka's tools send a whole plan at once; each takes 5 us."""
 
 _ASSIGNED = {"topics": [{"name": "orders", "partitions": 3}]}
 _ACL = {
@@ -54,7 +54,7 @@ _RETENTION = {
 }
 
 _DIRECTORIES_MAX = 2_250
-"""As many replicas as Kafka's brokers send in one AssignReplicasToDirs request."""
+"""Maximum replicas in a request, as many as Kafka's brokers send in AssignReplicasToDirs."""
 
 
 def _command(
@@ -291,7 +291,7 @@ def described(question: Question, context: Context, request: Any) -> ControllerR
 
 
 def load_commands() -> None:
-    """Import what belongs to all commands: in a service, an import would delay other requests."""
+    """Import the modules of all commands now, because a later import would delay other requests."""
     for command in ALL_COMMANDS.values():
         _ = command.decide, command.guard
 
@@ -329,7 +329,7 @@ def named(request: Request[Any]) -> tuple[str, Any]:
     """Return the name of the command for a request, and the argument that the command takes.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is the request of no command.
+        RequestError: INVALID_REQUEST, no command takes this request.
     """
     cls = type(request)
     command = _command_of(cls)
@@ -344,7 +344,7 @@ def named(request: Request[Any]) -> tuple[str, Any]:
 
 @functools.cache
 def _command_of(cls: type[Request[Any]]) -> Command | None:
-    """Return the command for the requests of a class; imports only what is in its module."""
+    """Return the command whose requests are of this class, importing only that command's module."""
     for command in _FOR_CLIENTS.values():
         if command.place.startswith(f"{cls.__module__}:") and command.request_struct is cls:
             return command

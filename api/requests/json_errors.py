@@ -1,4 +1,4 @@
-"""Why a text is not JSON."""
+"""Error messages for text that is not JSON."""
 
 import msgspec
 
@@ -9,8 +9,8 @@ _ROOM = b" " * 6
 def json_error(text: bytes | str, error: Exception) -> str:
     r"""Return the reason for which msgspec did not decode a text.
 
-    msgspec calls a text truncated if half of a surrogate pair, such as `\ud800`, stands near its
-    end; if spaces follow the text, the error names the fault and its byte.
+    msgspec reports a text as truncated if half of a surrogate pair, such as `\ud800`, is near the
+    end. With spaces after the text, its error names the fault and the byte.
     """
     if str(error) != "Input data was truncated":
         return str(error)

@@ -50,7 +50,7 @@ def request_from_json(plain: Any, as_type: Any) -> Any:
     except (OverflowError, ValueError) as error:
         raise RequestError("INVALID_REQUEST", str(error)) from error
     except RecursionError as error:
-        raise RequestError("INVALID_REQUEST", "it is nested too deeply") from error
+        raise RequestError("INVALID_REQUEST", "the request is nested too deeply") from error
     return from_wire(wire, as_type)
 
 
@@ -106,10 +106,10 @@ def _fields_json(value: msgspec.Struct) -> dict[str, Any]:
 
 
 _ENCODED = ("request", "response")
-"""Fields that hold what their structure's `command` takes or answers, encoded."""
+"""Fields with the encoded request or response of the command that the structure names."""
 
 _NAME_OR_ID = frozenset({str, Uuid})
-"""Stands for the type of a reference to a topic."""
+"""The types that a reference to a topic may have."""
 
 
 @cache
@@ -132,13 +132,13 @@ def is_name_or_id(as_type: Any) -> bool:
 
 
 def enum_of(as_type: Any) -> type[enum.Enum] | None:
-    """Return the enum that names the values of a type, itself an enum or a code; else None."""
+    """Return the enum of a type that is an enum or an enum's code; None for other types."""
     found = typing.get_args(as_type)[1] if is_code(as_type) else as_type
     return found if isinstance(found, type) and issubclass(found, enum.Enum) else None
 
 
 def member_named(names: type[enum.Enum], text: str) -> enum.Enum | None:
-    """Return the member of a name in any case, also with hyphens: `SCRAM-SHA-256`, `topic`."""
+    """Return the enum member with a name, ignoring case; hyphens stand for underscores."""
     return names.__members__.get(text.upper().replace("-", "_"))
 
 

@@ -34,7 +34,7 @@ _BY_THE_LOG_ITSELF = (
     control.VotersRecord,
     control.UnknownRecord,
 )
-"""Records about the log itself, and unknown records."""
+"""Types of records that only the log itself writes, and unknown records."""
 
 _BRACKETS = (
     control.BeginTransactionRecord,
@@ -43,7 +43,7 @@ _BRACKETS = (
 )
 
 _ENCODING_ERRORS = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
-"""What encoders raise for a value that does not fit."""
+"""Exceptions that encoders raise for a value that does not fit."""
 
 
 class LineBatch(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class LineBatch(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """A parsed line. Other fields that `dump` prints are ignored: the log assigns new ones."""
+    """A parsed line. Offset, epoch and time are ignored: the log assigns new ones."""
 
     type: str
     data: dict[str, Any]
@@ -115,7 +115,7 @@ def batch_count_max(lines: Iterable[bytes], size: int | None) -> int:
     """Return an upper bound of the number of batches; lines are not checked, and `skip` is ignored.
 
     Args:
-        size: As for `line_batches`.
+        size: Records per batch; None: the batches in the log that `dump` printed.
     """
     if size is not None:
         return -(-sum(1 for _ in lines) // size)
@@ -164,7 +164,7 @@ def invalid(line: int, what: str) -> RequestError:
 
 def _decoded(text: bytes) -> _Line:
     if len(text) == LINE_SIZE_BYTES_MAX:
-        raise ValueError(f"more than {LINE_SIZE_BYTES_MAX} bytes in one line")
+        raise ValueError(f"the line has more than {LINE_SIZE_BYTES_MAX} bytes")
     try:
         return msgspec.json.decode(text, type=_Line)
     except msgspec.DecodeError as error:

@@ -26,7 +26,7 @@ WAIT_MS = 10_000
 silent for longer is lost."""
 
 Ask = Callable[[FollowRows], Awaitable[tuple[RowsFollowed, About | None]]]
-"""Asks a service `tail`."""
+"""Sends a service the question `tail`, and returns the answer."""
 
 
 async def subscribed(

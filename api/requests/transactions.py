@@ -21,20 +21,20 @@ NAME = "transaction"
 """Name of the command and of its BeginTransactionRecord."""
 
 STEPS_MAX = 1_000
-"""More steps, or more items in all steps together, would delay all other requests."""
+"""Maximum steps, and items in all steps together; more would delay all other requests."""
 
 
 class Step(msgspec.Struct, frozen=True):
     """A command's name, and its request encoded by `controller.wire`.
 
-    The name is that in logs, also if the step is made with the verb's.
+    The name is the one in logs, even if the step is made with the command line's verb.
     """
 
     command: str
     request: bytes
 
     def __post_init__(self) -> None:
-        """Replace the verb's name, so that both names give one request and one hash."""
+        """Replace the command line's verb by the logged name, so that both give the same hash."""
         msgspec.structs.force_setattr(self, "command", logged_name(self.command))
 
     @classmethod

@@ -94,7 +94,7 @@ def document_of(anew: Anew, past: Past, request: AskWhatIf) -> Computed:
 
 
 def decided_anew(past: Past, at: int, request: AskWhatIf, *, keep: bool = False) -> Anew:
-    """Make the decisions of a range again, with the changes; return the resulting fork.
+    """Make the decisions of a range again with the changes in `request`; return the fork.
 
     Args:
         keep: Keep all rows that the fork writes.

@@ -1,6 +1,6 @@
-"""Protection of secrets in what-if: a caller who may not see them must not be able to guess them.
+"""Protection of secrets in what-if: callers who may not see secrets must not guess them, either.
 
-The effect of a change that contains a secret's value would reveal whether the guess was right.
+If a change may contain a guessed value of a secret, its effect shows whether the guess is right.
 """
 
 from collections.abc import Callable, Iterable
@@ -74,5 +74,5 @@ def _check_records(records: Iterable[Record]) -> None:
 
 def _refused(what: str) -> RequestError:
     return RequestError(
-        "INVALID_REQUEST", f"{what}: its value can only be part of a change with --show-secrets"
+        "INVALID_REQUEST", f"{what}: a change may contain a secret's value only with --show-secrets"
     )

@@ -183,7 +183,7 @@ class CommandClient(ABC):
             at: The point of the question, as on the command line; times without a zone are in UTC,
                 and ages count back from the service's clock.
             cursor: The `cursor` of the previous page; empty for the first page.
-            principal: As for `run`.
+            principal: An identity to act as, which requires a right; None: the connection's.
             min_offset: An offset that the answer must include; the service waits a while until it
                 is committed. To see a change, pass the `end_offset` of the change's answer, less 1.
             consistent: Include every change that any node answered before this call: the store of a

@@ -22,7 +22,7 @@ _ENCODINGS = {
     0x16: "ascii",
     0x1E: "utf-16-be",
 }
-"""Tags of the types of strings that names are made of: UTF8, Printable, T61, IA5, BMP."""
+"""Encodings of strings in names, by ASN.1 tag: UTF8, Printable, T61, IA5, BMP."""
 
 _KEYWORDS = {
     "2.5.4.3": "CN",

@@ -1,19 +1,19 @@
 """Failed logins by user and address: after several in a row, further attempts are slowed.
 
-Users that do not exist are slowed like others. Another address of the same user is not: failures
-must not keep out the user.
+Attempts for users that do not exist are slowed, too. Attempts for the same user from another
+address are not, so that an attacker cannot keep the user out.
 """
 
 from collections.abc import Callable
 
 SLOWED_AFTER = 5
 SLOWED_S = 2.0
-"""After so many failures in a row, each answer to a login, also to a correct one, comes so much
-later: a connection then tries one password in 2 s."""
+"""Delay of each answer to a login, even a correct one, after SLOWED_AFTER failures in a row: a
+connection can then try one password every 2 s."""
 
 FAILURES_KEPT_S = 60.0
 FAILURES_MAX = 10_000
-"""How long a failure counts, and of how many users and addresses failures are kept."""
+"""Maximum number of user and address pairs whose failures are kept, for FAILURES_KEPT_S."""
 
 
 class FailedLogins:
@@ -43,7 +43,7 @@ class FailedLogins:
         self._failures[key] = (count, self._clock())
 
     def succeeded(self, user: str, address: str) -> None:
-        """Forget the failures before a successful login."""
+        """Forget earlier failures, because a login succeeded."""
         self._failures.pop((user, address), None)
 
     def _count(self, key: tuple[str, str]) -> int:

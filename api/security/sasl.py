@@ -25,14 +25,14 @@ SCRAM = {mechanism.title: mechanism for mechanism in ScramMechanism}
 MECHANISMS = (PLAIN, *SCRAM)
 
 FAILURE = "Authentication failed: Invalid username or password"
-"""What a client is told, whatever was wrong: Kafka's text."""
+"""Error message sent to clients for every failed login; Kafka's text."""
 
 FAILED_DELAY_S = 0.1
-"""From the last message of a failed exchange to its answer: Kafka's
-`connection.failed.authentication.delay.ms`. It also hides how long the check took."""
+"""Delay before the answer that refuses a login: Kafka's
+`connection.failed.authentication.delay.ms`. The delay also hides how long the check took."""
 
 _CHECKS_MAX = 2
-"""Plain passwords checked at once, each for some milliseconds of a processor."""
+"""Maximum plain passwords checked concurrently; each takes some milliseconds of CPU."""
 
 _NAME_SIZE_MAX = 256
 _NONCE_SIZE_BYTES = 24

@@ -130,7 +130,7 @@ def peer_principal(
 
 
 _UNKNOWN = (18, 19, 20, 21)
-"""Codes of a certificate whose authority is not known.
+"""OpenSSL's error codes for a certificate whose authority is unknown.
 
 Source: x509_vfy.h of OpenSSL 3 (DEPTH_ZERO_SELF_SIGNED_CERT to UNABLE_TO_VERIFY_LEAF_SIGNATURE).
 """

@@ -107,9 +107,9 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
         return Stored(credential=credential, principal=token.owner, expires_ms=ends)
 
     def _form(self, name: str, mechanism: ScramMechanism | None = None) -> _Form:
-        """Return the form of a name's decoy: one that users have, always the same while it is used.
+        """Return the form of a name's decoy: one that some user has, always the same for the name.
 
-        By rendezvous hashing: other forms that appear or vanish change few decoys.
+        Rendezvous hashing: if another form comes into use or out of use, few decoys change.
 
         Args:
             mechanism: The mechanism of the form; None: any.

@@ -20,7 +20,7 @@ class Alone(ABC):
     @property
     @abstractmethod
     def is_active(self) -> bool:
-        """True if this process decides."""
+        """True if this process makes the decisions on the log."""
 
     @property
     @abstractmethod
@@ -63,9 +63,9 @@ class Alone(ABC):
         return self.is_active
 
     async def final_end(self, log_end: int) -> int:
-        """Return the end of the records that are final, exclusive, of a log that ends there."""
+        """Return the end of the final records, exclusive, of a log that ends at `log_end`."""
         return log_end
 
     async def confirmed_end(self) -> int:
-        """Return this process's end, which is the log's: no other process writes the log."""
+        """Return the end of the log as this process knows it: no other process writes the log."""
         return self.image.provenance.next_offset

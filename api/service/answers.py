@@ -41,31 +41,31 @@ from replay.image.provenance import Provenance
 load_commands()
 
 FOLLOW_WAIT_MS_MAX = 30_000
-"""Longest wait for new records: what is silent for long may be closed on its way."""
+"""Longest wait for new records: a proxy may close a connection that is silent for longer."""
 
 FOLLOWERS_MAX = 2_000
-"""Questions that may wait for new records at once: less than half of the requests that all
-connections of the socket may have in flight, so that appends have room beside them."""
+"""Maximum questions waiting for new records: less than half of the requests that all connections
+of the socket may have in flight, so that appends have room."""
 
 FOLLOWERS_A_CALLER_MAX = FOLLOWERS_MAX // 2
-"""Of one caller, so that others can follow, too."""
+"""Maximum questions of one caller waiting for new records, so that others can wait, too."""
 
 END = "end"
-"""The point that the controller itself answers."""
+"""The point for which the controller answers, from its current state."""
 
 _NAMES = "topics describe"
-"""The question for the names of topics."""
+"""Name of the question that is used to look up topic names."""
 
 STOP_WAIT_S = 2.0
 """How long questions in progress may take when the service ends."""
 
 MIN_OFFSET_WAIT_S = 10.0
-"""Longest wait for the offset that a question must know of; clients wait longer for answers."""
+"""Longest wait until a question's `min_offset` is committed; clients wait longer for answers."""
 
 EARLY_MAX = 1_000
 EARLY_A_CALLER_MAX = 100
-"""Questions that may wait for their offset at once, all together and of one caller. Over HTTP each
-occupies a connection: one caller alone must not take the connections of others."""
+"""Maximum questions of one caller waiting for their `min_offset` (EARLY_MAX: of all callers).
+Over HTTP each occupies a connection, and one caller must not take all of them."""
 
 
 Live = Callable[[], Awaitable[Any]]
@@ -101,11 +101,11 @@ class Answers:
             history: The committed images; wakes waiting questions.
             access: Returns a caller's current rights.
             feed: Returns the feed of the newest records.
-            standing: Returns where this process stands if it follows another one's log.
+            standing: Returns the status of this process if it follows another process's log.
             confirmed_end: Returns the end offset of the log, confirmed after the call.
             final_end: Returns the end of the final records of a log with this end.
             is_live: False for a log that may be a copy; see `PagedLog`.
-            workers: Of this log; None: new ones.
+            workers: Worker processes of this log; None: start new ones.
             live: Questions about the present that only this process answers, by name.
         """
         for name in QUESTIONS:
@@ -299,7 +299,7 @@ class Answers:
         )
 
     def stop(self) -> None:
-        """Begin to stop: questions that wait for new records are answered now.
+        """Begin to stop: answer the questions that wait for new records now.
 
         Other questions still in progress fail after STOP_WAIT_S.
         """
@@ -319,7 +319,7 @@ class Answers:
     async def _of_the_moment(
         self, question: Question, request: Any, caller: Caller, live: Live
     ) -> Page:
-        """Answer from what only this process can ask."""
+        """Answer with live data that only this process has."""
         access = self._access(caller)
         guard_of(question).check_caller(access)
         guard_of(question).check_request(access, request)

@@ -36,11 +36,11 @@ class Appends:
         """Append through a controller.
 
         Args:
-            controller: Returns the current one.
+            controller: Returns the current controller.
             access: Returns a caller's current rights.
             committed_before: Returns the position at which a repeated request was committed, None
                 for a new request.
-            decided: Returns the answer to a decision, once it may be told.
+            decided: Returns the answer to a decision, once the answer may be sent.
         """
         self._controller = controller
         self._access = access
@@ -85,7 +85,7 @@ class Appends:
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> asyncio.Future[Answer[Appended]]:
-        """Like `append`, but without a task; only for a batch without a request id.
+        """Begin an append without a task; only for a batch without a request id.
 
         `result` converts the future's result. Cancelling the future leaves the outcome
         unknown.
@@ -119,7 +119,9 @@ class Appends:
             access = self._access(acting)
         access.require(Operation.CLUSTER_ACTION, CLUSTER)
         if batch.timestamp is not None:
-            raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
+            raise RequestError(
+                "INVALID_REQUEST", "a service sets the time of batches; leave the time out"
+            )
         return acting.completed(batch.origin, "append")
 
     def _submit(

@@ -18,11 +18,11 @@ from metadata_log.format.batch import Batch
 from records.envelope import Envelope
 
 ROWS_MAX = 10_000
-"""The newest records kept; a reader that is further behind reads the log."""
+"""Number of newest records kept; a reader that is further behind reads the log."""
 
 _ANSWER_ROWS_MAX = 500
-"""Records that an answer may take from memory: encoding them holds up the service for some
-milliseconds, unless another subscriber had them before."""
+"""Maximum records of an answer from memory: encoding them blocks the service for some
+milliseconds, unless they were encoded for another subscriber before."""
 
 
 class Event(msgspec.Struct):

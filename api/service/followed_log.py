@@ -1,4 +1,4 @@
-"""The log of a process that only reads it: another process writes it, or none any more."""
+"""The log of a process that only reads: another process writes the log, or nobody does."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +17,14 @@ class FollowedLog:
 
     Attributes:
         directory: The log directory, or the path that represents a prefix of a bucket.
-        on_sync: Not called here, but by the log that this process writes when it leads.
+        on_sync: Not called, because this log is not written; kept for when this process leads.
     """
 
     leader_epoch = 0
     end_offset = 0
 
     def __init__(self, directory: Path, fs: ByteStore | None = None) -> None:
-        """Create the log; `fs` is its file system, None: as its path says."""
+        """Create the log; `fs` is its file system, None: the one that the path gives."""
         self._fs = fs
         self.directory = directory
         self.clock: Clock = SystemClock()
@@ -47,8 +47,8 @@ class FollowedLog:
         return None
 
     def first_batch(self, committed: Committed) -> Batch:
-        """Refuse: no request was found here."""
+        """Refuse with NOT_CONTROLLER, as `find_request` never finds a request."""
         raise not_active()
 
     async def close(self) -> None:
-        """Return: there is nothing to release."""
+        """Return at once, because there is nothing to release."""

@@ -15,14 +15,14 @@ from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
 _BATCHES_A_TURN = 50
-"""Batches that are followed before questions have their turn."""
+"""Batches applied in one turn of the event loop, before questions have their turn."""
 
 
 class FollowerService(Service):
-    """Answers from the state of all batches that it was given with `follow`."""
+    """Answers questions from the state after the batches passed to `follow`."""
 
     def __init__(self, log: FollowedLog, image: MetadataImage, settings: Settings) -> None:
-        """Follow on from the image of all records in the log."""
+        """Start from `image`, the state after all records in the log."""
         super().__init__(log, image, settings=settings)
         self._followed = log
         self._told_to = image.provenance.next_offset
@@ -30,7 +30,7 @@ class FollowerService(Service):
         self._controller = self._new_follower(self._controller.state)
 
     async def follow(self, batches: Iterable[Batch]) -> None:
-        """Apply committed batches; those that were applied before are passed over.
+        """Apply committed batches; skip those that are applied already.
 
         Raises:
             ContradictionError: a batch contradicts the state.
@@ -58,9 +58,7 @@ class FollowerService(Service):
         self._tell(batch)
 
     def _tell(self, batch: Batch) -> None:
-        """Pass each batch to the callbacks once: batches of an open transaction are read
-        repeatedly.
-        """
+        """Pass a batch to the callbacks, but once: open transactions are read repeatedly."""
         if batch.end_offset > self._told_to:
             self._told_to = batch.end_offset
             for each in self.on_commit:

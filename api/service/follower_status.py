@@ -4,11 +4,11 @@ import msgspec
 
 
 class FollowerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that stands by.
+    """Status of a node that follows the log and stands by.
 
     Attributes:
-        node: Its number.
-        lag_ms: Time for which it does not know whether there are newer records.
+        node: The node's number.
+        lag_ms: Time since the node last had all committed records.
     """
 
     node: int

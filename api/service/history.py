@@ -1,5 +1,4 @@
-"""The last images of a running service, and the topics, ACLs and configs that changed between
-them.
+"""The last images of a running service, and the topics, ACLs and configs that they changed.
 
 A follower whose last image is still kept gets the changes since then. If it is no longer kept, or
 the follower's offset was never the end of an image, a full update is needed.
@@ -22,11 +21,11 @@ from replay.image.configs import ConfigResource
 from replay.image.metadata import MetadataImage
 
 IMAGES_MAX = 1_000
-"""How many images are kept. They share nearly everything; each takes some kilobytes."""
+"""Number of images kept. Images share nearly all objects, so each takes some kilobytes."""
 
 _NEW_OBJECTS_MAX = 5_000
-"""New objects that start a run of the garbage collector: with Python's 700, each large batch starts
-some. Images hold no cycles, so a run frees next to nothing; every 100th visits all images kept."""
+"""New objects that start a garbage collection: with Python's 700, each large batch starts several.
+Images contain no cycles, so a collection frees almost nothing, and each 100th visits all images."""
 
 _ABOUT_TOPICS = types_with("topic_id")
 _ABOUT_ACLS = frozenset({AccessControlEntryRecord, RemoveAccessControlEntryRecord})
@@ -75,7 +74,7 @@ class History:
         """Add a batch and the image that includes it, and wake waiting followers.
 
         Args:
-            types: Those of the batch's records.
+            types: The types of the batch's records.
         """
         if not types.isdisjoint(_FOLLOWED):
             for record in records:

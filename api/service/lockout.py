@@ -1,7 +1,7 @@
 """Refuses changes of ACLs that would lock their author or the brokers out of the cluster.
 
-With `allow.everyone.if.no.acl.found` the first entry on the cluster takes every right on it from
-everybody whom the entry does not name, and a DENY may do the same without that config.
+With `allow.everyone.if.no.acl.found`, the first entry on the cluster takes the rights on the
+cluster from all callers that the entry does not name. Without that config, a DENY may do the same.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from replay.image.metadata import MetadataImage
 
 
 def check_lockout(access: Access, request: Any, brokers: Mapping[int, Caller]) -> None:
-    """Check what rights a request leaves to its caller and to the brokers, if it changes ACLs.
+    """Refuse a change of ACLs after which the caller or a broker would lack rights that it needs.
 
     Args:
         access: The caller's rights now.

@@ -10,15 +10,15 @@ from api.requests.command import Command
 from controller.authorization.authorizer import Access
 
 ITEMS_A_TURN = 500
-"""Items whose rights are checked before others have their turn, in some 10 ms."""
+"""Items checked in one turn of the event loop, which takes some 10 ms."""
 
 
 async def refused_items(
     command: Command, request: Any, access: Callable[[], Access]
 ) -> tuple[Any, ...] | None:
-    """Return the response to a long request of which no item is allowed, else None.
+    """Return the response to a long request if none of its items is allowed, else None.
 
-    A caller without rights delays no decision.
+    So a request without any right is refused before the decision, and delays no other one.
 
     Args:
         access: Returns the caller's current rights.

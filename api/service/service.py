@@ -63,8 +63,8 @@ class Service(Alone):
     Attributes:
         on_commit: Functions to call with each committed batch.
         history: The committed images.
-        append: `Appends.append`: appends records, as `run` runs commands.
-        appends: Begins appends that are awaited elsewhere.
+        append: Appends records within the caller's rights; `Appends.append`.
+        appends: The raw appends; for callers that begin an append and await it elsewhere.
         workers: Processes that answer questions about the past; None: started with the first one.
     """
 
@@ -266,7 +266,7 @@ class Service(Alone):
         return await shielded(self._decided(self._controller.submit(decide, origin=origin)))
 
     def _decided(self, future: asyncio.Future[Answer[T]]) -> asyncio.Future[Answer[T]]:
-        """Return the answer to a decision; nobody else writes this log, so it needs no more."""
+        """Return the answer unchanged, because no other process writes this log."""
         return future
 
     async def run(

@@ -17,7 +17,7 @@ from controller.wire import from_wire, to_wire
 from replay.about import About
 
 _KEPT_MAX = 16
-"""How many answers are kept half read. Each holds at most a page."""
+"""Number of partly read answers kept, each with at most one page."""
 
 Ask = Callable[[Cursor | None], Awaitable[Page]]
 """Returns a whole page at a cursor."""

@@ -33,7 +33,7 @@ _REQUESTS: dict[int, tuple[int, int]] = {
     Kind.APPEND: (_APPEND.size, 2),
     Kind.RUN: (1 + _CORRELATION.size, 1),
 }
-"""For each kind of request its minimum size, and the position of its correlation id."""
+"""Minimum size and position of the correlation id, for each kind of request frame."""
 
 _HAS_EXPECTED_END = 1
 _HAS_TIMESTAMP = 2
@@ -70,8 +70,8 @@ def encode_append(request: Append, layout: Layout = AS_APPENDED) -> bytes:
     if size > FRAME_SIZE_BYTES_MAX:
         raise RequestError(
             "POLICY_VIOLATION",
-            f"a batch of {len(versions) + len(rows)} bytes; at most {FRAME_SIZE_BYTES_MAX} fit in "
-            "a frame",
+            f"the batch has {len(versions) + len(rows)} bytes; "
+            f"at most {FRAME_SIZE_BYTES_MAX} fit in a frame",
         )
     flags = (
         (_HAS_EXPECTED_END if expected is not None else 0)

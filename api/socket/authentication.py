@@ -117,7 +117,7 @@ class ServerHandshake:
     def time_out(self, seconds: float) -> None:
         """Count and log a failed login if the client has not authenticated in time."""
         if not self.is_known:
-            self._fail(f"it did not authenticate within {seconds:g} s")
+            self._fail(f"the client did not authenticate within {seconds:g} s")
 
     def _fail(self, why: str) -> None:
         assert self._authenticator is not None
@@ -151,7 +151,7 @@ class ClientHandshake:
             FrameError: there is no login.
         """
         if self._exchange is None:
-            raise FrameError("a challenge without a login")
+            raise FrameError("the server sent a CHALLENGE, but there is no login")
         try:
             message = self._exchange.go_on(decode_message(Kind.CHALLENGE, content))
         except AuthenticationError as error:

@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
 
     def _fail(self) -> None:
         _logger.exception("a frame could not be handled")
-        self.refuse(UnavailableError("the server failed, see its log"))
+        self.refuse(UnavailableError("the server failed; the reason is in the server's log"))
 
     def _may_read_more(self) -> bool:
         """True unless the frame being received is large and has no memory reserved yet."""

@@ -55,14 +55,14 @@ class InFlightLimit:
                 call()
 
     def when_free(self, call: Callable[[], None]) -> None:
-        """Call `call` once, as soon as half is free."""
+        """Call `call` once, as soon as half of the limits is free."""
         self._waiting[call] = None
 
 
 class Changes:
-    """Counts unanswered changes, for which questions behind them wait.
+    """Counts unanswered changes, so that a question can wait for all changes sent before it.
 
-    They are counted by the number of questions that came before them.
+    A change is counted under the number of questions that were sent before it.
 
     Appends are many and questions few, so a change costs two steps in a dictionary, and a question
     one future, however many changes are in flight.
@@ -76,13 +76,13 @@ class Changes:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def begin(self) -> int:
-        """Count a change; return what to pass to `end` once it is answered."""
+        """Count a change; return the number to pass to `end` once the change is answered."""
         number = self._questions
         self._unanswered[number] = self._unanswered.get(number, 0) + 1
         return number
 
     def end(self, number: int) -> None:
-        """Count a change as answered; wake the questions that waited only for it."""
+        """Count a change as answered; wake the questions that waited only for this change."""
         left = self._unanswered[number] - 1
         if left:
             self._unanswered[number] = left
@@ -136,7 +136,7 @@ class InFlight:
         return self._count > 0
 
     def is_full(self, when_free: Callable[[], None]) -> bool:
-        """True if no request may be started now; `when_free` is then called once one may be."""
+        """True if no request may be started now; `when_free` is then called once it is allowed."""
         for limit in self._limits:
             if limit.is_full:
                 limit.when_free(when_free)
@@ -255,6 +255,7 @@ def _refused(request: _Request, error: BaseException) -> bytes:
     if not isinstance(error, MetadataLogError):
         _logger.error("request %d failed", request.correlation_id, exc_info=error)
         error = UnavailableError(
-            "the server failed; the outcome is unknown, see its log", outcome=Outcome.UNKNOWN
+            "the server failed; the outcome is unknown; see the server's log",
+            outcome=Outcome.UNKNOWN,
         )
     return encode_refused(Refused(correlation_id=request.correlation_id, error=error))

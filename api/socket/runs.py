@@ -39,7 +39,7 @@ def encode_run(run: Run) -> bytes:
     if len(content) > FRAME_SIZE_BYTES_MAX:
         raise RequestError(
             "POLICY_VIOLATION",
-            f"a request of {len(content)} bytes; at most {FRAME_SIZE_BYTES_MAX} fit in a frame",
+            f"the request has {len(content)} bytes; at most {FRAME_SIZE_BYTES_MAX} fit in a frame",
         )
     return LENGTH.pack(len(content)) + content
 

@@ -27,8 +27,8 @@ _BACKLOG = 128
 class Bound:
     """Sockets bound to one host and port, or to a path; nothing is accepted yet.
 
-    A process binds all its addresses before it accepts connections on one of them: a port that is
-    taken ends it before anyone has reached it. Created by `bind` and `bind_at`.
+    A process binds all its addresses before it accepts connections on one of them: if a port
+    is taken, the process ends before a client has connected. Created by `bind` and `bind_at`.
     """
 
     def __init__(self, name: str, sockets: list[socket.socket]) -> None:

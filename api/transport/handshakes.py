@@ -1,4 +1,4 @@
-"""Why a TLS handshake failed, in words."""
+"""Error messages for failed TLS handshakes."""
 
 import ssl
 

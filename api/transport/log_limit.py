@@ -19,10 +19,10 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 BY_CLIENTS = Rate(1, 1.0, logging.NOTSET)
-"""For lines that clients can cause any number of times."""
+"""Limit for log lines that clients can cause any number of times."""
 
 OF_THE_PROCESS = Rate(20, 10.0, logging.WARNING)
-"""For all problems of a serving process."""
+"""Limit for all warnings and errors of a serving process."""
 
 
 class _Window(msgspec.Struct):

@@ -12,11 +12,11 @@ from records.errors import RequestError
 log = logging.getLogger(__name__)
 
 Use = Callable[[], Any]
-"""Puts what was read to use."""
+"""Applies the files that were read."""
 
 PAUSE_S = 1.0
-"""From one reading to the next: signals in between count as one, so that any number of them delays
-no requests."""
+"""Pause between two reloads. Signals during the pause count as one, so that many of them do not
+delay requests."""
 
 
 class Renewal:

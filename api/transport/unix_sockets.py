@@ -15,7 +15,7 @@ from pathlib import Path
 from records.errors import UnavailableError
 
 UNIX = "unix:"
-"""Before the path of a unix socket."""
+"""Prefix of the path of a unix socket in an address."""
 
 _CREDENTIALS = struct.Struct("3i")
 

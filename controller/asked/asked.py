@@ -184,9 +184,9 @@ def request_of(asked: Asked, as_type: Any, records: Sequence[Record]) -> Any:
             version.
     """
     if asked.version != version_of(asked.command):
-        raise _lost(f"{asked.command} is kept in version {asked.version}")
+        raise _lost(f"this release cannot read version {asked.version} of {asked.command}")
     if asked.request is None:
-        raise _lost(f"its {asked.omitted_bytes or 0} bytes were not kept")
+        raise _lost(f"the log omits its {asked.omitted_bytes or 0} bytes")
     raw = restored(asked.request, asked.secrets, records)
     if as_type is AppendRows and isinstance(msgspec.msgpack.decode(raw)[0], list):
         # Services of 0.2.0.dev2 kept appends in this form.
@@ -202,7 +202,7 @@ def settings_of(asked: Asked, cluster_id: str) -> Settings:
             has no name.
     """
     if asked.request is None:
-        raise _lost("the settings were not kept")
+        raise _lost("the log omits the settings")
     kept = msgspec.msgpack.decode(asked.request)
     placer = kept.pop("placer")
     if placer is None:

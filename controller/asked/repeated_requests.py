@@ -210,7 +210,7 @@ def first_answer(
         raise error.with_outcome(Outcome.DONE, done_to=last_offset) from error
     base_offset, asked = first.base_offset, first.rows[0].asked
     if asked is None or not isinstance(decision, BoundDecision):
-        raise lost("the log holds none")
+        raise lost("the log has no answer")
     records = [row.payload for row in first.rows]
     if not has_same_secrets(decision.request, asked.secrets, records):
         raise RequestError(
@@ -219,15 +219,15 @@ def first_answer(
             "secret; give each request its own id",
         )
     if asked.response is None:
-        raise lost("it was too large to be kept")
+        raise lost("the answer was too large to be logged")
     if (asked.command, asked.version) != (decision.command, version_of(decision.command)):
-        raise lost(f"{asked.command} answered in version {asked.version}")
+        raise lost(f"this release cannot read version {asked.version} of {asked.command}")
     try:
         kept, versions = decode_answer(asked.response)
         raw = restored(kept, asked.secrets, records, "response")
         response = from_log(raw, decision.response_type)
     except RequestError as error:
-        raise lost(f"this release cannot read it: {error}") from error
+        raise lost(f"this release cannot read the answer: {error}") from error
     if isinstance(response, TokenCreated):
         try:
             response = with_hmac(response, asked, settings)

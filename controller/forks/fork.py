@@ -114,7 +114,7 @@ class Fork:
         asked = rows[0].asked
         if is_joined:
             is_fact = all(type(row.payload) in FACTS for row in rows)
-            problem = None if is_fact else "it is a transaction of several decisions"
+            problem = None if is_fact else "the transaction has several decisions"
             yield Step(rows=tuple(rows), problem=problem)
         elif asked is None:
             yield from inferred_steps(rows, lambda: self.past, self._settings)

@@ -141,7 +141,7 @@ def _check_namespace(after: MetadataImage, record: NamespaceRecord) -> None:
     check_namespace_name(record.name)
     missing = [tier for tier in tiers(record.name) if after.namespace_by_name(tier) is None]
     if missing:
-        raise invalid(f"namespace {record.name!r} without {missing[0]!r} above it")
+        raise invalid(f"namespace {record.name!r} needs the missing namespace {missing[0]!r}")
     _check_id(record.namespace_id)
 
 

@@ -54,7 +54,8 @@ def parse_target(text: str) -> Target:
     if not match or not levels:
         newest = LEVEL_NAMES[NEWEST_PRODUCTION_LEVEL - 1].partition("-")[0]
         raise RequestError(
-            "INVALID_REQUEST", f"{text!r} is not a version of Kafka from 3.0 to {newest}; write 4.0"
+            "INVALID_REQUEST",
+            f"{text!r} is not a version of Kafka from 3.0 to {newest}, such as 4.0",
         )
     return Target((int(match[1]), int(match[2])), levels[-1])
 

@@ -205,7 +205,7 @@ async def test_a_log_that_holds_no_answers_says_where_the_request_was_carried_ou
     request = CreateNamespace("org")
     await _write_without_answers(tmp_path / "log", request)
     admin = LocalAdmin(tmp_path / "log", principal="User:ann")
-    with pytest.raises(RequestError, match=r"before, at offsets 1 to 1; .* holds none") as caught:
+    with pytest.raises(RequestError, match=r"before, at offsets 1 to 1; .* no answer") as caught:
         await admin.run("namespaces create", request, request_id="r1")
     assert (caught.value.code, caught.value.outcome) == ("DUPLICATE_REQUEST", Outcome.DONE)
 

@@ -144,7 +144,7 @@ def test_what_would_stand_alone_is_refused(cluster: Cluster) -> None:
     assert "does not exist" in _refused(cluster, config)
     child = NamespaceRecord(namespace_id=uid("1"), name="a:b")
     parent = NamespaceRecord(namespace_id=uid("2"), name="a")
-    assert "without 'a' above it" in _refused(cluster, child)
+    assert "needs the missing namespace 'a'" in _refused(cluster, child)
     _append(cluster, parent, child)
     assert "would lose the namespace above it" in _refused(
         cluster, RemoveNamespaceRecord(namespace_id=parent.namespace_id)

@@ -12,7 +12,7 @@ from replay.image.configs import CLIENT_METRICS
 
 BROKERS = 1
 CONTROLLERS = 2
-"""Endpoint types."""
+"""Endpoint type of controllers; BROKERS is that of brokers."""
 
 
 class DescribeClusterRequest(Request, frozen=True, kw_only=True):

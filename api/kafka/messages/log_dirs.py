@@ -8,7 +8,7 @@ from typing import Annotated
 from api.kafka.fields import Int16, Int32, Int64, Message, Request, Response, since
 
 UNKNOWN_BYTES = -1
-"""The size of a file system that cannot be asked."""
+"""Stands for the size of a file system that cannot be determined."""
 
 
 class MovedLogDirTopic(Message, frozen=True, kw_only=True):

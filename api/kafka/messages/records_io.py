@@ -36,7 +36,7 @@ DEBUGGING = -2
 
 LATEST = -1
 EARLIEST = -2
-"""Special timestamps: end and start of a partition."""
+"""Special timestamp: start of a partition; LATEST is its end."""
 
 GREATEST_TIMESTAMP = -3
 """Special timestamp: the record with the greatest timestamp."""
@@ -49,7 +49,7 @@ NAMES_UNTIL = 12
 """The last version of Produce and Fetch in which topics have names."""
 
 NO_HIGH_WATERMARK = (1 << 63) - 1
-"""High watermark of a Fetch request that does not ask to be answered when it advances."""
+"""High watermark in a Fetch request whose sender does not wait for the watermark to advance."""
 
 
 class ProducedPartition(Message, frozen=True, kw_only=True):

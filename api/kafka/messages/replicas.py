@@ -30,11 +30,12 @@ from records.base import ZERO_UUID, Uuid
 UNSPECIFIED = 0
 INCREMENTAL = 1
 FULL = 2
-"""Types of LeaderAndIsr: unspecified (older senders); some partitions; all of the broker's."""
+"""Type of a LeaderAndIsr with all partitions of the broker. INCREMENTAL: with some of them;
+UNSPECIFIED: from an older sender."""
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
-"""Leader of partitions of a deleted topic."""
+"""Stands for the leader of a partition whose topic is deleted."""
 
 
 class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):

@@ -79,7 +79,7 @@ def _names(source: ConfigSource, name: str) -> tuple[str, ...]:
 def _namespaces(
     image: MetadataImage, source: ConfigSource, name: str
 ) -> Iterator[tuple[str, Uuid | None]]:
-    """Yield name and id (None for the default one) of the namespaces below a changed resource."""
+    """Yield name and id of namespaces that inherit from a resource; the default has id None."""
     if source is not ConfigSource.NAMESPACE:
         yield "", None
     for namespace in image.namespaces():

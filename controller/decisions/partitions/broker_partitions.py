@@ -106,9 +106,9 @@ def leave_these(
 
 
 def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """Remove a broker from ISRs and ELRs, because it lost unflushed data or its whole disk.
+    """Yield the changes that remove a broker from ISRs and ELRs, because it lost data.
 
-    Also removes the broker from the eligible leader replicas.
+    The broker lost unflushed data or its whole disk.
     """
 
     def active(replica: int) -> bool:

@@ -36,8 +36,8 @@ def change_replication_factor(
     brokers = usable_brokers(context)
     if not 0 < replication_factor <= len(brokers):
         raise invalid_replication_factor(
-            f"{replication_factor} replicas for {name!r}: at least 1, and no more than the "
-            f"{len(brokers)} brokers that can be used"
+            f"{name!r} cannot have {replication_factor} replicas, only 1 to {len(brokers)}, "
+            "the number of brokers that can be used"
         )
     if all(len(settled_replicas(p)) == replication_factor for p in partitions):
         raise invalid_replication_factor(f"{name!r} has {replication_factor} replicas already")

@@ -336,7 +336,7 @@ def _check_host_range(context: Context, host: str) -> None:
     try:
         ipaddress.ip_network(host, strict=False)
     except ValueError:
-        raise RequestError("INVALID_REQUEST", f"{host!r} is not a range, as 10.0.0.0/8") from None
+        raise RequestError("INVALID_REQUEST", f"{host!r} is no range like 10.0.0.0/8") from None
     if context.metadata_version < HOST_RANGES_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",

@@ -144,7 +144,7 @@ def _set(context: Context, item: ScramUpsertion) -> UserScramCredentialRecord:
     # Last, and without the sizes found: a decision taken again does not know refused keys.
     if not item.salt or {len(item.stored_key), len(item.server_key)} != {mechanism.key_size_bytes}:
         raise _unacceptable(
-            f"{mechanism.title} takes a salt and two keys of {mechanism.key_size_bytes} bytes"
+            f"{mechanism.title} needs a salt and two keys of {mechanism.key_size_bytes} bytes"
         )
     return UserScramCredentialRecord(
         name=item.user,

@@ -126,7 +126,7 @@ def new_partitions(
         )
     elif len(growth.assignments) != additional:
         raise invalid_assignment(
-            f"replicas are named for {len(growth.assignments)} partitions, {additional} are new"
+            f"replicas are given for {len(growth.assignments)} partitions, not {additional}"
         )
     else:
         named = [Assignment(start + n, ids) for n, ids in enumerate(growth.assignments)]

@@ -231,7 +231,8 @@ class _Creation:
             return
         if not can_be_id(topic.topic_id):
             raise RequestError(
-                "INVALID_REQUEST", f"the topic id {uuid_text(topic.topic_id)} is reserved"
+                "INVALID_REQUEST",
+                f"the topic id {uuid_text(topic.topic_id)} is reserved; choose another",
             )
         if topic.topic_id in self._ids or self._context.image.topic(topic.topic_id) is not None:
             raise RequestError(

@@ -133,9 +133,9 @@ _SEALED = sealed(_frame(CREATION), Caller())
         (replace(_SEALED, request_principal=b"\0\0\x05Us"), "principal cannot be read"),
         (replace(_SEALED, request_principal=b"\0\1\1\1\0\0"), "has version 1, not 0"),
         (replace(_SEALED, client_host_address=b"123"), "a forwarded address"),
-        (replace(_SEALED, request_data=b"\0"), "no whole header"),
-        (sealed(_frame(MetadataRequest()), Caller()), "key 3 are not taken here"),
-        (sealed(_frame(_SEALED), Caller()), "key 58 are not taken here"),
+        (replace(_SEALED, request_data=b"\0"), "too short for its header"),
+        (sealed(_frame(MetadataRequest()), Caller()), "key 3 are not supported here"),
+        (sealed(_frame(_SEALED), Caller()), "key 58 are not supported here"),
     ],
 )
 def test_envelope_that_cannot_be_opened_is_refused(envelope: EnvelopeRequest, said: str) -> None:

@@ -299,7 +299,7 @@ def test_damaged_start_is_refused_with_what_to_write(tmp_path: Path, content: by
 def test_start_that_is_missing_is_damage(tmp_path: Path) -> None:
     of_segments(tmp_path, start=9).close()
     (tmp_path / CHECKPOINT).unlink()
-    with pytest.raises(CorruptLogError, match="offset 0 is missing before it"):
+    with pytest.raises(CorruptLogError, match="offset 0 is missing before this segment"):
         PartitionLog.open(tmp_path, FILES)
 
 
@@ -324,7 +324,7 @@ def test_stamping_changes_nothing_that_the_crc_covers() -> None:
 @pytest.mark.parametrize(
     ("data", "code", "problem"),
     [
-        (b"", "INVALID_RECORD", "the partition has no batch"),
+        (b"", "INVALID_RECORD", "the request has no batch for the partition"),
         (batch(b"a")[:-1], "CORRUPT_MESSAGE", "cut short"),
         (batch(b"a")[:-1] + b"x", "CORRUPT_MESSAGE", "the CRC is"),
         (batch(b"a")[:20], "CORRUPT_MESSAGE", "20 bytes are left"),

@@ -260,7 +260,7 @@ async def test_what_a_request_cannot_say_is_refused_and_not_left_out(tmp_path: P
             CreateTopics(topics=(topic,), placement="striped"),
             CreateTopics(topics=(replace(topic, topic_id=new_id(Random(1))),)),
         ):
-            with pytest.raises(RequestError, match="names no placement and no topic ids"):
+            with pytest.raises(RequestError, match="cannot have a placement or topic ids"):
                 await at.client.create_topics(request)
         assert [topic.name for topic in at.service.image.topics()] == ["orders"]
 
