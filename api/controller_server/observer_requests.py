@@ -273,10 +273,11 @@ def is_by_broker(frame: RequestFrame) -> bool:
 
 
 def _is_about_metadata(request: FetchRequest) -> bool:
-    return any(
-        topic.topic_id == METADATA_TOPIC_ID or topic.topic == METADATA_TOPIC
-        for topic in request.topics
-    )
+    # A loop: a request may name thousands of topics, and a generator is called for each.
+    for topic in request.topics:
+        if topic.topic_id == METADATA_TOPIC_ID or topic.topic == METADATA_TOPIC:
+            return True
+    return False
 
 
 def _only_partition(request: FetchRequest, version: int) -> FetchPartition | None:

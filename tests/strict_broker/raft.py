@@ -178,7 +178,8 @@ class RaftClient:
             connection = await self._connection(address)
             answer = await self._fetched(connection)
         except (OSError, EOFError):
-            self._connections.pop(address, None)
+            if (broken := self._connections.pop(address, None)) is not None:
+                broken.close()
             self._forget_leader()
             await asyncio.sleep(self._backoff_s)
             return
