@@ -38,7 +38,7 @@ _DESCRIPTIONS = {
 _POINT_FIELDS = (None, "first", "before", "since", "until")
 """Fields of requests that hold points; a parameter without a field is the point of the question."""
 
-_CURSOR = {"type": "string", "description": "Of a long answer: the cursor that its page gave."}
+_CURSOR = {"type": "string", "description": "Cursor in an answer, to get its next page or part."}
 
 
 class QuestionTool(msgspec.Struct, frozen=True, kw_only=True):

@@ -162,7 +162,7 @@ def _found(change: Change, name: ObjectName, request: ShowHistory) -> ObjectChan
 def _newest(
     items: Iterable[ObjectEvent | GapFound], count: int
 ) -> Iterator[ObjectEvent | GapFound]:
-    """Yield the newest `count` events, and the gaps between and after them."""
+    """Yield the newest `count` events, and the gaps since the event before them."""
     kept: deque[ObjectEvent | GapFound] = deque()
     events = 0
     for item in items:
