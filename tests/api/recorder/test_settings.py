@@ -34,7 +34,7 @@ MISTAKES = [
         None,
         '[mirrors.again]\nquorum = "c1:1"\nmirror = "./prod"',
         9,
-        "mirrors.again.mirror: is that of",
+        "mirrors.again.mirror: is also the folder of",
     ),
 ]
 
