@@ -92,6 +92,7 @@ class Controller:
         self._transaction_turn = asyncio.Lock()
         # Events that wait for an open transaction.
         self._waiting: deque[Callable[[], None]] = deque()
+        self._transaction_began_ms = 0
         # To be decided together; none while a transaction is open.
         self._appends: list[RawAppend] = []
         # Sends the records of a large decision; nothing is decided before it is called.
@@ -230,7 +231,8 @@ class Controller:
                 self._decider.now_ms,
             )
             pipeline.abort_left_open("A batch of it failed", now_ms)
-            pipeline.begin_transaction(name, timestamp=now_ms(), origin=origin)
+            self._transaction_began_ms = now_ms()
+            pipeline.begin_transaction(name, timestamp=self._transaction_began_ms, origin=origin)
             opened = pipeline.transaction
             limit = TimeLimit(
                 name,
@@ -373,7 +375,13 @@ class Controller:
             future.set_exception(error)
 
     def _decide_what_waited(self) -> None:
-        """Process the events deferred during a transaction, in order."""
+        """Process the events deferred during a transaction, in order.
+
+        Heartbeats are among them, perhaps behind a check for brokers to fence. So the time of the
+        transaction does not count against the sessions.
+        """
+        if self._waiting:
+            self._decider.paused(self._decider.now_ms() - self._transaction_began_ms)
         while self._waiting and self._pipeline.transaction is None:
             self._waiting.popleft()()
 

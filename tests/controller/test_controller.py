@@ -260,6 +260,23 @@ async def test_heartbeats_keep_a_broker_from_being_fenced(office: Office) -> Non
     assert (await office.controller.submit(fence_stale_broker)).response == 1
 
 
+async def test_a_broker_whose_heartbeat_waits_for_a_transaction_is_not_fenced(
+    office: Office,
+) -> None:
+    epoch = await office.register(1)
+    beat = Heartbeat(broker_id=1, broker_epoch=epoch, metadata_offset=office.log.end_offset)
+    await office.controller.heartbeat(beat)
+    async with office.controller.transaction("import"):
+        office.clock.time_ms += 5_000
+        fenced = office.controller.submit(fence_stale_broker)  # due because of another broker
+        heard = office.controller.heartbeat(beat)
+        office.clock.time_ms += 5_000
+    assert (await fenced).response is None
+    assert not (await heard).response.is_fenced
+    office.clock.time_ms += 9_001
+    assert (await office.controller.submit(fence_stale_broker)).response == 1
+
+
 async def test_a_controlled_shutdown_waits_for_its_own_records(office: Office) -> None:
     for broker_id in (1, 2):
         epoch = await office.register(broker_id)

@@ -11,13 +11,15 @@ from immutables import Map
 from msgspec.structs import replace
 
 from api.nodes.fitness import Unfit, settings_digests, unfit
+from api.nodes.lease import HeldLease
 from api.nodes.membership import content_of as told_by
 from api.nodes.operations import ask_to_hand_over
 from api.nodes.options import LeaderContent, content_of, taking
 from controller.authorization.acls import AclAuthorizer
 from controller.decisions.context.context import Settings
 from metadata_log.format.batch import NewBatch
-from metadata_log.shared.shared_log import EMPTY, Lease
+from metadata_log.shared.shared_log import EMPTY, Lease, SharedLog
+from metadata_log.writer.clock import MachineClocks
 from records.configs import FeatureLevelRecord
 from tests.api.nodes.group import LEASE_MS, Group, Member
 
@@ -184,3 +186,43 @@ def test_a_release_need_understand_only_what_the_last_leader_did() -> None:
     told = unfit(own, leader)
     assert not told.may_lead(is_told=True)
     assert "does not understand share.version 1" in told.text
+
+
+async def test_a_node_looks_again_at_what_came_while_it_took_the_lease(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader is of a newer release, and its process is suspended: nothing renews its lease."""
+    first, other, _ = group.members
+    first.start()
+    await group.leader()
+    service = await first.serves()
+    other.start()
+    await other.serves()
+    take, has_come = HeldLease.take, asyncio.Event()
+
+    async def take_late(
+        log: SharedLog, wanted: Lease, found: Lease | None, clocks: MachineClocks
+    ) -> HeldLease | None:
+        held = await take(log, wanted, found, clocks)
+        if held is not None and not has_come.is_set():
+            level = FeatureLevelRecord(name="metadata.version", feature_level=999)
+            await service._log.append(NewBatch(records=(level,)))
+            has_come.set()
+        return held
+
+    async def renew(*_: object, **__: object) -> bool:
+        return True
+
+    monkeypatch.setattr(HeldLease, "take", take_late)
+    monkeypatch.setattr(first.log, "renew", renew)
+    lease = group.store.lease
+    assert lease is not None
+    newer = replace(content_of(lease), version="99.0")
+    group.store.lease = replace(lease, content=msgspec.msgpack.encode(newer))
+    async with asyncio.timeout(20):
+        await has_come.wait()
+    assert await _told(group, other) == Unfit(not_understood=("metadata.version 999",))
+    for _ in range(50):
+        assert not other.leads
+        await asyncio.sleep(LEASE_MS / 1_000 / 20)
+    assert "leader" not in other.roles
