@@ -8,9 +8,11 @@ import re
 from typing import Protocol
 
 from records.errors import RequestError, UnknownHistoryError
-from replay.time_travel.ages import AGE, NUMBER, age_ms
-from replay.time_travel.point_errors import MalformedPointError
 from replay.time_travel.spoken_times import (
+    AGE,
+    NUMBER,
+    MalformedPointError,
+    age_ms,
     check_not_ambiguous,
     in_zone,
     is_spoken,

@@ -1,14 +1,21 @@
-"""Times as people say them: `02:00`, `yesterday 14:00`, `last night`, `-3h`.
+"""Times and ages as people say them: `02:00`, `yesterday 14:00`, `last night`, `-3h`, `10m`.
 
-They are counted from a reference time: now for a log that is being written, else the time of the
+Times are counted from a reference time: now for a log that is being written, else the time of the
 log's end, as for a copy of last year's log. A text that could mean two times is refused.
 """
 
 import datetime
 import re
 
-from replay.time_travel.ages import AGE, age_ms
-from replay.time_travel.point_errors import MalformedPointError
+from records.errors import RequestError
+
+# ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
+NUMBER = "[0-9]{1,4000}"
+
+AGE = re.compile(f"(?:{NUMBER}(?:ms|s|m|h|d|w))+")
+
+_PART = re.compile(f"({NUMBER})(ms|s|m|h|d|w)")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 _BACK = re.compile(f"-({AGE.pattern})")
 _TIME = r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?"
@@ -21,6 +28,18 @@ _ONE_DIGIT = re.compile(r"(?:(?:today|yesterday) )?(\d)(:\d{2}(?::\d{2})?)")
 _ONLY_A_DAY = ("today", "yesterday", "tonight")
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+class MalformedPointError(RequestError):
+    """The text is not a point in any log; the command line reports it as wrong usage."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("INVALID_REQUEST", message)
+
+
+def age_ms(age: str) -> int:
+    """Return an age that matches AGE, such as `10m`, `1h30m` or `1w`, in ms."""
+    return sum(int(count) * _UNIT_MS[unit] for count, unit in _PART.findall(age))
 
 
 def is_spoken(point: str) -> bool:

@@ -72,7 +72,7 @@ async def test_records_can_be_appended_inside(office: Office) -> None:
 
 async def test_request_inside_a_transaction_cannot_be_repeated(office: Office) -> None:
     origin = Origin(request_id="r1", request_hash=b"hash")
-    with pytest.raises(RequestError, match="no request id"):
+    with pytest.raises(RequestError, match="cannot have a request id"):
         async with office.controller.transaction("t", origin=origin):
             pass
     async with office.controller.transaction("t") as transaction:

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from api.cli.options.query_options import CONSISTENT, KEEP_GOING, ZONE, zone_of
 from api.cli.options.snapshot_database import DATABASE
-from api.cli.options.switches import CONSISTENT, KEEP_GOING
-from api.cli.options.time_zone import ZONE, zone_of
 
 KEEP_GOING_VERBS = frozenset(
     {

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from api.cli.options.parameters import Argument, Parameter
+from api.cli.options.query_options import ASSUMED_ZONE, CONSISTENT, KEEP_GOING, ZONE
 from api.cli.options.snapshot_database import DATABASE
-from api.cli.options.switches import CONSISTENT, KEEP_GOING
-from api.cli.options.time_zone import ASSUMED_ZONE, ZONE
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.parameters import Argument, Option, bad_parameter
-from api.cli.options.switches import KEEP_GOING
+from api.cli.options.query_options import KEEP_GOING
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
     At,
@@ -17,7 +17,6 @@ from api.cli.source.arguments import (
     ShowSecrets,
     To,
 )
-from api.cli.source.gaps import print_gap
 from api.cli.source.opened_log import place_of
 from api.cli.source.origins import asked_text, by_text, origin_text, print_unknown_origin
 from api.cli.source.source import print_end, print_remark
@@ -95,6 +94,8 @@ def history(
         if json:
             print_json_line(event)
         elif isinstance(event, GapFound):
+            from api.cli.source.gaps import print_gap
+
             print_gap(event)
             for line in lines_of_found(event.found or ()):
                 print_line(line)

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from api.cli.options.query_options import ZONE
 from api.cli.options.snapshot_database import DATABASE
-from api.cli.options.time_zone import ZONE
 from api.cli.shell.paths import place_at
 from api.cli.shell.verbs import Shell
 from api.cli.terminal.output import print_line

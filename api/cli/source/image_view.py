@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from api.cli.source.gaps import gap_text
 from api.cli.terminal.output import count_text, print_line, print_table, time_text, value_text, warn
 
 if TYPE_CHECKING:
@@ -75,6 +74,8 @@ def print_remark(about: "About | Known") -> None:
 def print_gap_before(about: "About | Known") -> None:
     """Print the gap before the log, if earlier records are in another part of its recording."""
     if gap := getattr(about, "gap", None):
+        from api.cli.source.gaps import gap_text
+
         print_line(f"{gap_text(gap)}; what was before is in another part of the recording")
 
 

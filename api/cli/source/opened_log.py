@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from api.cli.options.time_zone import ASSUMED_ZONE, ZONE, zone_of
+from api.cli.options.query_options import ASSUMED_ZONE, ZONE, zone_of
 from api.cli.terminal.output import note, time_text
 from api.cli.terminal.progress_bar import progress
 

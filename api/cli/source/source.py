@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from api.cli.options.parameters import bad_parameter
+from api.cli.options.query_options import CONSISTENT, KEEP_GOING, ZONE, zone_of
 from api.cli.options.snapshot_database import DATABASE, named_timeline
-from api.cli.options.switches import CONSISTENT, KEEP_GOING
-from api.cli.options.time_zone import ZONE, zone_of
 from api.cli.source.image_view import position_text
 from api.cli.source.opened_log import absolute_in, note_reading, place_of
 from api.cli.terminal.output import print_json_line, print_line

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from api.cli.options.parameters import bad_parameter
-from api.cli.options.switches import KEEP_GOING
+from api.cli.options.query_options import KEEP_GOING
 from api.cli.source.source import Source
 from api.cli.source.two_places import SERVICES
 from api.cli.terminal.output import warn

@@ -156,7 +156,7 @@ def _fail_with(error: "MetadataLogError") -> int:
 
     An unknown outcome never gets the exit code of a refusal.
     """
-    from replay.time_travel.point_errors import MalformedPointError
+    from replay.time_travel.spoken_times import MalformedPointError
 
     if isinstance(error, ContradictionError) and error.record is not None:
         print_contradiction(error)

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from replay.time_travel.point_errors import MalformedPointError
 from replay.time_travel.points import absolute_point, check_point_form
+from replay.time_travel.spoken_times import MalformedPointError
 
 BERLIN = ZoneInfo("Europe/Berlin")
 UTC = datetime.UTC

@@ -1,4 +1,4 @@
-"""The option --time-zone: the time zone of points that are written without a time zone."""
+"""Values of the options of commands that query: --time-zone, --consistent and --keep-going."""
 
 import datetime
 import re
@@ -7,10 +7,16 @@ from contextvars import ContextVar
 from records.errors import RequestError
 
 ZONE: ContextVar[str] = ContextVar("zone", default="UTC")
-"""Value of --time-zone."""
+"""Value of --time-zone: the time zone of points that are written without one."""
 
 ASSUMED_ZONE: ContextVar[str | None] = ContextVar("assumed_zone", default=None)
 """The zone assumed for a time on the command line, None if each time had its own."""
+
+CONSISTENT: ContextVar[bool] = ContextVar("consistent", default=False)
+"""Value of --consistent: a service's answer includes all records committed before the question."""
+
+KEEP_GOING: ContextVar[bool] = ContextVar("keep going", default=False)
+"""Value of --keep-going: records that contradict the state before them are skipped."""
 
 _DAY_MINUTES = 24 * 60
 _OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
