@@ -1,6 +1,5 @@
 """Debugging a history: bisect, check."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from api.cli.terminal.errors import ALERT, DONE, FOUND, reads_only
 from api.cli.terminal.output import (
     count_text,
     point_text,
+    print_event,
     print_json_pieces,
     print_line,
     time_text,
@@ -173,7 +173,7 @@ def _follow(
         file = StateFile(state or state_beside(place))
         try:
             followed = FollowedChecks(
-                place, str(place), checks, file, _write_line, first=from_, absolute=absolute_in
+                place, str(place), checks, file, print_event, first=from_, absolute=absolute_in
             )
             with stopped_by_signal() as stop:
                 await unless_set(stop, followed.until_fired() if once else followed.run())
@@ -182,11 +182,6 @@ def _follow(
             file.close()
 
     return event_loop.run(run())
-
-
-def _write_line(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def _print_violation(found: "dict[str, Any]") -> None:

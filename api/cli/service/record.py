@@ -9,7 +9,7 @@ from api.cli.options.parameters import Argument, Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.terminal import event_loop
-from api.cli.terminal.output import print_json_line, print_line
+from api.cli.terminal.output import print_event, print_json_line, print_line
 
 if TYPE_CHECKING:
     from api.recorder.recorder import RecorderReady
@@ -47,14 +47,9 @@ def record(
         sys.stdout.flush()
 
     async def run() -> None:
-        await Recorder(file, _write).run(ready)
+        await Recorder(file, print_event).run(ready)
 
     event_loop.run(run())
-
-
-def _write(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def _check(file: Path, *, json: bool) -> None:

@@ -60,6 +60,12 @@ def print_json_line(*parts: "msgspec.Struct") -> None:
     _write(_json(document) + "\n")
 
 
+def print_event(line: str) -> None:
+    """Print a line of a stream, made by the part that sends it elsewhere too, at once."""
+    _write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def json_line(answer: "msgspec.Struct | dict[str, Any]") -> str:
     """Return an answer as one line of JSON with spaces, for human readers."""
     return _json(answer, indent=0)
