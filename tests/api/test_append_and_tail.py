@@ -208,7 +208,7 @@ def test_line_without_an_end_is_refused(append: Append, monkeypatch: pytest.Monk
     monkeypatch.setattr(record_lines, "LINE_SIZE_BYTES_MAX", 1_000)
     answer = append(NAMESPACE, "x" * 2_000)
     assert answer.code == 3
-    assert "line 2: more than 1000 bytes" in answer.err
+    assert "line 2: the line has more than 1000 bytes" in answer.err
 
 
 def test_nothing_to_append_writes_nothing(metalog: Metalog, log: Path, append: Append) -> None:

@@ -193,7 +193,7 @@ async def test_request_id_without_a_hash_is_refused(office: Office) -> None:
     assert await code_of(office.controller.append(records, origin=origin)) == "INVALID_REQUEST"
     async with office.controller.transaction("two") as transaction:
         assert await code_of(transaction.append(records, origin=origin)) == "INVALID_REQUEST"
-    with pytest.raises(RequestError, match="has no request id"):
+    with pytest.raises(RequestError, match="cannot have a request id"):
         async with office.controller.transaction("three", origin=origin):
             pass
     assert office.names() == []

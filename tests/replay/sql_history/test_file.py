@@ -216,7 +216,9 @@ PASSED_OVER: dict[str, Callable[[Path], object]] = {
         path, "UPDATE history_position SET rules = 0"
     ),
     "another log": lambda path: _execute(path, "UPDATE history_position SET last_crc32c = 7"),
-    "other offsets": lambda path: _execute(path, "UPDATE history_position SET end_offset = 99"),
+    "does not contain the offsets of the tables": lambda path: _execute(
+        path, "UPDATE history_position SET end_offset = 99"
+    ),
 }
 
 
