@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-LIGHT = ("kafka-raft-3node-33/data_kafka1", "cdc-lakehouse/kafka-data")
+LIGHT = ("kafka-raft-3node-33/data_kafka1",)
 PARAMETERS: dict[str, dict[str, Any]] = {
     "out-of-hours": {"zone": "Asia/Kolkata", "from_hour": 9},
     "baseline-drift": {
