@@ -46,6 +46,6 @@ Try next (source .venv/bin/activate first):
   metalog dump $log --to 20                      the records themselves
   metalog history $log broker:1                  every change of a broker
   metalog why $log partition:__consumer_offsets/0#leader   what led to a value
-  metalog audit list                             what Spark can tell
+  metalog audit list                             what DuckDB or Spark can tell
   metalog import kraft DIR demo/mirror           a real cluster's __cluster_metadata-0
 EOF

@@ -11,6 +11,7 @@ from api.cli.source.arguments import (
     Json,
     LogOrServer,
     Server,
+    Until,
 )
 from api.cli.source.gaps import gap_text
 from api.cli.source.opened_log import place_of
@@ -41,14 +42,7 @@ _OF_PARTITIONS = ("leaderless", "under_replicated", "under_min_isr")
 def outages(
     log: LogOrServer,
     from_: From = "start",
-    to: Annotated[
-        str | None,
-        Option(
-            "--to",
-            metavar="POINT",
-            help="Last, inclusive; by default the end, and with --server now.",
-        ),
-    ] = None,
+    to: Until = None,
     during: During = None,
     broker: Annotated[
         int | None,

@@ -1,15 +1,15 @@
 """The command `summary`: what happened, on one screen."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from api.cli.options.during import During, range_of
-from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
     From,
     Json,
     LogOrServer,
     Server,
+    Until,
 )
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import print_remark
@@ -30,14 +30,7 @@ if TYPE_CHECKING:
 def summary(
     log: LogOrServer,
     from_: From = "start",
-    to: Annotated[
-        str | None,
-        Option(
-            "--to",
-            metavar="POINT",
-            help="Last, inclusive; by default the end, and with --server now.",
-        ),
-    ] = None,
+    to: Until = None,
     during: During = None,
     json: Json = False,
     server: Server = None,

@@ -76,6 +76,15 @@ From = Annotated[str, Option("--from", metavar="POINT", help="First point, inclu
 
 To = Annotated[str, Option("--to", metavar="POINT", help="Last point, inclusive.")]
 
+Until = Annotated[
+    str | None,
+    Option(
+        "--to",
+        metavar="POINT",
+        help="Last, inclusive; by default the end, and with --server now.",
+    ),
+]
+
 ShowSecrets = Annotated[bool, Option("--show-secrets", help="Print secrets instead of (redacted).")]
 
 ShowAsked = Annotated[

@@ -1,5 +1,6 @@
 """The alert rules for Prometheus: promtool accepts them, and each is caused."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from api.cli.main import run
 from tests.api.services import serving
@@ -26,9 +27,11 @@ def rules() -> dict[str, Any]:
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 @pytest.mark.parametrize("what", [("check", "rules", RULES), ("test", "rules", CAUSED)])
 def test_promtool_accepts_the_rules_and_causes_each(what: tuple[object, ...]) -> None:
+    if shutil.which("promtool") is None:
+        assert "METALOG_REQUIRE_CLIENTS" not in os.environ, "install Debian's prometheus"
+        pytest.skip("promtool is not installed")
     found = subprocess.run(["promtool", *map(str, what)], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "SUCCESS" in found.stdout + found.stderr
