@@ -15,8 +15,8 @@ import msgspec
 
 from metadata_log.files.file_publish import Owner, publish_file
 from metadata_log.files.fs import ByteStore, File, Fs, read_start
-from metadata_log.files.names import COMMIT_MARK
-from records.errors import CorruptLogError
+from metadata_log.files.names import COMMIT_MARK, MANIFEST
+from records.errors import CorruptLogError, UnavailableError
 
 SLOT_SPACING = 512
 MARK_SIZE = 2 * SLOT_SPACING
@@ -167,7 +167,8 @@ def read_marks(fs: ByteStore, directory: Path) -> Marks:
     """Read both slots; retry if one is invalid, because a write may be in progress.
 
     Raises:
-        CorruptLogError: the file is missing or neither slot is valid.
+        CorruptLogError: the log has no such file, or neither slot is valid.
+        UnavailableError: the log itself is gone: it was removed, or is being moved.
     """
     path = directory / COMMIT_MARK
     for _ in range(_TRIES):
@@ -188,7 +189,8 @@ def read_mark(fs: ByteStore, directory: Path) -> CommitMark:
     """Return the newest valid mark.
 
     Raises:
-        CorruptLogError: the file is missing or neither slot is valid.
+        CorruptLogError: the log has no such file, or neither slot is valid.
+        UnavailableError: the log itself is gone: it was removed, or is being moved.
     """
     return read_marks(fs, directory).newest
 
@@ -196,6 +198,11 @@ def read_mark(fs: ByteStore, directory: Path) -> CommitMark:
 def _read_slots(fs: ByteStore, path: Path) -> dict[int, CommitMark | None]:
     try:
         data = read_start(fs, path, MARK_SIZE)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        # A mirror that goes on in a new part has no directory for an instant.
+        if not fs.exists(path.parent / MANIFEST):
+            raise UnavailableError(
+                f"{path.parent} vanished: the log was removed, or is being moved; try again"
+            ) from error
         data = b""
     return {at: decode_slot(data[at : at + SLOT_SIZE]) for at in (0, SLOT_SPACING)}

@@ -12,6 +12,7 @@ from typing import Any
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft_format.names import PARTITION_DIRECTORY
 from metadata_log.reader.log_reader import LogReader
+from records.errors import RequestError, UnavailableError
 from tests.docs_console import ROOT
 from tests.forked_commands import METALOG
 from tests.stand_in_quorum import Quorum
@@ -48,13 +49,17 @@ class Following:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.process.communicate()
-            if (self._log / "metalog.json").exists() and self._is_at(end_offset, confirmed_end):
+            if self._is_at(end_offset, confirmed_end):
                 return
             time.sleep(0.02)
         raise AssertionError(f"the mirror is not at {end_offset}: {ends(self._log)}")
 
     def _is_at(self, end_offset: int, confirmed_end: int | None) -> bool:
-        end, confirmed = ends(self._log)
+        try:
+            end, confirmed = ends(self._log)
+        except (RequestError, UnavailableError):
+            # Before the first batch, and for an instant between two parts, there is no mirror.
+            return False
         return end == end_offset and confirmed_end in (None, confirmed)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> Outcome:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from metadata_log.files.fs import OsFs
+from metadata_log.files.fs import File, OsFs
+from metadata_log.files.names import COMMIT_MARK
 from metadata_log.format.parts import EarlierPart, Gap, earlier_parts
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.frozen import committed_history_changed
@@ -93,6 +94,23 @@ def test_next_part_takes_the_name_and_lists_the_gap(log: Path, base: KraftCheckp
     assert _segments(log.with_name("log.part-1")) == before
     with LogReader.open(log) as reader:
         assert (reader.history_start, reader.end_offset) == (base.end_offset, base.end_offset)
+
+
+class _FsBetweenRenames(OsFs):
+    """A reader meets the instant in which the directory has moved and its successor is not there.
+
+    The first file it opens, the manifest, is read before.
+    """
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        if path.name == COMMIT_MARK and path.parent.exists():
+            path.parent.rename(path.parent.with_name("log.part-1"))
+        return super().open(path, write=write, create=create)
+
+
+def test_reader_between_the_renames_is_told_to_try_again(log: Path) -> None:
+    with pytest.raises(UnavailableError, match=f"{log} vanished: .*; try again"):
+        LogReader.open(log, fs=_FsBetweenRenames())
 
 
 def test_nothing_is_taken_up_without_a_part(log: Path) -> None:
