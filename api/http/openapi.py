@@ -194,8 +194,9 @@ def _asked(route: Route, schemas: _Schemas) -> _Schema:
         # Generators read one object of several forms, not a place together with several forms.
         forms = [_placed(document, of, schemas) for of in branches(document.type)]
         content = {JSON: {"schema": forms[0] if len(forms) == 1 else {"anyOf": forms}}}
-    text = _first_line(route.request) or f"The answer of `metalog {name} --json`."
-    found = _operation(name, text, content, schemas)
+    found = _operation(name, QUESTIONS[name].answer, content, schemas)
+    if text := _first_line(route.request):
+        found["description"] = text
     flags = [_flag(flag) for flag in route.flags]
     found["parameters"] = [*[_parameter(p, name, schemas) for p in route.parameters], *flags]
     return found

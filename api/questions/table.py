@@ -44,6 +44,7 @@ class Row(msgspec.Struct, frozen=True):
         question: The `Question`, in `api.questions` or, if it is about commands, in `api.requests`.
             For a step: the function that answers it.
         guard: The permission check: a place in `controller.rights`, or a name in `rights`.
+        answer: What the answer is, in one sentence: for assistants and the OpenAPI document.
         document: The `Document` of the answer, in `api.documents`, or the struct of a list; None if
             the answer is an HTML page.
         is_step: True for a question about a cluster at one point, which can also be run as a
@@ -55,6 +56,7 @@ class Row(msgspec.Struct, frozen=True):
 
     question: str
     guard: str
+    answer: str
     document: str | None = AS_IT_IS
     is_step: bool = False
     tell: str | None = None
@@ -62,86 +64,262 @@ class Row(msgspec.Struct, frozen=True):
     example: dict[str, Any] = {}
 
 
-def _step(describe: str, guard: str, document: str, **more: Any) -> Row:
+def _step(describe: str, guard: str, answer: str, document: str, **more: Any) -> Row:
     """Return the row of a question about a cluster at one point."""
-    return Row(f"controller.descriptions.{describe}", guard, document, is_step=True, **more)
+    place = f"controller.descriptions.{describe}"
+    return Row(place, guard, answer, document, is_step=True, **more)
 
 
 QUESTIONS: dict[str, Row] = {
-    "topics list": _step("topics:topics_listed", "LIST_TOPICS", "topics:TopicList"),
-    "topics describe": _step("topics:topics_described", "DESCRIBE_TOPICS", "topics:TOPICS"),
+    "topics list": _step(
+        "topics:topics_listed",
+        "LIST_TOPICS",
+        "The topics by name, each with its id, number of partitions and replication factor.",
+        "topics:TopicList",
+    ),
+    "topics describe": _step(
+        "topics:topics_described",
+        "DESCRIBE_TOPICS",
+        "Topics, all or the named ones, with their partitions' leaders, replicas and ISRs.",
+        "topics:TOPICS",
+    ),
     "partitions describe": _step(
-        "partitions:partitions_described", "DESCRIBE_PARTITIONS", "topics:PARTITIONS"
+        "partitions:partitions_described",
+        "DESCRIBE_PARTITIONS",
+        "Partitions of all topics or of one: mode, leader, epochs, replicas, ISR and lags.",
+        "topics:PARTITIONS",
     ),
     "partitions removals": _step(
-        "progress:removals_listed", "DESCRIBE_PARTITIONS", "topics:RemovalList"
+        "progress:removals_listed",
+        "DESCRIBE_PARTITIONS",
+        "The partitions that are being removed: mode, when due, and the state of each replica.",
+        "topics:RemovalList",
     ),
     "reassignments list": _step(
         "progress:reassignments_listed",
         "DESCRIBE_CLUSTER",
+        "The partitions that are being reassigned, since when, and the brokers they wait for.",
         "topics:ReassignmentList",
         tell="reassignments:reassignments_running",
     ),
-    "brokers list": _step("brokers:brokers_listed", "DESCRIBE_CLUSTER", "brokers:BrokerList"),
+    "brokers list": _step(
+        "brokers:brokers_listed",
+        "DESCRIBE_CLUSTER",
+        "The registered brokers: state, rack, number of led and held partitions, listeners.",
+        "brokers:BrokerList",
+    ),
     "brokers describe": _step(
-        "brokers:broker_described", "DESCRIBE_CLUSTER", "brokers:BROKER", struct="DescribeBroker"
+        "brokers:broker_described",
+        "DESCRIBE_CLUSTER",
+        "One broker: state, epoch, rack, listeners, log directories and what it leads and holds.",
+        "brokers:BROKER",
+        struct="DescribeBroker",
     ),
-    "configs describe": _step("configs:configs_described", "DESCRIBE_CONFIGS", "configs:CONFIGS"),
+    "configs describe": _step(
+        "configs:configs_described",
+        "DESCRIBE_CONFIGS",
+        "The configs of a topic, broker or other resource, each with its value and source.",
+        "configs:CONFIGS",
+    ),
     "configs explain": _step(
-        "configs:configs_explained", "DESCRIBE_CONFIGS", "configs:EXPLANATION"
+        "configs:configs_explained",
+        "DESCRIBE_CONFIGS",
+        "Why a config has its value: each level that sets it, nearest first.",
+        "configs:EXPLANATION",
     ),
-    "acls list": _step("acls:acls_listed", "DESCRIBE_CLUSTER", "acls:AclList"),
-    "acls explain": _step("acls:access_explained", "DESCRIBE_CLUSTER", "access:ACCESS"),
+    "acls list": _step(
+        "acls:acls_listed",
+        "DESCRIBE_CLUSTER",
+        "The ACL entries that match a filter; {} matches all.",
+        "acls:AclList",
+    ),
+    "acls explain": _step(
+        "acls:access_explained",
+        "DESCRIBE_CLUSTER",
+        "Whether the ACLs allow a principal an operation, by which entry and who made that.",
+        "access:ACCESS",
+    ),
     "features describe": _step(
-        "features:features_described", "DESCRIBE_CLUSTER", "features:FeatureList"
+        "features:features_described",
+        "DESCRIBE_CLUSTER",
+        "The features, such as metadata.version, with their finalized and supported levels.",
+        "features:FeatureList",
     ),
     "namespaces list": _step(
-        "namespaces:namespaces_listed", "LIST_NAMESPACES", "namespaces:NamespaceList"
+        "namespaces:namespaces_listed",
+        "LIST_NAMESPACES",
+        "The namespaces, each with its use and limits of topics and partitions.",
+        "namespaces:NamespaceList",
     ),
-    "users describe": _step("users:users_described", "DESCRIBE_CLUSTER", "users:UserList"),
+    "users describe": _step(
+        "users:users_described",
+        "DESCRIBE_CLUSTER",
+        "The users and their SCRAM credentials, without any key.",
+        "users:UserList",
+    ),
     "subscriptions list": _step(
         "subscriptions:subscriptions_listed",
         "subscription_rights:LIST_SUBSCRIPTIONS",
+        "The patterns of topics that consumer groups have registered.",
         "users:SubscriptionList",
     ),
-    "tokens describe": _step("tokens:tokens_described", "DESCRIBE_TOKENS", "users:TokenList"),
-    "quotas describe": _step("quotas:quotas_described", "DESCRIBE_QUOTAS", "users:QuotaList"),
+    "tokens describe": _step(
+        "tokens:tokens_described",
+        "DESCRIBE_TOKENS",
+        "The delegation tokens: owner, renewers and times of issue and expiry.",
+        "users:TokenList",
+    ),
+    "quotas describe": _step(
+        "quotas:quotas_described",
+        "DESCRIBE_QUOTAS",
+        "The quotas set for users, client ids and IP addresses.",
+        "users:QuotaList",
+    ),
     "quotas explain": _step(
         "quotas:quotas_explained",
         "DESCRIBE_QUOTAS",
+        "The quotas that apply to a client, each with the entity that sets it.",
         "users:QuotasExplained",
         example={"user": "ann"},
     ),
-    "info": Row("log_info:INFO", "DESCRIBE_CLUSTER"),
-    "image": Row("objects:IMAGE", "object_rights:SHOW_IMAGE", "pieces:IMAGE"),
-    "image overview": Row("overview:OVERVIEW", "DESCRIBE_CLUSTER"),
-    "image kraft": Row("objects:KRAFT_IMAGE", "object_rights:DESCRIBE_ALL", "pieces:KRAFT_IMAGE"),
-    "digest": Row("objects:DIGEST", "DESCRIBE_CLUSTER"),
-    "history": Row("history:HISTORY", "object_rights:DESCRIBE_HISTORY"),
-    "diff": Row("differences:DIFF", "object_rights:SHOW_DIFF", "comparisons:DIFF"),
-    "blame": Row("blame:BLAME", "object_rights:DESCRIBE_OBJECT"),
-    "dump": Row("rows:DUMP", "object_rights:SHOW_ROWS"),
-    "tail": Row("rows:TAIL", "object_rights:DESCRIBE_ALL"),
-    "partitions states": Row("states:STATES", "DESCRIBE_PARTITIONS", "topics:STATES"),
-    "du": Row("usage:USAGE", "DESCRIBE_CLUSTER", "usage:UsageRows"),
-    "outages": Row("outages:OUTAGES", "DESCRIBE_CLUSTER", "pieces:OUTAGES"),
-    "summary": Row("summary:SUMMARY", "DESCRIBE_CLUSTER"),
-    "why": Row("why:WHY", "object_rights:DESCRIBE_ALL"),
-    "timeline": Row("timeline:TIMELINE", "DESCRIBE_CLUSTER", "incidents:TIMELINE"),
-    "notes list": Row("notes:NOTES", "DESCRIBE_CLUSTER", "notes:NoteList"),
-    "nodes list": Row("nodes:NODES", "DESCRIBE_CLUSTER"),
-    "topics lives": Row("lives:LIVES", "DESCRIBE_CLUSTER", "incidents:Lives"),
-    "report": Row("report:REPORT", "object_rights:SHOW_REPORT", None),
-    "bisect": Row("bisect:BISECT", "DESCRIBE_CLUSTER", "pieces:PIECES"),
+    "info": Row(
+        "log_info:INFO",
+        "DESCRIBE_CLUSTER",
+        "What the log is: its kind, cluster, first and last offsets, size and writer.",
+    ),
+    "image": Row(
+        "objects:IMAGE",
+        "object_rights:SHOW_IMAGE",
+        "Every object of the cluster at a point, by part, with all its fields.",
+        "pieces:IMAGE",
+        example={"parts": ["topics", "brokers"]},
+    ),
+    "image overview": Row(
+        "overview:OVERVIEW",
+        "DESCRIBE_CLUSTER",
+        "The cluster at a point in numbers: topics, leaderless partitions, brokers, features.",
+    ),
+    "image kraft": Row(
+        "objects:KRAFT_IMAGE",
+        "object_rights:DESCRIBE_ALL",
+        "The cluster at a point in the JSON of other readers of Kafka's metadata logs.",
+        "pieces:KRAFT_IMAGE",
+    ),
+    "digest": Row(
+        "objects:DIGEST",
+        "DESCRIBE_CLUSTER",
+        "A hash of the cluster's state at a point: equal for equal states.",
+    ),
+    "history": Row(
+        "history:HISTORY",
+        "object_rights:DESCRIBE_HISTORY",
+        "The records that changed an object, each with fields before and after, who and why.",
+    ),
+    "diff": Row(
+        "differences:DIFF",
+        "object_rights:SHOW_DIFF",
+        "What differs between two points: each changed field of each object, before and after.",
+        "comparisons:DIFF",
+    ),
+    "blame": Row(
+        "blame:BLAME",
+        "object_rights:DESCRIBE_OBJECT",
+        "For each field of an object, the record that last set it, who asked and why.",
+    ),
+    "dump": Row(
+        "rows:DUMP",
+        "object_rights:SHOW_ROWS",
+        "The records of a range as they are in the log, with offset, time and fields.",
+    ),
+    "tail": Row(
+        "rows:TAIL",
+        "object_rights:DESCRIBE_ALL",
+        "The records after a point, and new ones as they are committed.",
+    ),
+    "partitions states": Row(
+        "states:STATES",
+        "DESCRIBE_PARTITIONS",
+        "When partitions changed state (new, online, offline), and from which leader.",
+        "topics:STATES",
+    ),
+    "du": Row(
+        "usage:USAGE",
+        "DESCRIBE_CLUSTER",
+        "Which types of records, objects or causes take how much space in log and memory.",
+        "usage:UsageRows",
+    ),
+    "outages": Row(
+        "outages:OUTAGES",
+        "DESCRIBE_CLUSTER",
+        "When partitions had no leader, were under-replicated or below the minimum ISR, and why.",
+        "pieces:OUTAGES",
+        example={"from": "-3h"},
+    ),
+    "summary": Row(
+        "summary:SUMMARY",
+        "DESCRIBE_CLUSTER",
+        "What happened in the log in a few sentences, the worst first, and how it ended.",
+    ),
+    "why": Row(
+        "why:WHY",
+        "object_rights:DESCRIBE_ALL",
+        "The chain of causes of a field's present value, back to the first record.",
+    ),
+    "timeline": Row(
+        "timeline:TIMELINE",
+        "DESCRIBE_CLUSTER",
+        "What happened in a range, as events: related records grouped, with cause and principal.",
+        "incidents:TIMELINE",
+        example={"from": "-3h"},
+    ),
+    "notes list": Row(
+        "notes:NOTES",
+        "DESCRIBE_CLUSTER",
+        "The notes that people have pinned to offsets of the log.",
+        "notes:NoteList",
+    ),
+    "nodes list": Row(
+        "nodes:NODES",
+        "DESCRIBE_CLUSTER",
+        "The nodes of a shared log as they are now, and which of them leads.",
+    ),
+    "topics lives": Row(
+        "lives:LIVES",
+        "DESCRIBE_CLUSTER",
+        "The topics that have had a name, each with its id and how that began and ended.",
+        "incidents:Lives",
+    ),
+    "report": Row(
+        "report:REPORT",
+        "object_rights:SHOW_REPORT",
+        "The history of a range as one HTML page to look at in a browser.",
+        None,
+    ),
+    "bisect": Row(
+        "bisect:BISECT",
+        "DESCRIBE_CLUSTER",
+        "The offsets at which a condition became true or false, with the record and who.",
+        "pieces:PIECES",
+    ),
     "what-if": Row(
         "api.requests.what_if:WHAT_IF",
         "object_rights:DESCRIBE_ALL",
+        "What would be different now if records had been left out, or the past changed.",
         "pieces:PIECES",
         example={"without": ["topic:orders"]},
     ),
-    "check": Row("check:CHECK", "DESCRIBE_CLUSTER", "pieces:PIECES"),
+    "check": Row(
+        "check:CHECK",
+        "DESCRIBE_CLUSTER",
+        "The violations of invariants and expectations, each with its record.",
+        "pieces:PIECES",
+    ),
     "upgrade-check": Row(
-        "upgrade:UPGRADE_CHECK", "DESCRIBE_CLUSTER", "upgrades:UPGRADE_CHECK", example={"to": "4.0"}
+        "upgrade:UPGRADE_CHECK",
+        "DESCRIBE_CLUSTER",
+        "What stands in the way of another version of Kafka, and what was not checked.",
+        "upgrades:UPGRADE_CHECK",
+        example={"to": "4.0"},
     ),
 }
 """All questions by name."""

@@ -32,6 +32,8 @@ async def test_every_operation_is_described(web: Web) -> None:
         "/ready",
         "/metrics",
     }
+    for name, row in QUESTIONS.items():
+        assert paths[path_of(name)]["get"]["summary"] == row.answer
     named = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
     assert named == document["components"]["schemas"].keys()
 

@@ -1,5 +1,7 @@
 """The tables of questions and of commands: everything that a row names exists."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -20,6 +22,15 @@ def test_a_row_names_a_question_a_guard_and_a_document(name: str) -> None:
     document = document_of(question)
     assert isinstance(document, Document) or name == "report"
     assert QUESTIONS[name].is_step == (question.tell is None or question.describe is not None)
+
+
+def test_every_row_says_in_one_sentence_what_the_answer_is() -> None:
+    answers = [row.answer for row in QUESTIONS.values()]
+    assert len(set(answers)) == len(answers)
+    for answer in answers:
+        assert re.fullmatch(r"[A-Z][^.]*(\w\.\w[^.]*)*\.", answer), answer
+        assert len(answer) <= 100
+        assert not answer.startswith(("Asks", "A request", "Return"))  # words of who sends or codes
 
 
 @pytest.mark.parametrize("name", ALL_COMMANDS)
