@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
+from api.garbage import collect_beside_image
 from api.http.options import HttpOptions
 from api.kafka.listener import Listener, bind_all, start_listeners
 from api.nodes.options import NodeOptions
@@ -146,6 +147,7 @@ async def serve_until_stopped(
     """
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
         async with serving(options, loaded, renewal) as running:
+            collect_beside_image()
             renewal.begin()
             ready(_ready(options, running))
             await first_of(stop.wait(), running.service.lost())
@@ -179,6 +181,7 @@ async def serve_node_until_stopped(
 
     @contextlib.asynccontextmanager
     async def serve(service: Service) -> AsyncIterator[None]:
+        collect_beside_image()
         with renewed_by_signal() as renewal:
             async with serving(options, renewal=renewal, service=service) as running:
                 renewal.begin()

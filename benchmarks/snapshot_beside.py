@@ -6,6 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
+from api.garbage import collect_beside_image
 from api.service.service import Service
 from api.upkeep.snapshot_maker import SnapshotMaker
 from benchmarks.generated_log import generated_log
@@ -31,6 +32,7 @@ def run(scratch: Path) -> list[Result]:
 
 async def _measured(log: Path) -> list[Result]:
     service = await Service.open(log)
+    collect_beside_image()  # as `serve` does
     alone: list[float] = []
     beside: list[float] = []
     try:

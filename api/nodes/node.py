@@ -39,7 +39,6 @@ from api.nodes.standby import Standby
 from api.nodes.state import state_of
 from api.nodes.trimming import Trimming
 from api.service.followed_log import FollowedLog
-from api.service.history import keep_images
 from api.transport.shutdown import first_of, unless_set
 from controller.asked.asked import asked_settings
 from controller.decisions.context.context import Settings
@@ -233,7 +232,6 @@ class Node:
             return self._service
         await standby.catch_up(_not_followed)
         image = await asyncio.to_thread(self._image)
-        keep_images()
         cluster_id = read_manifest(self._fs, self._directory).cluster_id
         settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
         followed = FollowedLog(self._directory, self._fs)

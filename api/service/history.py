@@ -5,7 +5,6 @@ the follower's offset was never the end of an image, a full update is needed.
 """
 
 import asyncio
-import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Set
 from operator import attrgetter
@@ -22,10 +21,6 @@ from replay.image.metadata import MetadataImage
 
 IMAGES_MAX = 1_000
 """Number of images kept. Images share nearly all objects, so each takes some kilobytes."""
-
-_NEW_OBJECTS_MAX = 5_000
-"""New objects that start a garbage collection: with Python's 700, each large batch starts several.
-Images contain no cycles, so a collection frees almost nothing, and each 100th visits all images."""
 
 _ABOUT_TOPICS = types_with("topic_id")
 _ABOUT_ACLS = frozenset({AccessControlEntryRecord, RemoveAccessControlEntryRecord})
@@ -131,12 +126,3 @@ class History:
         """Wait until the current image is past an offset."""
         while self.image.provenance.next_offset <= offset + 1:
             await self._moved.wait()
-
-
-def keep_images() -> None:
-    """Exclude the image that was loaded from garbage collection.
-
-    Its millions of objects contain no cycles, so the collector need not visit them.
-    """
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS_MAX, *gc.get_threshold()[1:])

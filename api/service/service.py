@@ -18,7 +18,7 @@ from api.requests.commands import any_command
 from api.service.alone import Alone
 from api.service.appends import Appends, shielded
 from api.service.feed import Feed
-from api.service.history import History, keep_images
+from api.service.history import History
 from api.service.lockout import check_lockout
 from api.service.refused_items import refused_items
 from controller.asked.asked import asked_settings
@@ -144,7 +144,6 @@ class Service(Alone):
             MetadataLogError: the log could not be written.
         """
         try:
-            keep_images()
             service = cls(metadata_log, image, settings=settings)
             assert isinstance(service._controller, Controller)
             await service._activate(service._controller, with_timers=with_timers)

@@ -10,10 +10,10 @@ The store of schedules with an even number is like PostgreSQL, that of the other
 """
 
 import asyncio
-import gc
+import contextlib
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from unittest.mock import patch
 
@@ -83,25 +83,29 @@ class Schedule:
 
     def run(self, operations: Sequence[int] = range(OPERATIONS)) -> list[str]:
         """Run the operations that are named; return the problems that were found."""
-        thresholds = gc.get_threshold()
+        with self.running():
+            for operation in range(OPERATIONS):
+                seed = self.random.randrange(2**32)
+                if operation in operations:
+                    self._operate(Random(seed))
+                self.loop.advance(Random(seed).choice((0.01, 0.2, 0.5, 1.5)))
+            self._heal()
+            self._count()
+            return self._problems()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the nodes, the brokers and clients while the body runs."""
         self.loop.at_rest = self.checks.look
         with patch(_WINDOW, WINDOW_OFFSETS), patch(_FINGERPRINT, return_value=b""):
             try:
                 self._begin()
-                for operation in range(OPERATIONS):
-                    seed = self.random.randrange(2**32)
-                    if operation in operations:
-                        self._operate(Random(seed))
-                    self.loop.advance(Random(seed).choice((0.01, 0.2, 0.5, 1.5)))
-                self._heal()
-                self._count()
-                return self._problems()
+                yield
             finally:
                 for node in self.nodes:
                     node.end(loses_power=False)
                 self.loop.at_rest = lambda: None
                 self.loop.advance(1.0)
-                gc.set_threshold(*thresholds)
 
     def _begin(self) -> None:
         for node in self.nodes:
