@@ -45,7 +45,7 @@ class Appends:
         self._controller = controller
         self._access = access
         self._committed_before = committed_before
-        self._told = decided
+        self._decided = decided
 
     async def append(
         self,
@@ -137,7 +137,7 @@ class Appends:
             expected_end_offset=expected_end_offset,
             expected_versions=expected_versions,
         )
-        return self._told(self._controller().append(request, origin=origin))
+        return self._decided(self._controller().append(request, origin=origin))
 
     async def append_rows(
         self, request: AppendRows, caller: Caller, origin: Origin

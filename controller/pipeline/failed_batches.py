@@ -6,7 +6,7 @@ decision.
 
 from collections.abc import Mapping
 
-from controller.pipeline.in_flight import PendingAnswer
+from controller.pipeline.sent_batches import PendingAnswer
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 
 END_DIFFERS = "INVALID_UPDATE_VERSION"

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from controller.pipeline.failed_batches import error_for, log_error
-from controller.pipeline.in_flight import Pending, PendingAnswer, PendingAnswers, SentBatches
 from controller.pipeline.latest import Latest, State
 from controller.pipeline.log_port import LogPort
+from controller.pipeline.sent_batches import Pending, PendingAnswer, PendingAnswers, SentBatches
 from controller.results.answer import Answer
 from controller.results.changed_versions import ObjectVersion
 from controller.results.decided import Decided
@@ -76,9 +76,7 @@ class Pipeline:
         self._latest = Latest(self.committed, self._committed_end)
         # The state inside an open transaction, as if its records were outside one.
         self._inside: Latest | None = None
-        self._sent = SentBatches(
-            on_commit=self._commit, on_failure=self._fail, on_empty=self._settle
-        )
+        self._sent = SentBatches(commit=self._commit, fail=self._fail, settle=self._settle)
         # Batches of a group that the latest state includes, not in the log yet; None: no group.
         self._group: list[tuple[Decided, State]] | None = None
         # Errors of failed batches, by base offset.
@@ -263,7 +261,7 @@ class Pipeline:
     def _commit(self, sent: Pending) -> None:
         self.committed = sent.state
         self._committed_end = sent.batch.end_offset
-        self._committed_timestamp = sent.append.result().timestamp
+        self._committed_timestamp = sent.logged.result().timestamp
         self._on_commit(sent.batch)
         self._answers.release(self._committed_end)
 

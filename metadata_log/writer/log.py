@@ -68,7 +68,7 @@ class MetadataLog:
         self._writer = owned.writer
         self._lock = owned.lock
         self.clock = clock
-        self._commit = commit
+        self._group_commit = commit
         self._run_blocking = commit.run_blocking
         self._last_timestamp = owned.writer.tail.max_timestamp or 0
         self._committed_end = owned.writer.tail.end_offset
@@ -292,7 +292,7 @@ class MetadataLog:
         results: list[tuple[QueuedBatch, AppendResult]] = []
         try:
             if self._needs_segment:
-                await self._commit.start_segment()
+                await self._group_commit.start_segment()
             # After every other await, so that requests that arrived meanwhile are included.
             if not self._requests.is_loaded and any(
                 is_repeatable(batch.origin) for batch in self._queue.waiting()
@@ -301,7 +301,7 @@ class MetadataLog:
             self._encode_group(results)
             if self._writer.group_size_bytes:
                 is_alone = len(group) == 1 and not self._queue.has_waiting
-                self.on_sync(await self._commit.commit(is_alone=is_alone))
+                self.on_sync(await self._group_commit.commit(is_alone=is_alone))
         except UnavailableError as error:
             self._undo(results, error)
         except FencedError as error:

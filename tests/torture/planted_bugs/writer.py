@@ -17,14 +17,14 @@ BUGS = (
         file=_LOG,
         old="""            if self._writer.group_size_bytes:
                 is_alone = len(group) == 1 and not self._queue.has_waiting
-                self.on_sync(await self._commit.commit(is_alone=is_alone))
+                self.on_sync(await self._group_commit.commit(is_alone=is_alone))
 """,
         new="""            for queued, result in results:
                 queued.resolve(result)
             await asyncio.sleep(0)
             if self._writer.group_size_bytes:
                 is_alone = len(group) == 1 and not self._queue.has_waiting
-                self.on_sync(await self._commit.commit(is_alone=is_alone))
+                self.on_sync(await self._group_commit.commit(is_alone=is_alone))
 """,
         campaign="crashes",
         seeds=(0, 1, 2, 3),

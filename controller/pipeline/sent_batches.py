@@ -22,7 +22,7 @@ class Pending(msgspec.Struct, frozen=True):
 
     batch: Decided
     state: State
-    append: asyncio.Future[AppendResult]
+    logged: asyncio.Future[AppendResult]
 
 
 class SentBatches:
@@ -31,18 +31,18 @@ class SentBatches:
     def __init__(
         self,
         *,
-        on_commit: Callable[[Pending], None],
-        on_failure: Callable[[Pending, BaseException], None],
-        on_empty: Callable[[], None],
+        commit: Callable[[Pending], None],
+        fail: Callable[[Pending, BaseException], None],
+        settle: Callable[[], None],
     ) -> None:
         """Start with no batches.
 
         Args:
-            on_commit: Called with each batch that the log committed, in order.
-            on_failure: Called with each batch that the log did not commit, in order, and the error.
-            on_empty: Called when the log has answered for all batches.
+            commit: Called with each batch that the log committed, in order.
+            fail: Called with each batch that the log did not commit, in order, and the error.
+            settle: Called when the log has answered for all batches.
         """
-        self._on_commit, self._on_failure, self._on_empty = on_commit, on_failure, on_empty
+        self._commit, self._fail, self._settle = commit, fail, settle
         self._queue: deque[Pending] = deque()
 
     def __len__(self) -> int:
@@ -57,37 +57,37 @@ class SentBatches:
     async def drained(self) -> None:
         """Wait until the log has answered for all batches."""
         while self._queue:
-            await asyncio.wait([sent.append for sent in self._queue])
+            await asyncio.wait([sent.logged for sent in self._queue])
             await asyncio.sleep(0)  # lets the callbacks of the appends run
 
     def _await_first(self) -> None:
         # Only the first one: a group of appends that share a sync is done at once, so it is
         # handled in one callback.
-        self._queue[0].append.add_done_callback(self._on_answer)
+        self._queue[0].logged.add_done_callback(self._on_answer)
 
     def _on_answer(self, _: asyncio.Future[Any]) -> None:
         """Handle the outcomes up to the first batch that the log has not answered."""
         queue = self._queue
-        while queue and queue[0].append.done():
+        while queue and queue[0].logged.done():
             sent = queue.popleft()
             error = _error_of(sent)
             if error is None:
-                self._on_commit(sent)
+                self._commit(sent)
             else:
-                self._on_failure(sent, error)
+                self._fail(sent, error)
         if queue:
             self._await_first()
         else:
-            self._on_empty()
+            self._settle()
 
 
 def _error_of(sent: Pending) -> BaseException | None:
-    if sent.append.cancelled():
+    if sent.logged.cancelled():
         return asyncio.CancelledError()
-    error = sent.append.exception()
-    if error is None and sent.append.result().end_offset != sent.batch.end_offset:
+    error = sent.logged.exception()
+    if error is None and sent.logged.result().end_offset != sent.batch.end_offset:
         # The log recognised the request's id, and returned its first result instead of writing.
-        written = sent.append.result()
+        written = sent.logged.result()
         return RequestError(
             "DUPLICATE_REQUEST",
             f"the request was committed before, at offset {written.base_offset}",
