@@ -18,7 +18,7 @@ from collections.abc import Callable
 from api.nodes.membership import content_of
 from metadata_log.limits import REQUEST_WINDOW_OFFSETS
 from metadata_log.shared.shared_log import SharedLog
-from records.errors import UnavailableError
+from records.errors import CorruptLogError, UnavailableError
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,12 +47,12 @@ class Trimming:
         self._kept_offsets = kept_offsets
 
     async def run(self) -> None:
-        """Trim until cancelled; if the store does not answer, try again after the pause."""
+        """Trim until cancelled; if the store does not answer, or has lost a group, try again."""
         while True:
             await asyncio.sleep(self._every_s)
             try:
                 await self.trim()
-            except UnavailableError as error:
+            except (UnavailableError, CorruptLogError) as error:
                 _LOG.warning("the shared log was not trimmed: %s", error)
 
     async def trim(self) -> None:
@@ -60,6 +60,7 @@ class Trimming:
 
         Raises:
             UnavailableError: the store does not answer.
+            CorruptLogError: the store has lost a group.
         """
         archived_end = self.archived_end()
         if archived_end is None:

@@ -26,33 +26,37 @@ Source: conditional PUT of S3 (If-None-Match, If-Match); requests cost money, so
 import asyncio
 import contextlib
 import secrets
-import struct
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
-import google_crc32c
 import msgspec
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
+from metadata_log.shared.bucket_groups import (
+    GROUPS,
+    HEADER_SIZE,
+    decoded,
+    encoded,
+    group_name,
+    header_of,
+)
 from metadata_log.shared.bucket_objects import Objects, first_line
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
-    GROUP_SIZE_BYTES_MAX,
-    Entry,
     Group,
     Lease,
     Member,
     Position,
     check_follows,
+    missing_group,
     no_shared_log,
     other_shared_log,
 )
 from metadata_log.stores.object_store import bucket_of
 from records.errors import (
-    CorruptLogError,
     FencedError,
     Outcome,
     RequestError,
@@ -67,16 +71,10 @@ if TYPE_CHECKING:
 POLL_S = 0.5
 """Pause between two looks of a follower for new groups: a bucket sends no notifications."""
 
-_GROUPS = "groups/"
 _TRIMMED = "trimmed"
 _LEASE = "lease"
 _NODES = "nodes/"
 _IDENTITY = "shared-log.json"
-_MAGIC = b"MLG1"
-
-# Number, epoch, nonce, end offset, CRC-32C of the last block, CRC-32C of what follows.
-_HEADER = struct.Struct(">4sQQ16sQII")
-
 _READ_AT_ONCE = 8
 """Objects fetched at the same time by a reader that is behind."""
 
@@ -153,7 +151,9 @@ class BucketSharedLog:
         if last is None:
             return self._known
         if last + 1 > self._known.number:
-            self._known = _header_of(await self._objects.get(_name(last), _HEADER.size), last).end
+            self._known = header_of(
+                await self._objects.get(group_name(last), HEADER_SIZE), last
+            ).end
         return self._known
 
     async def confirmed_end(self) -> Position:
@@ -168,8 +168,8 @@ class BucketSharedLog:
         check_follows(group, after)
         if after != self._known:
             await self._check_ends_at(after)
-        content = _encoded(group)
-        name = _name(group.number)
+        content = encoded(group)
+        name = group_name(group.number)
         try:
             await self._store.put_async(name, content, mode="create", use_multipart=False)
         except (BaseError, OSError) as error:
@@ -187,11 +187,15 @@ class BucketSharedLog:
             # Objects that are not known to be there are asked for one by one: each costs a request.
             ahead = min(_READ_AT_ONCE, self._known.number - next_number) if size_bytes_max else 1
             numbers = range(next_number, next_number + max(ahead, 1))
-            contents = await asyncio.gather(*(self._objects.get(_name(each)) for each in numbers))
+            contents = await asyncio.gather(
+                *(self._objects.get(group_name(each)) for each in numbers)
+            )
             for each, content in zip(numbers, contents, strict=True):
                 if content is None or (found and size + len(content) > size_bytes_max):
+                    if not found:
+                        await self._check_not_lost(number)
                     return await self._checked(number, found)
-                found.append(_decoded(content, each))
+                found.append(decoded(content, each))
                 size += len(content)
         return await self._checked(number, found)
 
@@ -227,8 +231,8 @@ class BucketSharedLog:
             return
         await self._objects.put_larger(_TRIMMED, number)
         async for page in self._listed(start - 1):
-            names = [item["path"] for item in page if item["size"] > _HEADER.size]
-            old = [name for name in names if name < _name(number)]
+            names = [item["path"] for item in page if item["size"] > HEADER_SIZE]
+            old = [name for name in names if name < group_name(number)]
             if old:
                 with self._objects.named_errors(old[0]):
                     await self._store.delete_async(old)
@@ -286,12 +290,12 @@ class BucketSharedLog:
         last = None
         async for page in self._listed(max(self._known.number, self._start) - 1):
             last = page[-1]["path"] if page else last
-        return None if last is None else int(last.removeprefix(_GROUPS))
+        return None if last is None else int(last.removeprefix(GROUPS))
 
     async def _listed(self, number: int) -> "AsyncIterator[Sequence[ObjectMeta]]":
         """Yield the objects of the groups after a number, one page of a listing at a time."""
-        with self._objects.named_errors(_GROUPS):
-            async for page in self._store.list(prefix=_GROUPS, offset=_name(number)):
+        with self._objects.named_errors(GROUPS):
+            async for page in self._store.list(prefix=GROUPS, offset=group_name(number)):
                 yield page
 
     async def _check_ends_at(self, after: Position) -> None:
@@ -299,8 +303,8 @@ class BucketSharedLog:
         if after == EMPTY:
             is_right = await self.start() == 0
         else:
-            content = await self._objects.get(_name(after.number - 1), _HEADER.size)
-            is_right = content is not None and _header_of(content, after.number - 1).end == after
+            content = await self._objects.get(group_name(after.number - 1), HEADER_SIZE)
+            is_right = content is not None and header_of(content, after.number - 1).end == after
         if not is_right:
             raise _fenced(after.number)
 
@@ -312,15 +316,29 @@ class BucketSharedLog:
             UnavailableError: no group has this number yet; the PUT may still succeed.
         """
         try:
-            content = await self._objects.get(name, _HEADER.size)
+            content = await self._objects.get(name, HEADER_SIZE)
         except UnavailableError:
             content = None
         if content is None:
             raise UnavailableError(
                 f"{self._objects.where}{name}: {first_line(error)}", outcome=Outcome.UNKNOWN
             ) from error
-        if _header_of(content, group.number).nonce != group.nonce:
+        if header_of(content, group.number).nonce != group.nonce:
             raise _fenced(group.number) from error
+
+    async def _check_not_lost(self, number: int) -> None:
+        """Check that a group that was not found is trimmed, or not written yet.
+
+        Raises:
+            CorruptLogError: there are later groups.
+        """
+        if number >= (await self.end()).number:
+            return
+        # It may have been written before the later ones, and after the first look.
+        name = group_name(number)
+        is_there = await self._objects.get(name, HEADER_SIZE) is not None
+        if not is_there and number >= await self.start():
+            raise missing_group(number, f"{self._objects.where}{name}")
 
     async def _checked(self, number: int, found: list[Group]) -> list[Group]:
         """Return the groups that were read, after checking that their number is not trimmed."""
@@ -330,52 +348,6 @@ class BucketSharedLog:
                 f"group {number} is trimmed; the shared log begins with group {self._start}"
             )
         return found
-
-
-def _name(number: int) -> str:
-    # Before the first group, a name that sorts before all.
-    return f"{_GROUPS}{number:020d}" if number >= 0 else _GROUPS
-
-
-def _encoded(group: Group) -> bytes:
-    entries = msgspec.msgpack.encode(group.entries) if group.entries else b""
-    assert len(entries) <= GROUP_SIZE_BYTES_MAX
-    header = _HEADER.pack(
-        _MAGIC,
-        group.number,
-        group.epoch,
-        group.nonce,
-        group.end_offset,
-        group.crc32c,
-        google_crc32c.value(entries),
-    )
-    return header + entries
-
-
-def _header_of(content: bytes | None, number: int) -> Group:
-    """Return a group without its entries, from the first bytes of its object.
-
-    Raises:
-        CorruptLogError: the object is not one that a release of this format wrote.
-    """
-    content = content or b""
-    if len(content) < _HEADER.size or not content.startswith(_MAGIC):
-        raise CorruptLogError(f"{_name(number)} is not a group of a shared log")
-    _, found, epoch, nonce, end_offset, crc32c, _ = _HEADER.unpack_from(content)
-    if found != number:
-        raise CorruptLogError(f"{_name(number)} holds group {found}")
-    return Group(number=found, epoch=epoch, nonce=nonce, end_offset=end_offset, crc32c=crc32c)
-
-
-def _decoded(content: bytes, number: int) -> Group:
-    group = _header_of(content, number)
-    entries = content[_HEADER.size :]
-    if google_crc32c.value(entries) != _HEADER.unpack_from(content)[-1]:
-        raise CorruptLogError(f"{_name(number)}: the content does not match its checksum")
-    if not entries:
-        return group
-    decoded = msgspec.msgpack.decode(entries, type=tuple[Entry, ...])
-    return msgspec.structs.replace(group, entries=decoded)
 
 
 def _fenced(number: int) -> FencedError:

@@ -32,6 +32,7 @@ from metadata_log.shared.shared_log import (
     Member,
     Position,
     check_follows,
+    missing_group,
     no_shared_log,
     other_shared_log,
 )
@@ -278,11 +279,13 @@ class PostgresSharedLog:
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
         """Return groups of batches from a number on, as `SharedLog.read`."""
         rows = await self._reading.run(_READ, {"number": number, "size": size_bytes_max})
-        groups = [_group(row) for row in rows]
-        if (not groups or groups[0].number != number) and number < (start := await self.start()):
+        groups = [_group(row) for place, row in enumerate(rows) if row[0] == number + place]
+        if not groups and number < (start := await self.start()):
             raise UnknownHistoryError(
                 f"group {number} is trimmed; the shared log begins with group {start}"
             )
+        if rows and not groups:
+            raise missing_group(number, "the table shared_group")
         return groups
 
     async def wait(self, number: int, timeout_s: float) -> Position:

@@ -24,7 +24,7 @@ from typing import Protocol
 import msgspec
 
 from metadata_log.shared.identity import Identity
-from records.errors import RequestError
+from records.errors import CorruptLogError, RequestError
 
 GROUP_SIZE_BYTES_MAX = 64 * 1024 * 1024
 """Maximum size of all entries of a group together."""
@@ -225,6 +225,7 @@ class SharedLog(Protocol):
 
         Raises:
             UnknownHistoryError: the shared log begins after this number.
+            CorruptLogError: the store has later groups, but has lost the one of this number.
         """
         ...
 
@@ -278,6 +279,19 @@ class SharedLog(Protocol):
     async def close(self) -> None:
         """End all connections."""
         ...
+
+
+def missing_group(number: int, where: str) -> CorruptLogError:
+    """Return the error for a group that a store has lost, while it has later ones.
+
+    Args:
+        where: Where the store should have the group.
+    """
+    return CorruptLogError(
+        f"group {number} of the shared log is missing in {where}, though later groups are there: "
+        "the store has lost it. Nodes that have its records go on; fill the folder of another "
+        "node by `metalog restore` from a backup of one of them, and start it again"
+    )
 
 
 def no_shared_log(where: str) -> RequestError:

@@ -24,9 +24,9 @@ from metadata_log.shared.shared_log import (
     SharedLog,
     claim_of,
 )
-from records.errors import FencedError, Outcome, RequestError, UnknownHistoryError
+from records.errors import CorruptLogError, FencedError, Outcome, RequestError, UnknownHistoryError
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
-from tests.shared_log.stores import STORES
+from tests.shared_log.stores import STORES, lose
 
 Connect = Callable[[], AbstractAsyncContextManager[SharedLog]]
 
@@ -257,6 +257,23 @@ async def test_what_is_trimmed_is_gone_and_the_rest_stays(log: SharedLog) -> Non
     assert [each.end for each in await _all(log, at.number - 1)] == [at]
     assert await log.end() == at
     await _append(log, at, b"and more")
+
+
+async def test_a_group_that_the_store_has_lost_is_named(log: SharedLog, connect: Connect) -> None:
+    at = await _claim(log, EMPTY, 1)
+    for number in range(5):
+        at = await _append(log, at, b"%d" % number)
+    await lose(log, 3)
+    async with connect() as other:
+        for reader, number in ((log, 3), (other, 3), (other, 1)):
+            with pytest.raises(CorruptLogError, match="group 3 of the shared log is missing in"):
+                await _all(reader, number)
+        assert [each.number for each in await other.read(1, 10_000)] == [1, 2]
+        assert [each.number for each in await other.read(4, 10_000)] == [4, 5]
+        await other.trim(4)
+        with pytest.raises(UnknownHistoryError):
+            await other.read(3, 10_000)
+    await _append(log, at, b"goes on")
 
 
 async def test_a_trimmed_number_is_not_free(log: SharedLog, connect: Connect) -> None:

@@ -13,6 +13,7 @@ from metadata_log.shared.shared_log import (
     Member,
     Position,
     check_follows,
+    missing_group,
     no_shared_log,
     other_shared_log,
 )
@@ -20,11 +21,12 @@ from records.errors import FencedError, Outcome, UnavailableError, UnknownHistor
 
 
 class MemoryStore:
-    """What the nodes share: groups from `start` on, and the lease."""
+    """What the nodes share: groups from `start` on, but for those it has lost, and the lease."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
         self.start = 0
+        self.lost: set[int] = set()
         self.lease: Lease | None = None
         self.members: dict[int, tuple[int, bytes]] = {}
         self.identity: Identity | None = None
@@ -97,6 +99,10 @@ class MemorySharedLog:
             self._store.put(group, after)
         self._late.clear()
 
+    def lose(self, number: int) -> None:
+        """Lose a group, as a store does that is damaged."""
+        self._store.lost.add(number)
+
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
         self._reach()
         if number < self._store.start:
@@ -105,8 +111,10 @@ class MemorySharedLog:
         size = 0
         for group in self._store.groups[number - self._store.start :]:
             size += sum(len(entry.content) for entry in group.entries)
-            if found and size > size_bytes_max:
+            if found and (size > size_bytes_max or group.number in self._store.lost):
                 break
+            if group.number in self._store.lost:
+                raise missing_group(group.number, "memory")
             found.append(group)
         return found
 

@@ -68,6 +68,17 @@ async def _bucket(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
     yield connect
 
 
+async def lose(log: SharedLog, number: int) -> None:
+    """Lose a group, as a store does that is damaged, or that somebody tidied up."""
+    match log:
+        case MemorySharedLog():
+            log.lose(number)
+        case PostgresSharedLog():
+            await log._reading.run(f"DELETE FROM shared_group WHERE number = {number}")
+        case BucketSharedLog():
+            await log._store.delete_async(f"groups/{number:020d}")
+
+
 STORES: dict[str, Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Connect]]] = {
     "memory": _memory,
     "postgres": _postgres,

@@ -15,14 +15,14 @@ import msgspec
 from obstore.exceptions import AlreadyExistsError, GenericError, PreconditionError
 from obstore.store import S3Store
 
-from metadata_log.shared.bucket import BucketSharedLog, _decoded
+from metadata_log.shared.bucket import BucketSharedLog
+from metadata_log.shared.bucket_groups import GROUPS, decoded
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import EMPTY, Group, Position
 from records.errors import UnavailableError
 from tests.simulated_nodes.link import Link
 from tests.simulated_nodes.store import WALL_MS
 
-_GROUPS = "groups/"
 _PAGE = 50
 
 LATE_S = 20.0
@@ -101,8 +101,8 @@ class SimulatedBucket:
         if isinstance(mode, dict) and (there is None or there.e_tag != mode["e_tag"]):
             raise PreconditionError(name)
         made = self.objects[name] = self._object(content, now_s)
-        if name.startswith(_GROUPS):
-            self._note(int(name.removeprefix(_GROUPS)), content)
+        if name.startswith(GROUPS):
+            self._note(int(name.removeprefix(GROUPS)), content)
         return made.e_tag
 
     def put_late(self, name: str, content: bytes, mode: Any, now_s: float) -> None:
@@ -111,7 +111,7 @@ class SimulatedBucket:
         except (AlreadyExistsError, PreconditionError):
             return
         self.late += 1
-        if name.startswith(_GROUPS) and int(name.removeprefix(_GROUPS)) < self.start:
+        if name.startswith(GROUPS) and int(name.removeprefix(GROUPS)) < self.start:
             self.raised += 1
 
     def _note(self, number: int, content: bytes) -> None:
@@ -119,7 +119,7 @@ class SimulatedBucket:
         if number > len(self.groups):
             self.problems.append(f"group {number} was written behind {len(self.groups)} groups")
         elif number == len(self.groups):
-            self.groups.append(_decoded(content, number))
+            self.groups.append(decoded(content, number))
         elif number >= self.start:
             self.problems.append(f"group {number} was written again")
 
@@ -156,7 +156,7 @@ class _Requests:
     ) -> dict[str, str]:
         await self._reach(name)
         # Only writes of groups and of the lease have fates: the others are repeated anyway.
-        fate = self._link.next_fate() if name.startswith(_GROUPS) else None
+        fate = self._link.next_fate() if name.startswith(GROUPS) else None
         match fate:
             case "dropped":
                 await self._no_answer(name)
