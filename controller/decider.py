@@ -143,10 +143,11 @@ class Decider:
 
     @contextmanager
     def append_group(self) -> Iterator[Context]:
-        """Decide on raw appends without request ids together, each by `append`.
+        """Collect raw appends without request ids, so that they reach the log together.
 
-        Each is a batch of its own, with its own offset and outcome, and sees the records of those
-        before it. They share the time and the settings of the context, and reach the log together.
+        Inside the `with` block, call `append` for each one, with the context that the block yields.
+        Each append is a batch of its own, with its own offset and outcome, and sees the records of
+        the appends before it. All share the time and the settings of that context.
         """
         self._pipeline.abort_left_open("A batch of it failed", self.now_ms)
         shared = self.context()

@@ -1,4 +1,4 @@
-"""Follows a log with its checks, and delivers their notifications."""
+"""Follows a log, runs the configured checks on it, and delivers their notifications."""
 
 import asyncio
 import contextlib

@@ -50,7 +50,7 @@ def data_text(body: bytes, *, is_stream: bool) -> tuple[str, str | None]:
 
 
 def framed(text: str, cursor: str | None) -> str:
-    """Return a text of `data_text` between tags, with a note on how to get the next part."""
+    """Return a text between tags; if there is a cursor, with a note on how to get the next part."""
     found = f"{NOTICE}\n<log_data>\n{text}\n</log_data>"
     return found if cursor is None else f"{found}\n{MORE}{cursor}"
 

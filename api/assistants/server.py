@@ -45,10 +45,10 @@ INSTRUCTIONS = (
 
 
 class Assistant:
-    """Answers tools and resources by asking the HTTP application.
+    """Answers tool calls and reads of resources by asking the HTTP application.
 
     Attributes:
-        asker: Set before the first request.
+        asker: Sends requests to the HTTP application; set before the first call.
     """
 
     asker: Asker

@@ -56,7 +56,7 @@ class NodeService(FollowerService):
 
     @property
     def live_answers(self) -> "Mapping[str, Live]":
-        """Which nodes there are, the store knows."""
+        """The questions that only the store can answer, such as which nodes the shared log has."""
         return {"nodes list": self._nodes}
 
     @property

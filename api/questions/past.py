@@ -50,10 +50,10 @@ def _without_contradictions(reader: LogReader) -> "WithoutContradictions":
 
 
 class Before:
-    """The earlier part of a recording, up to the gap between that part and a log."""
+    """The part of a recording before a gap."""
 
     def __init__(self, gap: Gap, folder: Path, open_past: "Callable[[], Past]") -> None:
-        """Note the earlier part in `folder`; it is opened only when it is read."""
+        """Note the part before `gap`, which is in `folder`; it is opened only when it is read."""
         self.gap = gap
         self.folder = folder
         self._open = open_past

@@ -20,7 +20,7 @@ class IdSource(Protocol):
 
 
 def can_be_id(value: Uuid) -> bool:
-    """True if an id given from outside is usable: not reserved, and no '-' begins its text."""
+    """True if an id given from outside is usable: not reserved, and not beginning with a hyphen."""
     return value not in _RESERVED and value[0] >> 2 != _DASH
 
 

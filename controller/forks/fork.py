@@ -204,7 +204,7 @@ class Fork:
     ) -> Rows:
         """Decide on the fork's state, count the decision, and apply and return its rows.
 
-        Refusals are remarked, except those in `known`, which also happened in the past.
+        Refusals are added to `refused`, except those in `known`, which also happened in the past.
         """
         decided = trigger.decided(step.rows, self.state, self._settings)
         if decided.failure is not None:

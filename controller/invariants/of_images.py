@@ -97,7 +97,7 @@ def deletions_are_under_way(image: MetadataImage) -> Findings:
 
 
 def removals_end(image: MetadataImage) -> Findings:
-    """C7: no topic keeps partitions to be removed once all of their replicas are deleted."""
+    """C7: partitions of a topic are being removed only while some replicas are not deleted."""
     states = deletion_states(image)
     for topic_id in {removal.topic_id for removal in image.pending_removals()}:
         leaving = [

@@ -32,7 +32,11 @@ class Settlement:
     """
 
     def __init__(self, group: Group, *, after: Position) -> None:
-        """Prepare to settle a group that was to be appended after a position."""
+        """Prepare to find out whether a group was committed.
+
+        Args:
+            after: The position after which the group was to be appended.
+        """
         self._group = group
         self._after = after
         self._claim = claim_of(after, group.epoch + 1, secrets.token_bytes(NONCE_SIZE))

@@ -1,6 +1,7 @@
 """Voters of a dynamic quorum, and the finalized kraft.version (KIP-853).
 
-A static quorum has no such records: its voters are listed in the newest LeaderChangeMessage.
+The log of a static quorum has no VotersRecord and no KRaftVersionRecord: its voters are listed in
+the newest LeaderChangeMessage.
 """
 
 import msgspec

@@ -1,4 +1,7 @@
-"""Exports an own log as Kafka's segment files, which begin at the same offsets as the log's."""
+"""Exports a log that is no mirror as Kafka's segment files.
+
+Each file begins at the offset at which a segment of the log begins.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -103,7 +103,7 @@ _CREATIONS = frozenset({"PartitionRecord", "TopicRecord", "NamespaceRecord", "Co
 def outage_beginnings(
     ask: Ask, start: int, at: int, assumed_min_isr: int | None
 ) -> FoundStates | None:
-    """Return the states in which the outages in progress just before offset `at` began.
+    """Return the states that led to the outages that were in progress just before offset `at`.
 
     Returns None if the tables alone do not determine these states.
 

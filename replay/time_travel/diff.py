@@ -49,7 +49,10 @@ def changed_keys(kind: Kind, before: MetadataImage, after: MetadataImage) -> Ite
 
 
 def _changed_partitions(before: MetadataImage, after: MetadataImage) -> Iterator[Key]:
-    """Yield the keys of the partitions that differ; topics that the images share are skipped."""
+    """Yield the keys of the partitions that differ.
+
+    Only topics for which `topic_differences` found a difference are searched.
+    """
     old_entries, new_entries = before.topic_differences(after)
     for topic_id in {entry.topic.topic_id for entry in (*old_entries, *new_entries)}:
         old = {each.partition_id: each for each in before.partitions(topic_id)}

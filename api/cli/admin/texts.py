@@ -29,7 +29,10 @@ def topic_ref(text: str, namespace: str = "") -> "TopicRef":
 
 
 def need_topics(namespace: str, named: object) -> None:
-    """Refuse a namespace without topics: the answer would be about the topics of all namespaces."""
+    """Raise a usage error if a namespace is given, but no topic.
+
+    The answer would be about the topics of all namespaces.
+    """
     if namespace and not named:
         raise bad_parameter(
             f"name topics in it, or leave it out for all; `metalog topics list --namespace "

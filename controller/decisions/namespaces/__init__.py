@@ -1,1 +1,1 @@
-"""Namespaces, and what moves of topics between them change."""
+"""Namespaces, and the effects of moving topics between them."""

@@ -133,7 +133,8 @@ class Events:
 
         Args:
             rows: The indices of the events.
-            kept_from: First offset after the base; earlier records are a state, not requests.
+            kept_from: First offset after the base. A record of the base is never the one that
+                asked for a change, because the base only says what the state was.
         """
         wanted = [name for name in ASKED if name in columns]
         if not wanted:
@@ -241,12 +242,13 @@ def partition_changes(
     """Yield the changes of partitions, one table per field.
 
     Args:
-        records: All records of some topics, in order: the columns `SAID`, record (JSON; null for
-            those of partitions) and the columns of `rows_of`.
+        records: All records of some topics, in order. Columns: those of `SAID`, `record` (as
+            JSON; null if the record is of a partition), and those of `rows_of`.
         undone: The first and the last position of each aborted or still open transaction.
         spaces: The names of all namespaces, by id.
         fields: The fields whose changes are needed.
-        kept_from: First offset after the base; earlier records are a state, not requests.
+        kept_from: First offset after the base. A record of the base is never the one that asked
+            for a change, because the base only says what the state was.
         columns: The columns of `CHANGES` that are needed.
     """
     events = Events(records, undone, spaces)
