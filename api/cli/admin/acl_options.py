@@ -18,7 +18,9 @@ E = TypeVar("E", bound=Enum)
 Principals = Annotated[
     list[str] | None,
     Option(
-        "--principal", metavar="PRINCIPAL", help="Such as User:ann; User:* stands for everyone."
+        "--principal",
+        metavar="PRINCIPAL",
+        help="A principal such as User:ann; User:* stands for everyone.",
     ),
 ]
 Hosts = Annotated[
@@ -27,7 +29,11 @@ Hosts = Annotated[
 ]
 Operations = Annotated[
     list[str] | None,
-    Option("--operation", metavar="OPERATION", help="Such as read, describe-configs or all."),
+    Option(
+        "--operation",
+        metavar="OPERATION",
+        help="An operation such as read, describe-configs or all.",
+    ),
 ]
 
 
@@ -102,7 +108,7 @@ class Filter(NamedTuple):
         Option(
             "--pattern-type",
             metavar="TYPE",
-            help="literal, prefixed, any, or match: all entries that apply to the name.",
+            help="literal, prefixed or any; match selects all entries that apply to the name.",
         ),
     ] = None
     host: Hosts = None

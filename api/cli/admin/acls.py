@@ -22,12 +22,20 @@ if TYPE_CHECKING:
 
 app = App()
 
-_PatternType = Annotated[str, Option("--pattern-type", metavar="TYPE", help="literal or prefixed.")]
+_PatternType = Annotated[
+    str,
+    Option(
+        "--pattern-type",
+        metavar="TYPE",
+        help="How the entry applies to names: literal (one name) or prefixed.",
+    ),
+]
 _AllowLockout = Annotated[
     bool,
     Option(
         "--allow-lockout",
-        help="Even if you could no longer change ACLs, or brokers no longer reach the service.",
+        help="Make the change even if you could then no longer change ACLs, or brokers no longer "
+        "reach the service.",
     ),
 ]
 
@@ -40,7 +48,11 @@ def create(
     principal: options.Principals = None,
     operation: options.Operations = None,
     allow: Annotated[
-        bool, Option("--allow/--deny", help="A deny entry overrides all allow entries.")
+        bool,
+        Option(
+            "--allow/--deny",
+            help="Permission of the entries; a deny entry overrides all allow entries.",
+        ),
     ] = True,
     pattern_type: _PatternType = "literal",
     host: options.Hosts = None,
@@ -159,17 +171,18 @@ def _print_acls(found: "AclList") -> None:
 def explain(
     look: Look,
     principal: Annotated[
-        str, Argument(metavar="PRINCIPAL", help="Such as User:ann.", show_default=False)
+        str,
+        Argument(metavar="PRINCIPAL", help="The principal, such as User:ann.", show_default=False),
     ],
     operation: Annotated[
-        str, Argument(metavar="OPERATION", help="Such as read.", show_default=False)
+        str, Argument(metavar="OPERATION", help="The operation, such as read.", show_default=False)
     ],
     resource: Annotated[
         str,
         Argument(
             metavar="RESOURCE",
-            help="topic:NAME, topic:@ID, group:NAME, namespace:NS, transactional-id:ID, "
-            "cluster ...",
+            help="The resource, such as topic:NAME, topic:@ID, group:NAME, namespace:NS, "
+            "transactional-id:ID or cluster.",
             show_default=False,
         ),
     ],
@@ -177,12 +190,17 @@ def explain(
     super_user: Annotated[
         list[str] | None,
         Option(
-            "--super-user", metavar="PRINCIPAL", help="A super user, as with `serve --super-user`."
+            "--super-user",
+            metavar="PRINCIPAL",
+            help="Treat this principal as a super user, as `serve --super-user` does.",
         ),
     ] = None,
     allow_everyone: Annotated[
         bool,
-        Option("--allow-everyone", help="As with the config allow.everyone.if.no.acl.found=true."),
+        Option(
+            "--allow-everyone",
+            help="Decide as if the config allow.everyone.if.no.acl.found were true.",
+        ),
     ] = False,
 ) -> None:
     """Show whether an operation is allowed, the entry that decides, and who added it when."""

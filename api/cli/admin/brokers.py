@@ -78,12 +78,13 @@ def wait(
     look: Look,
     offset: Annotated[int, Argument(metavar="OFFSET", min=0, show_default=False)],
     within: Annotated[
-        float, Option(metavar="SECONDS", min=0, help="How long to wait; then exit 4.")
+        float,
+        Option(metavar="SECONDS", min=0, help="Longest time to wait; after that time, exit 4."),
     ] = 30.0,
 ) -> None:
     """Wait until every active broker of a service has applied an offset.
 
-    With the offset of a change, the brokers use the change from then on.
+    If the offset is that of a change, all active brokers use the change when the command ends.
     """
     from api.documents.brokers import Broker, BrokersWaited
     from controller.descriptions.brokers import ListBrokers
@@ -122,7 +123,7 @@ def register(
     ] = None,
     rack: Annotated[str | None, Option(help="Rack of the broker.")] = None,
 ) -> int:
-    """Register a broker without a process, fenced; a known broker gets a new incarnation."""
+    """Register a broker, fenced, without its process; a known broker gets a new incarnation."""
     from api.documents.changes import BrokerNamed
     from controller.decisions.brokers.registrations import RegisterBroker
     from controller.decisions.ids import new_id

@@ -137,11 +137,13 @@ def describe(
 def explain(
     look: Look,
     resource: ConfigResourceArgument,
-    config: Annotated[str | None, Argument(metavar="NAME", help="A config; default: all.")] = None,
+    config: Annotated[
+        str | None, Argument(metavar="NAME", help="Name of a config; default: all configs.")
+    ] = None,
     namespace: NamespaceOption = "",
     show_secrets: ShowSecrets = False,
 ) -> None:
-    """Print which levels set a config, nearest first, and what it means."""
+    """Print the levels that set a config, the effective one first, and what the config means."""
     from api.documents.configs import ConfigsExplained
     from controller.descriptions.configs import ExplainConfigs
 

@@ -19,17 +19,22 @@ def elect_leaders(
     ask: "AdminClient",
     partitions: Annotated[
         list[str] | None,
-        Argument(metavar="[TOPIC/NUMBER...]", help="Default: all.", show_default=False),
+        Argument(
+            metavar="[TOPIC/NUMBER...]",
+            help="Partitions to elect leaders for; default: all.",
+            show_default=False,
+        ),
     ] = None,
     unclean: Annotated[
         bool,
         Option(
-            "--unclean", help="Elect any live replica where there is no leader; may lose records."
+            "--unclean",
+            help="For partitions without a leader, elect any live replica; may lose records.",
         ),
     ] = False,
     namespace: NamespaceOption = "",
 ) -> int:
-    """Elect preferred replicas; with --unclean, any replica of partitions without a leader."""
+    """Elect preferred replicas; with --unclean, any live replica where there is no leader."""
     from api.documents.changes import PartitionElected
     from controller.decisions.partitions.elections import ElectLeaders
 

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 app = App()
 
 _Name = Annotated[
-    str, Argument(metavar="NAMESPACE", help="Such as org:apache.", show_default=False)
+    str,
+    Argument(
+        metavar="NAMESPACE",
+        help="Full name of a namespace, such as org:apache.",
+        show_default=False,
+    ),
 ]
 
 
@@ -45,7 +50,7 @@ def delete(
     ask: AdminClient,
     name: _Name,
     recursive: Annotated[
-        bool, Option("--recursive", help="Also delete all namespaces below it.")
+        bool, Option("--recursive", help="Also delete all namespaces below this one.")
     ] = False,
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -72,11 +77,11 @@ def move(
     to: Annotated[str, Option("--to", metavar="NS", help='"" stands for the default namespace.')],
     topic: Annotated[
         str | None,
-        Option(metavar="TOPIC", help="Only this topic, by name or @ID."),
+        Option(metavar="TOPIC", help="Move only this topic, by name or @ID."),
     ] = None,
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Move all topics of a namespace, or one; ids, partitions, configs and history stay.
+    """Move all topics of a namespace, or one topic; ids, partitions, configs and history stay.
 
     Prints what changes for clients, brokers, inherited configs, ACLs and subscriptions; with
     --validate-only, nothing is moved.

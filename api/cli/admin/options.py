@@ -11,7 +11,7 @@ LogOption = Annotated[
     Option(
         "--log",
         metavar="LOG",
-        help="Log directory, of which this process becomes the only writer; else METALOG_LOG.",
+        help="Log directory, of which this process becomes the only writer; default: $METALOG_LOG.",
         parser=log_path,
     ),
 ]
@@ -21,7 +21,7 @@ ReadLogOption = Annotated[
     Option(
         "--log",
         metavar="LOG",
-        help="Log directory, which is only read; else METALOG_LOG.",
+        help="Log directory, which is only read; default: $METALOG_LOG.",
         parser=log_path,
     ),
 ]
@@ -31,7 +31,8 @@ ServerOption = Annotated[
     Option(
         "--server",
         metavar="URL",
-        help="A running service, as kafka://HOST:PORT or socket://HOST:PORT; else METALOG_SERVER.",
+        help="A running service, as kafka://HOST:PORT or socket://HOST:PORT; default: "
+        "$METALOG_SERVER.",
         parser=server_url,
     ),
 ]
@@ -41,8 +42,8 @@ Principal = Annotated[
     Option(
         "--as",
         metavar="PRINCIPAL",
-        help="Principal of the request: with --log by default User:$USER; with "
-        "--server an identity to act as.",
+        help="Principal of the request. With --log, the default is User:$USER; with --server, the "
+        "principal to act as.",
     ),
 ]
 
@@ -64,7 +65,7 @@ TraceParent = Annotated[
     Option(
         "--trace-parent",
         metavar="TRACEPARENT",
-        help="The W3C trace of the request; default $TRACEPARENT.",
+        help="W3C trace context of the request; default: $TRACEPARENT.",
     ),
 ]
 
@@ -78,7 +79,7 @@ ValidateOnly = Annotated[
 
 TopicNames = Annotated[
     list[str],
-    Argument(metavar="TOPIC...", help="Names or @ID.", show_default=False),
+    Argument(metavar="TOPIC...", help="Topics, each by name or @ID.", show_default=False),
 ]
 
 Configs = Annotated[
@@ -88,5 +89,9 @@ Configs = Annotated[
 
 Placement = Annotated[
     str | None,
-    Option("--placement", help="balanced, striped, classic or classic-rack-unaware."),
+    Option(
+        "--placement",
+        help="How replicas are placed on brokers: balanced, striped, classic or "
+        "classic-rack-unaware.",
+    ),
 ]

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 app = App()
 
-_Topic = Annotated[str | None, Argument(metavar="[TOPIC]", help="Name or @ID.", show_default=False)]
+_Topic = Annotated[
+    str | None,
+    Argument(
+        metavar="[TOPIC]", help="Topic, by name or @ID; default: all topics.", show_default=False
+    ),
+]
 
 
 @reading(app, "list")
@@ -33,13 +38,18 @@ def list_(
     topic: _Topic = None,
     namespace: NamespaceOption = "",
     unavailable: Annotated[
-        bool, Option("--unavailable", help="Only those without a leader.")
+        bool, Option("--unavailable", help="Only partitions without a leader.")
     ] = False,
     under_replicated: Annotated[
-        bool, Option("--under-replicated", help="Only those with replicas out of sync.")
+        bool,
+        Option("--under-replicated", help="Only partitions with replicas that are not in sync."),
     ] = False,
     removing: Annotated[
-        bool, Option("--removing", help="Only those being removed, with their progress.")
+        bool,
+        Option(
+            "--removing",
+            help="Only partitions that are being removed, with the progress of the removal.",
+        ),
     ] = False,
 ) -> None:
     """List partitions of one topic, or of all."""
@@ -75,7 +85,10 @@ def _print_partitions(found: "PartitionList") -> None:
 def describe(
     look: Look,
     partition: Annotated[
-        str, Argument(metavar="TOPIC/NUMBER", help="The partition.", show_default=False)
+        str,
+        Argument(
+            metavar="TOPIC/NUMBER", help="Topic, and number of the partition.", show_default=False
+        ),
     ],
     namespace: NamespaceOption = "",
 ) -> None:
@@ -101,16 +114,21 @@ def states(
     look: Look,
     topic: Annotated[
         str | None,
-        Argument(metavar="[TOPIC[/NUMBER]]", help="Default: all.", show_default=False),
+        Argument(
+            metavar="[TOPIC[/NUMBER]]", help="Topic or partition; default: all.", show_default=False
+        ),
     ] = None,
     since: Annotated[
-        str, Option("--since", metavar="POINT", help="First point, inclusive; --at is the last.")
+        str, Option("--since", metavar="POINT", help="First point, inclusive; --at gives the last.")
     ] = "start",
     replicas: Annotated[
         bool, Option("--replicas", help="Also print the states of replicas.")
     ] = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Also print a last line about the log.")
+        bool,
+        Option(
+            "--verbose", help="Also print the position in the log, such as `as of offset 4107`."
+        ),
     ] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""

@@ -33,7 +33,11 @@ _DefaultIp = Annotated[
 ]
 _Pairs = Annotated[
     list[str],
-    Argument(metavar="KEY=VALUE...", help="Such as producer_byte_rate=1024.", show_default=False),
+    Argument(
+        metavar="KEY=VALUE...",
+        help="Quotas to set, such as producer_byte_rate=1024.",
+        show_default=False,
+    ),
 ]
 _Keys = Annotated[
     list[str], Argument(metavar="KEY...", help="Quotas to delete.", show_default=False)

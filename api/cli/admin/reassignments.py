@@ -37,7 +37,7 @@ def start(
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Begin to move partitions to other brokers; a new target replaces the one before it."""
+    """Begin to move partitions to other brokers; a new target replaces an earlier one."""
     targets = [_target(text, namespace) for text in moves]
     return _alter(
         ask,
@@ -60,7 +60,7 @@ def cancel(
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Call moves off; the partitions keep the replicas they had."""
+    """Cancel moves; the partitions keep the replicas that they had before."""
     from controller.decisions.partitions.reassignments import PartitionTarget
 
     targets = []
@@ -73,7 +73,7 @@ def cancel(
 
 @reading(app, "list")
 def list_(look: Look) -> None:
-    """List the partitions that move: since when, and which replicas they wait for."""
+    """List the partitions that are being moved, since when, and the replicas they wait for."""
     from controller.descriptions.progress import ListReassignments
 
     look.show("reassignments list", ListReassignments(), _print_reassignments)

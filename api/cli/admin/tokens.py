@@ -46,7 +46,11 @@ class _Lifetime(NamedTuple):
     period_ms: Annotated[
         int,
         Option(
-            "--period-ms", metavar="MS", help="Until when, counted from now.", show_default=False
+            "--period-ms",
+            metavar="MS",
+            help="Time until the token expires, from now on; default: renew: the configured time, "
+            "expire: none.",
+            show_default=False,
         ),
     ] = -1
     secret_key_file: _SecretKeyFile = None
@@ -57,7 +61,11 @@ def create(
     ask: AdminClient,
     owner: Annotated[
         str | None,
-        Option("--owner", metavar="PRINCIPAL", help="Owner of the token; default: you."),
+        Option(
+            "--owner",
+            metavar="PRINCIPAL",
+            help="Owner of the token; default: the principal that creates it.",
+        ),
     ] = None,
     renewers: Annotated[
         list[str] | None,
@@ -69,11 +77,15 @@ def create(
     ] = None,
     max_lifetime_ms: Annotated[
         int,
-        Option("--max-lifetime-ms", metavar="MS", help="Default: the configured maximum."),
+        Option(
+            "--max-lifetime-ms",
+            metavar="MS",
+            help="Maximum life of the token; default: the configured maximum.",
+        ),
     ] = -1,
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
-    """Create a delegation token; its HMAC is printed, and again only for the same request id."""
+    """Create a delegation token and print its HMAC; only the same request id prints it again."""
     from api.documents.users import Token
     from controller.decisions.security.tokens import CreateToken
 
@@ -88,7 +100,7 @@ def create(
 
 @changing(app)
 def renew(ask: AdminClient, *, lifetime: _Lifetime) -> int:
-    """Extend a token's life, up to its maximum; for its owner and its renewers."""
+    """Extend a token's life, up to its maximum; only its owner and renewers may."""
     from controller.decisions.security.tokens import RenewToken
 
     return _end_at(ask, "tokens renew", RenewToken, lifetime)
@@ -96,7 +108,7 @@ def renew(ask: AdminClient, *, lifetime: _Lifetime) -> int:
 
 @changing(app)
 def expire(ask: AdminClient, *, lifetime: _Lifetime) -> int:
-    """End a token at once, or after a while; for its owner and its renewers."""
+    """End a token at once, or after a while; only its owner and renewers may."""
     from controller.decisions.security.tokens import ExpireToken
 
     return _end_at(ask, "tokens expire", ExpireToken, lifetime)

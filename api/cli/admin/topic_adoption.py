@@ -34,7 +34,8 @@ def adopt(
         Path,
         Argument(
             metavar="FILE",
-            help="Lines of NAME and 1:2,2:3, or JSON: names and their znodes.",
+            help="File with a line for each topic, NAME 1:2,2:3 (the brokers of its partitions), "
+            "or a JSON object of topic names and their ZooKeeper znodes.",
             show_default=False,
         ),
     ],

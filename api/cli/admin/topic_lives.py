@@ -20,13 +20,13 @@ def lives(
         str,
         Argument(
             metavar="TOPIC",
-            help="Full name of a topic, @ID, or a pattern: of the names that match, those that "
-            "came back.",
+            help="Full name of a topic, or @ID; or a pattern, for matching names that several "
+            "topics have had.",
             show_default=False,
         ),
     ],
 ) -> None:
-    """Show every topic that had a name: its id, and who created and deleted it, when."""
+    """Show every topic that has had a name, with its id, and who created and deleted it, when."""
     from api.questions.lives import ShowLives
     from replay.name_patterns import is_pattern
 

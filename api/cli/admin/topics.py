@@ -35,7 +35,9 @@ app = App()
 @changing(app)
 def create(
     ask: AdminClient,
-    names: Annotated[list[str], Argument(metavar="TOPIC...", help="Names.", show_default=False)],
+    names: Annotated[
+        list[str], Argument(metavar="TOPIC...", help="Names of the topics.", show_default=False)
+    ],
     partitions: Annotated[int, Option(help="-1: the server's default.")] = -1,
     replication_factor: Annotated[int, Option(help="-1: the server's default.")] = -1,
     assignment: Annotated[
@@ -123,7 +125,11 @@ def describe(
     look: Look,
     topics: Annotated[
         list[str] | None,
-        Argument(metavar="[TOPIC...]", help="Names, or @ID; none: all.", show_default=False),
+        Argument(
+            metavar="[TOPIC...]",
+            help="Topics, each by name or @ID; default: all.",
+            show_default=False,
+        ),
     ] = None,
     topic_id: Annotated[
         list[str] | None, Option("--topic-id", metavar="ID", help="Id of a topic; repeatable.")

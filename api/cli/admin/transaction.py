@@ -23,8 +23,8 @@ def transaction(
         typer.FileBinaryRead,
         Argument(
             metavar="FILE",
-            help='Lines such as {"command": "topics delete", "request": {"topics": ["a"]}}; '
-            "- is standard input.",
+            help='File with lines such as {"command": "topics delete", "request": {"topics": '
+            '["a"]}}; - is standard input.',
             show_default=False,
         ),
     ],
@@ -32,7 +32,7 @@ def transaction(
 ) -> int:
     """Carry out several commands: all of them, or none.
 
-    Each step sees the effects of the earlier ones. If a step, or an item of one, is refused,
+    Each step sees the effects of the earlier steps. If a step, or an item of a step, is refused,
     nothing is done, and the error names the step.
     """
     from api.documents.changes import StepDone

@@ -29,7 +29,9 @@ class _Mechanism(enum.Enum):
     SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
-_Name = Annotated[str, Argument(metavar="USER", help="Such as alice.", show_default=False)]
+_Name = Annotated[
+    str, Argument(metavar="USER", help="Name of the user, such as alice.", show_default=False)
+]
 
 
 class _Credential(NamedTuple):

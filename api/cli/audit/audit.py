@@ -32,7 +32,7 @@ def audit(
         list[str],
         Argument(
             metavar="list|NAME...|sql|shell|export [LOG] [SELECT ...]",
-            help="A query or one of these words, then the log; else METALOG_LOG.",
+            help="Names of queries, or one of these words; then the log, by default $METALOG_LOG.",
             show_default=False,
         ),
     ],
@@ -40,19 +40,27 @@ def audit(
     until: Annotated[str, Option(metavar="POINT", help="Last point, inclusive.")] = "end",
     parameters: Annotated[
         list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="A parameter, or =@FILE; repeatable."),
+        Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the query; NAME=@FILE reads the value from a file; repeatable.",
+        ),
     ] = None,
     limit: Annotated[int, Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     to: Annotated[
         str | None,
         Option(
             metavar="LOCATION",
-            help="Write Parquet files; `export` adds files, all others replace them.",
+            help="Directory for Parquet files; `export` adds files, queries replace the files "
+            "there.",
         ),
     ] = None,
     engine: Annotated[
         Engine | None,
-        Option(help="duckdb or spark; without it, duckdb for named queries about a small log."),
+        Option(
+            help="duckdb or spark; default: duckdb for named queries about a small log, otherwise "
+            "spark."
+        ),
     ] = None,
     include_unconfirmed: IncludeUnconfirmed = False,
     show_secrets: ShowSecrets = False,

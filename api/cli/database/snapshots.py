@@ -30,7 +30,11 @@ app = App()
 
 Database = Annotated[
     str | None,
-    Option("--database", metavar="URL", help="Default: sqlite:///LOG/snapshots.db"),
+    Option(
+        "--database",
+        metavar="URL",
+        help="Database of the snapshots; default: sqlite:///LOG/snapshots.db",
+    ),
 ]
 EndOffset = Annotated[
     int,
@@ -165,7 +169,7 @@ def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json 
 def prune(
     log: Log,
     keep: Annotated[
-        int, Option(min=0, max=OFFSET_MAX, help="How many of the newest to keep.")
+        int, Option(min=0, max=OFFSET_MAX, help="Number of snapshots to keep, the newest ones.")
     ] = 10,
     database: Database = None,
     json: Json = False,

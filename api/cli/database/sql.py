@@ -35,7 +35,8 @@ Database = Annotated[
     Option(
         "--database",
         metavar="URL",
-        help="Default: METALOG_HISTORY_DATABASE, else sqlite:///LOG/history.db",
+        help="Database of the tables; default: $METALOG_HISTORY_DATABASE, or if that is not set "
+        "sqlite:///LOG/history.db",
     ),
 ]
 

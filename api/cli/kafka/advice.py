@@ -38,35 +38,46 @@ def advise(
     ],
     voters: Annotated[
         str,
-        Option(metavar="ID,ID", help="The voters of a static quorum, if no log names them."),
+        Option(
+            metavar="ID,ID",
+            help="Ids of the voters of a static quorum; needed if no log names the voters.",
+        ),
     ] = "",
     kafka: Annotated[
         str, Option(metavar="VERSION", help="Kafka version of the cluster, such as 3.7.")
     ] = "",
     write: Annotated[
         Path | None,
-        Option(metavar="NEW", help="Write the seed's directory here; it must not exist."),
+        Option(metavar="NEW", help="New directory to write the seed to; it must not exist yet."),
     ] = None,
     lost_are_down: Annotated[
         bool,
-        Option("--lost-are-down", help="For --write: the lost controllers are down and stay down."),
+        Option(
+            "--lost-are-down",
+            help="For --write: confirm that the lost controllers are down and stay down.",
+        ),
     ] = False,
     accept_loss: Annotated[
         bool,
-        Option("--accept-loss", help="For --write: committed changes may be missing in the seed."),
+        Option(
+            "--accept-loss",
+            help="For --write: accept that committed changes may be missing in the seed.",
+        ),
     ] = False,
     node: Annotated[
         int | None,
         Option(
             metavar="ID",
-            help="For --write: the controller that will run the seed; default: that of the seed.",
+            help="For --write: id of the controller that will run the seed; default: the voter "
+            "whose directory becomes the seed, or if none does, the voter with the latest log end.",
         ),
     ] = None,
     endpoint: Annotated[
         list[str] | None,
         Option(
             metavar="NAME=HOST:PORT",
-            help="For --write: a controller listener, if the log does not name it; repeatable.",
+            help="For --write: address of the controller's listener, if the log does not name the "
+            "listener; repeatable.",
         ),
     ] = None,
     json: Json = False,

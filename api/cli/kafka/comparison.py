@@ -25,9 +25,9 @@ def compare(
     ],
     json: Json = False,
 ) -> int:
-    """Compare the logs of several nodes: the cluster, which nodes are behind, where they diverge.
+    """Compare the logs of several nodes: which nodes are behind, and where the logs diverge.
 
-    Exits with 1 if they diverge, belong to different clusters, or one is damaged.
+    Exits with 1 if the logs diverge or belong to different clusters, or if one is damaged.
     """
     from api.questions.compared_logs import compare_logs
 

@@ -18,7 +18,7 @@ def confirm(
         Option(
             "--reason",
             metavar="TEXT",
-            help="Why Kafka will not replace the records; kept beside the log.",
+            help="Why Kafka will not replace the records; this text is kept beside the log.",
             show_default=False,
         ),
     ],
@@ -27,8 +27,8 @@ def confirm(
         Option(
             "--with",
             metavar="LOG",
-            help="Log of another node, or a mirror of it, to compare with: it must not differ; "
-            "repeatable.",
+            help="Log of another node, or a mirror of one, that must have the same records as "
+            "LOG; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -36,8 +36,8 @@ def confirm(
 ) -> None:
     """Confirm, for good, all records of a mirror whose cluster no longer exists.
 
-    SQL history, export and streams then have all of its records. A later import that differs there
-    is refused.
+    SQL history, export and streams then have all records of the mirror. A later import that has
+    other records in their place is refused.
     """
     from api.documents.logs import Confirmed
     from metadata_log.kraft.confirmation import confirm as confirm_mirror

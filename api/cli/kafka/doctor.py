@@ -23,18 +23,23 @@ def doctor(
         ),
     ],
     cluster_id: Annotated[
-        str | None, Option("--cluster-id", metavar="ID", help="The cluster's id, to compare it.")
+        str | None,
+        Option("--cluster-id", metavar="ID", help="The id that the cluster should have."),
     ] = None,
     mapped: Annotated[
         list[str] | None,
-        Option("--map", metavar="ID=HOST:PORT", help="Reach a controller at this address."),
+        Option(
+            "--map",
+            metavar="ID=HOST:PORT",
+            help="Connect to controller ID at this address; repeatable.",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
     """Show what stands in the way of `import kafka://...`; exit 1 if anything does.
 
-    Asks each controller, and reads from the leader for three seconds. Nothing is written, here or
-    there.
+    Asks each controller, and reads from the leader for three seconds. Nothing is written, neither
+    here nor in the cluster.
     """
     import asyncio
 

@@ -19,7 +19,10 @@ def upgrade_check(
     to: Annotated[
         str,
         Option(
-            "--to", metavar="VERSION", help="Such as 4.0, 3.9.1 or 4.0-IV1.", show_default=False
+            "--to",
+            metavar="VERSION",
+            help="Version to change to, such as 4.0, 3.9.1 or 4.0-IV1.",
+            show_default=False,
         ),
     ],
     at: At = "end",

@@ -33,7 +33,11 @@ def dump(
         bool, Option("--mask-hosts", help="Replace names of hosts and addresses.")
     ] = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Also print a last line about the log.")
+        bool,
+        Option(
+            "--verbose",
+            help="Also print the position in the log at the end, such as `as of offset 4107`.",
+        ),
     ] = False,
     server: Server = None,
 ) -> None:
@@ -69,7 +73,11 @@ def image(
     at: At = "end",
     parts: Annotated[
         list[str] | None,
-        Option("--part", help="topics, partitions, configs, brokers, ...; repeatable."),
+        Option(
+            "--part",
+            help="Part of the image, such as topics, partitions, configs or brokers; repeatable; "
+            "default: all.",
+        ),
     ] = None,
     format_: Annotated[
         str, Option("--format", metavar="text|json|kraft-json", help="Output format.")
@@ -123,7 +131,9 @@ def digest(
         str | None,
         Option(
             metavar="URL",
-            help="With --by sql or snapshot; default: sqlite:///LOG/history.db or snapshots.db",
+            help="Database to read: with --by sql the history, by default "
+            "sqlite:///LOG/history.db; with --by snapshot the snapshots, by default "
+            "sqlite:///LOG/snapshots.db",
         ),
     ] = None,
     json: Json = False,

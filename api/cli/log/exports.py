@@ -29,7 +29,9 @@ def kraft(
     dest: Annotated[
         Path,
         Argument(
-            metavar="DEST", help="A new directory; for commands a new file.", show_default=False
+            metavar="DEST",
+            help="New directory to write to; with --as commands a new file.",
+            show_default=False,
         ),
     ],
     as_: Annotated[
@@ -43,7 +45,9 @@ def kraft(
     ] = False,
     only: Annotated[
         str | None,
-        Option("--only", metavar="OBJECT", help="Only commands for this, such as topic:orders."),
+        Option(
+            "--only", metavar="OBJECT", help="Only commands for this object, such as topic:orders."
+        ),
     ] = None,
     since: Annotated[
         str | None,
@@ -58,11 +62,11 @@ def kraft(
 ) -> None:
     """Write a log in Kafka's form: a node directory, or a script of commands.
 
-    The segments of a mirror are written as the source had them, byte for byte (if it was imported
-    with --noop keep); those of an own log are in Kafka's form, which has a NoOp for each record
-    that Kafka lacks. A checkpoint contains the state of any log at any point. A script of commands
-    for Kafka's tools creates a state, or changes one state into another: `--since end --at P`
-    undoes all changes after P.
+    The segments of a mirror are written as the source had them, byte for byte (if the mirror was
+    imported with --noop keep). The segments of a log that is no mirror are in Kafka's form, with a
+    NoOp for each record that Kafka lacks. A checkpoint contains the state of any log at any point.
+    A script of commands for Kafka's tools creates a state, or changes one state into another:
+    `--since end --at P` undoes all changes after P.
     """
 
     if as_ not in _FORMS:

@@ -22,8 +22,8 @@ def fork(
 ) -> None:
     """Make a writable log that starts with the state of another log, such as a mirror, at a point.
 
-    It keeps the cluster id and the offsets; its history begins at the point. The source is only
-    read.
+    The new log keeps the cluster id and the offsets; its history begins at the point. The source
+    is only read.
     """
     from metadata_log.reader.log_reader import LogReader
     from replay.care.fork import fork_log

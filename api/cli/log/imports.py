@@ -57,8 +57,8 @@ def kraft(
     """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
 
     Offsets below the newest checkpoint are committed, as is everything that a single voter wrote.
-    Later ones are imported too, but Kafka may still replace them; the next import then replaces
-    them in the mirror, after it has read and checked the whole source. Exit 1 if a record
+    Later records are imported too, but Kafka may still replace them; if it does, the next import
+    replaces them in the mirror, after it has read and checked the whole source. Exit 1 if a record
     contradicts the state before it: the mirror is written nevertheless, and its bytes are intact.
 
     The mirror keeps the files of --tables, and shows records of their types by name and fields;
@@ -127,7 +127,11 @@ def from_quorum(
     ] = None,
     mapped: Annotated[
         list[str] | None,
-        Option("--map", metavar="ID=HOST:PORT", help="Reach a controller at this address."),
+        Option(
+            "--map",
+            metavar="ID=HOST:PORT",
+            help="Connect to controller ID at this address; repeatable.",
+        ),
     ] = None,
     noop: Annotated[
         str, Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
@@ -139,14 +143,15 @@ def from_quorum(
 ) -> int:
     """Import the metadata log of a running Kafka cluster over the network, from its controllers.
 
-    Written `metalog import kafka://HOST:PORT,HOST:PORT LOG`; with TLS or a login ssl://,
+    Short form: `metalog import kafka://HOST:PORT,HOST:PORT LOG`; with TLS or a login ssl://,
     sasl_ssl:// or sasl_plaintext://, with the settings in the file that $METALOG_CLIENT names.
     The cluster does not notice the reader. Offsets below the quorum's high watermark are
-    committed; later ones are imported too, and cut off if the quorum withdraws them. If the quorum
-    no longer has the next records, a new mirror takes the place of LOG, and LOG becomes LOG.part-1.
+    committed; later records are imported too, and removed if the quorum withdraws them. If the
+    quorum no longer has the next records, a new mirror takes the place of LOG, and LOG becomes
+    LOG.part-1.
 
-    Exit 6 if the quorum denies what it had committed: the mirror is frozen as it is. Exit 1 if a
-    record contradicts the state before it: the mirror is written nevertheless.
+    Exit 6 if the quorum denies records that it had committed: the mirror stays as it is. Exit 1 if
+    a record contradicts the state before it: the mirror is written nevertheless.
     """
     from api.cli.log.quorum_import import import_quorum
 

@@ -58,7 +58,7 @@ def verify(
         Option(
             "--shared",
             metavar="URL",
-            help="Compare each block with this shared log, too, of which LOG is a copy.",
+            help="Also compare each block with this shared log, of which LOG is a copy.",
             show_default=False,
         ),
     ] = None,
@@ -208,7 +208,7 @@ def repair(
     ],
     json: Json = False,
 ) -> int:
-    """Copy what is intact to a new log, up to damage that cannot be rebuilt; LOG is not changed.
+    """Copy a log to a new one, up to damage that cannot be rebuilt; LOG is not changed.
 
     Exit 1 if the copy lacks records that were acknowledged.
     """

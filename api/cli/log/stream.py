@@ -38,7 +38,7 @@ _INTERRUPTED = (
 
 _File = Annotated[
     typer.FileBinaryRead,
-    Argument(metavar="FILE", help="JSON lines; `-` is standard input.", show_default=False),
+    Argument(metavar="FILE", help="File of JSON lines; `-` is standard input.", show_default=False),
 ]
 _Server = Annotated[
     str | None,
@@ -53,11 +53,11 @@ _Batch = Annotated[
     str,
     Option(
         metavar="N|dump",
-        help="Records per batch; `dump`: batches as in the log that was dumped.",
+        help="Records per batch; `dump` keeps the batches of the log that was dumped.",
     ),
 ]
 _Principal = Annotated[
-    str | None, Option(help="Principal of the records; with --log by default User:$USER.")
+    str | None, Option(help="Principal of the records; default with --log: User:$USER.")
 ]
 _Skip = Annotated[
     list[str] | None, Option("--skip", help="Leave out this record type; repeatable.")
@@ -71,8 +71,8 @@ _Expect = Annotated[
     Option(
         "--expect",
         metavar="OBJECT=VERSION",
-        help="A version that `image --json` shows, or `absent`, that a topic, partition, "
-        "namespace or config must have before the first record; repeatable.",
+        help="Append only if this topic, partition, namespace or config has this version, as "
+        "`image --json` shows it, or is `absent`; repeatable.",
     ),
 ]
 _RequestId = Annotated[
@@ -80,7 +80,7 @@ _RequestId = Annotated[
     Option(
         "--request-id",
         metavar="ID",
-        help="Id of this run: a repeated run with the same id appends only what is "
+        help="Id of this append: repeated with the same id, the command appends only what is "
         "missing. Default: made from the file's content.",
     ),
 ]
@@ -109,8 +109,8 @@ def append(
     be consistent with the state before it and keep every invariant. The log assigns offsets, epoch,
     time and layout versions.
 
-    If a run was stopped, repeat it with the same file and options: batches that are in the log
-    already are not appended again.
+    If the command was stopped, repeat it with the same file and options: batches that are in the
+    log already are not appended again.
     """
     from api.cli.log.append import append_batches
     from api.cli.log.file_request import file_request, rewindable
@@ -240,17 +240,21 @@ def tail(
     types: Annotated[
         list[str] | None, Option("--type", help="Only this record type; repeatable.")
     ] = None,
-    count: Annotated[int | None, Option(min=1, help="Stop after that many records.")] = None,
+    count: Annotated[int | None, Option(min=1, help="Stop after this many records.")] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     asked: ShowAsked = False,
     verbose: Annotated[
         bool,
-        Option("--verbose", help="With --count: also a last line about the log."),
+        Option(
+            "--verbose",
+            help="With --count: also print the position in the log at the end, such as `as of "
+            "offset 4107`.",
+        ),
     ] = False,
     server: Server = None,
 ) -> int:
-    """Print records as they commit, one a line, until it is stopped (Ctrl-C)."""
+    """Print records as they commit, one a line, until stopped (Ctrl-C)."""
     from api.cli.log.followed import followed
     from api.cli.source.rows import check_types
     from api.questions.rows import FollowRows

@@ -34,11 +34,16 @@ def du(
         Option(
             "--by",
             metavar="type|topic|cause|principal|unknown|file",
-            help="Only this grouping; repeatable.",
+            help="How to group; repeatable; default: all groupings.",
         ),
     ] = None,
     top: Annotated[
-        int, Option(metavar="N", min=1, help="Largest rows of each grouping to print as text.")
+        int,
+        Option(
+            metavar="N",
+            min=1,
+            help="Number of rows to print of each grouping, the largest first; JSON has all rows.",
+        ),
     ] = 10,
     json: Json = False,
     server: Server = None,

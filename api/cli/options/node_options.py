@@ -32,7 +32,7 @@ LeaseMs = Annotated[
     Option(
         "--lease-ms",
         metavar="MS",
-        help="Time without a sign of life after which another node takes over.",
+        help="Time without a sign of life from this node after which another node takes over.",
         min=500,
         rich_help_panel=NODES,
     ),
@@ -52,7 +52,7 @@ OwnSettings = Annotated[
     bool,
     Option(
         "--own-settings",
-        help="Lead with the settings of this command also if the last leader had others.",
+        help="Lead with the settings of this command even if the last leader had others.",
         rich_help_panel=NODES,
     ),
 ]

@@ -31,7 +31,7 @@ class TlsOptions(NamedTuple):
         Option(
             "--certificate-file",
             metavar="FILE",
-            help="Certificate for TLS, with its chain, in PEM.",
+            help="File with the certificate for TLS and its chain, in PEM.",
             rich_help_panel=SECURITY,
         ),
     ] = None
@@ -40,7 +40,7 @@ class TlsOptions(NamedTuple):
         Option(
             "--key-file",
             metavar="FILE",
-            help="Private key of the certificate; default: in the certificate's file.",
+            help="Private key of the certificate; default: the key in the certificate's file.",
             rich_help_panel=SECURITY,
         ),
     ] = None
@@ -49,7 +49,7 @@ class TlsOptions(NamedTuple):
         Option(
             "--ca-file",
             metavar="FILE",
-            help="CA certificates to trust.",
+            help="File of the CA certificates to trust.",
             rich_help_panel=SECURITY,
         ),
     ] = None
@@ -66,7 +66,8 @@ class TlsOptions(NamedTuple):
         Option(
             "--principal-rules",
             metavar="RULES",
-            help="How a certificate's name becomes a user: ssl.principal.mapping.rules.",
+            help="Rules that make a user from a certificate's name, as in Kafka's "
+            "ssl.principal.mapping.rules.",
             rich_help_panel=SECURITY,
             show_default=False,
         ),

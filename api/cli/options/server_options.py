@@ -48,8 +48,8 @@ class ServerOptions(NamedTuple):
         Option(
             "--config",
             metavar=FILE_METAVAR,
-            help="A TOML file of these options; or a server-level config, as in Kafka's "
-            "server.properties; repeatable.",
+            help="A TOML file with options of this command, or a server-level config as in "
+            "Kafka's server.properties; repeatable.",
             rich_help_panel=PROCESS,
         ),
     ] = None
@@ -58,7 +58,8 @@ class ServerOptions(NamedTuple):
         Option(
             "--secret-key-file",
             metavar="FILE",
-            help="File with delegation.token.secret.key; - is standard input.",
+            help="File with the secret key of delegation tokens (delegation.token.secret.key); - "
+            "is standard input.",
             rich_help_panel=SECURITY,
         ),
     ] = None

@@ -45,7 +45,7 @@ def time_zone_option() -> Any:
         typer.Option(
             "--time-zone",
             metavar="ZONE",
-            help="Time zone of times without one: UTC, +02:00, Europe/Berlin.",
+            help="Time zone of times that name none, such as UTC, +02:00 or Europe/Berlin.",
             callback=remember,
             expose_value=False,
         ),
@@ -66,7 +66,8 @@ def database_option() -> Any:
         typer.Option(
             "--database",
             metavar="URL",
-            help="Database of snapshots to start from; default: sqlite:///LOG/snapshots.db",
+            help="Database of the snapshots that replay may start from; default: "
+            "sqlite:///LOG/snapshots.db",
             callback=remember,
             expose_value=False,
         ),

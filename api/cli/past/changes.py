@@ -61,13 +61,14 @@ def history(
     json: Json = False,
     show_secrets: ShowSecrets = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Also print each client, and a last line about the log.")
+        bool,
+        Option(
+            "--verbose", help="Also print the client of each change, and the position in the log."
+        ),
     ] = False,
     server: Server = None,
 ) -> None:
-    """Show every change of one object, oldest first; or of all objects of a pattern
-    (topic:orders*).
-    """
+    """Show all changes of an object, or of the objects of a pattern (topic:or*), oldest first."""
     from api.questions.history import HISTORY, ShowHistory, Step
     from api.questions.parts import GapFound
 
@@ -157,8 +158,8 @@ def diff(
         Option(
             "--other",
             metavar="LOG2",
-            help="P2 is a point of this log, or of the service at this URL; compare by name. "
-            "LOG@P1 LOG2@P2 is short for it.",
+            help="Log, or URL of a service, in which P2 is a point; objects are compared by name. "
+            "Short form: LOG@P1 LOG2@P2.",
         ),
     ] = None,
     json: Json = False,
@@ -220,7 +221,9 @@ def blame(
     at: At = "end",
     json: Json = False,
     show_secrets: ShowSecrets = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also print each client.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Also print the client of each change.")
+    ] = False,
     server: Server = None,
 ) -> None:
     """Show which record last set each field of an object, and who caused it."""

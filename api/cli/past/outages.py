@@ -46,7 +46,11 @@ def outages(
     during: During = None,
     broker: Annotated[
         int | None,
-        Option("--broker", metavar="N", help="Only this broker, and partitions waiting for it."),
+        Option(
+            "--broker",
+            metavar="N",
+            help="Only outages of this broker, and of partitions that waited for it.",
+        ),
     ] = None,
     topic: Annotated[
         str | None,
@@ -65,11 +69,13 @@ def outages(
     assume: Annotated[
         str | None,
         Option(
-            metavar=f"{_MIN_ISR}=N", help="Value to assume for topics for which the log has none."
+            metavar=f"{_MIN_ISR}=N",
+            help="Value to assume for topics for which the log has no value.",
         ),
     ] = None,
     verbose: Annotated[
-        bool, Option("--verbose", help="A line per partition, also if many went down together.")
+        bool,
+        Option("--verbose", help="Print a line per partition, even if many went down together."),
     ] = False,
     json: Json = False,
     server: Server = None,

@@ -30,7 +30,8 @@ _Expression = Annotated[
     str,
     Argument(
         metavar="EXPRESSION",
-        help="Such as 'topics[\"orders\"].partitions[0].leader == -1': docs/expressions.md.",
+        help="Expression such as 'topics[\"orders\"].partitions[0].leader == -1'; see "
+        "docs/expressions.md.",
         show_default=False,
     ),
 ]
@@ -101,13 +102,16 @@ def check(
         Option(
             "--expect",
             metavar="EXPRESSION|FILE",
-            help="Also check that this holds at every offset; repeatable. Or a file of checks: "
+            help="Expression that must hold at every offset, repeatable; or a file of checks, see "
             "docs/alerts.md.",
         ),
     ] = None,
     follow: Annotated[
         bool,
-        Option("--follow", help="Keep checking as records come, and tell what begins and ends."),
+        Option(
+            "--follow",
+            help="Keep checking new records, and report every alert that begins or ends.",
+        ),
     ] = False,
     once: Annotated[
         bool, Option("--once", help="With --follow: exit 7 after the first alert was delivered.")
@@ -116,7 +120,8 @@ def check(
         Path | None,
         Option(
             metavar="FILE",
-            help="With --follow: what was told, across restarts; default: LOG.alerts.json.",
+            help="With --follow: file that keeps the reported alerts across restarts; default: "
+            "LOG.alerts.json.",
         ),
     ] = None,
     json: Json = False,

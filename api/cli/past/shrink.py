@@ -32,7 +32,8 @@ def shrink(
         str,
         Argument(
             metavar="EXPRESSION",
-            help="Such as 'topics[\"orders\"].partitions[0].leader == -1': docs/expressions.md.",
+            help="Expression such as 'topics[\"orders\"].partitions[0].leader == -1'; see "
+            "docs/expressions.md.",
             show_default=False,
         ),
     ],
@@ -46,7 +47,10 @@ def shrink(
     ],
     breaks: Annotated[
         bool,
-        Option("--breaks", help="Shrink to where the expression becomes false, instead of true."),
+        Option(
+            "--breaks",
+            help="Look for where the expression becomes false, not for where it becomes true.",
+        ),
     ] = False,
     from_: From = "start",
     to: To = "end",
@@ -55,7 +59,7 @@ def shrink(
         Option(
             metavar="N",
             min=1,
-            help="Stop once N times the records up to the flip were replayed.",
+            help="Limit of the search: replay at most N times the records up to the flip.",
         ),
     ] = 200,
     json: Json = False,

@@ -35,7 +35,7 @@ def summary(
     json: Json = False,
     server: Server = None,
 ) -> None:
-    """Show on one screen what happened: times without a leader, the end, who changed what."""
+    """Show on one screen what happened: times without a leader, the end state, who changed what."""
     from api.questions.summary import SUMMARY, ShowSummary
 
     from_, to = range_of(during, from_, to)

@@ -52,8 +52,9 @@ def timeline(
             "--type",
             "--kind",
             metavar="KIND",
-            help="Only controllers, brokers, partitions, topics, notes or others; or only what "
-            "touches objects of a kind, such as config or acl; repeatable.",
+            help="Only events of this kind: controllers, brokers, partitions, topics, notes or "
+            "others; or only events that touch objects of this kind, such as config or acl; "
+            "repeatable.",
         ),
     ] = None,
     objects: Annotated[
@@ -70,7 +71,7 @@ def timeline(
         bool, Option("--stat", help="Print only the number of events of each kind.")
     ] = False,
     verbose: Annotated[
-        bool, Option("--verbose", help="Also print each client and object.")
+        bool, Option("--verbose", help="Also print the client and the objects of each event.")
     ] = False,
     json: Json = False,
     server: Server = None,

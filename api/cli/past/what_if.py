@@ -39,7 +39,8 @@ def what_if(
         Option(
             "--at",
             metavar="POINT",
-            help="Repeat the decisions after this point; default: from the first changed one on.",
+            help="Repeat the decisions after this point; default: from the first changed decision "
+            "on.",
         ),
     ] = None,
     to: To = "end",
@@ -73,7 +74,7 @@ def what_if(
         Option(
             "--edit",
             metavar="JSON|FILE",
-            help="Replace a request, or fields of a record; repeatable.",
+            help="Replace the request of a decision, or fields of a record; repeatable.",
         ),
     ] = None,
     add: Annotated[
@@ -82,7 +83,9 @@ def what_if(
     ] = None,
     save: Annotated[
         Path | None,
-        Option("--save", metavar="DIR", help="Write the fork to this directory, as an own log."),
+        Option(
+            "--save", metavar="DIR", help="Write the fork to this directory, as a log of kind own."
+        ),
     ] = None,
     verbose: Annotated[bool, Option("--verbose", help="Print all lines of each section.")] = False,
     json: Json = False,
@@ -93,8 +96,8 @@ def what_if(
 
     An edit is {"offset": N, "data": {FIELDS}} for a record, or {"offset": N, "command": NAME,
     "request": {}} for the decision that wrote it. An addition is {"after": N, "command": NAME,
-    "request": {}} or {"after": N, "type": RECORD, "data": {FIELDS}}; without "after" it comes
-    first.
+    "request": {}} or {"after": N, "type": RECORD, "data": {FIELDS}}; an addition without "after"
+    comes first.
     """
     from api.cli.past.what_if_changes import added_of, edits_of
     from api.questions.objects import joined

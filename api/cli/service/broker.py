@@ -31,7 +31,7 @@ _Server = Annotated[
 _BrokerId = Annotated[int, Option("--id", metavar="N", help="Id of this broker.", min=0)]
 _LogDir = Annotated[
     list[Path],
-    Option("--log-dir", metavar="DIR", help="Directory for partitions; repeatable."),
+    Option("--log-dir", metavar="DIR", help="Directory for the data of partitions; repeatable."),
 ]
 _Listen = Annotated[
     list[str],
@@ -67,7 +67,8 @@ _ClusterId = Annotated[
     Option(
         "--cluster-id",
         metavar="ID",
-        help="The cluster to join: the broker does not start if the service is of another one.",
+        help="Id of the cluster to join: the broker does not start if the service is of another "
+        "cluster.",
         show_default=False,
         rich_help_panel=BROKERS,
     ),

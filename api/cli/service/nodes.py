@@ -47,11 +47,15 @@ def create(
     store: _Url,
     source: Annotated[
         Path,
-        Option("--from", metavar="LOG", help="The log whose records the shared log begins with."),
+        Option(
+            "--from",
+            metavar="LOG",
+            help="The log whose records become the beginning of the shared log.",
+        ),
     ],
     json: Json = False,
 ) -> None:
-    """Make a shared log with all records of a log, which becomes the folder of a node."""
+    """Make a shared log with all records of LOG, and make LOG the folder of a node."""
     from api.nodes.stores import create_shared_log
     from metadata_log.writer.cut_off_log import seen_end
     from replay.snapshot.database import shown_url
@@ -80,7 +84,7 @@ def list_(
         Argument(
             metavar="URL|LOG",
             help="The shared log: postgresql://USER@HOST/DB, s3://bucket/prefix, or a node's "
-            "folder; else METALOG_LOG. Left out with --server.",
+            "folder; default: $METALOG_LOG. Do not combine URL|LOG with --server.",
             show_default=False,
             parser=Source.parse,
         ),
@@ -90,7 +94,7 @@ def list_(
 ) -> None:
     """List the nodes of a shared log: who leads, who stands by, and how far each is.
 
-    With --server a node is asked, which asks the store: no access to the store is needed.
+    With --server, the node at URL reads the store, so that you need no access to the store.
     """
     from api.nodes.operations import look
     from api.nodes.stores import url_of
@@ -135,7 +139,8 @@ def repair(
         bool,
         Option(
             "--put-back",
-            help="Give the records that the shared log has lost back to it, unchanged, from LOG.",
+            help="Append to the shared log the records that it has lost and LOG still has, "
+            "unchanged.",
         ),
     ] = False,
     give_up: Annotated[
@@ -149,7 +154,7 @@ def repair(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Compare a node's folder with a shared log that has lost records; put them back, or give up.
+    """Compare a node's folder with a shared log that lost records; restore them or give them up.
 
     Without --put-back and --give-up nothing is changed; exit 1 if LOG has what the shared log
     lacks. Stop all nodes first.

@@ -19,18 +19,27 @@ if TYPE_CHECKING:
 def record(
     file: Annotated[
         Path,
-        Argument(metavar="FILE", help="TOML: docs/recording.md.", show_default=False),
+        Argument(
+            metavar="FILE",
+            help="TOML file that says which clusters to record, and how; see docs/recording.md.",
+            show_default=False,
+        ),
     ],
     check: Annotated[
-        bool, Option("--check", help="Read FILE and all that it names, say what it does, and end.")
+        bool,
+        Option(
+            "--check",
+            help="Read FILE and the files that it names, print what would be recorded, and end.",
+        ),
     ] = False,
     log_format: LogFormatOption = LogFormat.TEXT,
     json: Json = False,
 ) -> None:
     """Follow the clusters in a file, each into a mirror of its own, with checks and metrics.
 
-    A cluster that refuses the reader stops alone, and is tried again every 5 minutes. SIGHUP reads
-    FILE again; if it has a mistake, nothing changes. Alerts and gaps are printed as lines of JSON.
+    If a cluster refuses the reader, the others go on, and that cluster is tried again every 5
+    minutes. SIGHUP makes the command read FILE again; if FILE has a mistake, nothing changes.
+    Alerts and gaps are printed as lines of JSON.
     """
     use_log_format(log_format)
     if check:

@@ -90,7 +90,7 @@ _SnapshotEvery = Annotated[
     Option(
         "--snapshot-every",
         metavar="N",
-        help="Records between two snapshots; 0: none.",
+        help="Number of records between two snapshots; 0: make no snapshots.",
         min=0,
         rich_help_panel=BACKGROUND,
     ),
@@ -100,7 +100,7 @@ _SnapshotKeep = Annotated[
     Option(
         "--snapshot-keep",
         metavar="N",
-        help="Keep only the newest N of the snapshots that the service makes; 0: all.",
+        help="Keep only the newest N of the snapshots that the service makes; 0: keep all.",
         min=0,
         rich_help_panel=BACKGROUND,
     ),
@@ -120,7 +120,7 @@ _Archive = Annotated[
     Option(
         "--archive",
         metavar="DEST",
-        help="Copy sealed segments there: a directory, or s3://bucket/prefix.",
+        help="Copy sealed segments to this directory, or s3://bucket/prefix.",
         rich_help_panel=BACKGROUND,
     ),
 ]

@@ -14,7 +14,7 @@ Log = Annotated[
     Path,
     Argument(
         metavar="LOG",
-        help="Log directory; else METALOG_LOG.",
+        help="Log directory; default: $METALOG_LOG.",
         show_default=False,
         parser=log_path,
     ),
@@ -24,7 +24,7 @@ LogPlace = Annotated[
     str,
     Argument(
         metavar="LOG",
-        help="Log directory, or s3://bucket/prefix of an archive or backup; else METALOG_LOG.",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; default: $METALOG_LOG.",
         show_default=False,
         parser=log_place,
     ),
@@ -34,8 +34,8 @@ LogOrServer = Annotated[
     Source,
     Argument(
         metavar="LOG",
-        help="Log directory, or s3://bucket/prefix of an archive or backup; else "
-        "METALOG_LOG. Left out with --server.",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; default: "
+        "$METALOG_LOG. Do not combine LOG with --server.",
         show_default=False,
         parser=Source.parse,
     ),
@@ -46,7 +46,8 @@ Server = Annotated[
     Option(
         "--server",
         metavar="URL",
-        help="A running service to ask instead, such as kafka://HOST:PORT; else METALOG_SERVER.",
+        help="A running service that answers in place of LOG, such as kafka://HOST:PORT; default: "
+        "$METALOG_SERVER.",
         parser=server_url,
     ),
 ]
@@ -56,7 +57,7 @@ IncludeUnconfirmed = Annotated[
     bool,
     Option(
         "--include-unconfirmed",
-        help="Also the end of a mirror that Kafka may still replace, marked as not confirmed.",
+        help="Include the end of a mirror that Kafka may still replace, marked as not confirmed.",
     ),
 ]
 
@@ -81,7 +82,7 @@ Until = Annotated[
     Option(
         "--to",
         metavar="POINT",
-        help="Last, inclusive; by default the end, and with --server now.",
+        help="Last point, inclusive; default: end, or with --server now.",
     ),
 ]
 
@@ -96,8 +97,8 @@ ObjectText = Annotated[
     str,
     Argument(
         metavar="OBJECT",
-        help="Such as topic:orders, partition:@ID/0#leader, config:topic/orders, broker:1; a # "
-        "inside a name is %23.",
+        help="An object such as topic:orders, partition:@ID/0#leader, config:topic/orders or "
+        "broker:1; write a # inside a name as %23.",
         show_default=False,
     ),
 ]
