@@ -1,0 +1,1 @@
+"""The dashboards of docs/grafana, generated: `python -m tests.grafana`."""
