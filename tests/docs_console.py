@@ -25,7 +25,7 @@ DOCUMENTS = (
     *("docs/users_and_quotas.md", "docs/authorization.md", "docs/configs.md"),
     *("docs/incidents/shrinking_isr.md", "docs/incidents/returned_topic.md"),
     "docs/incidents/flapping_broker.md",
-    "docs/alerts.md",
+    *("docs/alerts.md", "docs/tour.md"),
     *("docs/namespaces.md", "docs/debugging.md", "docs/bisect.md"),
     "docs/what_if.md",
     "docs/security.md",
