@@ -7,7 +7,7 @@ SOURCES := records metadata_log replay controller api migrations client tests be
 # What npm installs, where there is an npm: clients that the suite runs, and the page's type checker.
 NODE_MODULES := $(if $(shell command -v npm),requirements/node_modules/.package-lock.json)
 
-.PHONY: help demo test suite lint types check heavy bench torture mutants redecide conformance lock clean
+.PHONY: help demo test suite lint types check heavy bench torture mutants redecide conformance site lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -53,6 +53,9 @@ redecide: .venv/installed ## Decide all requests of logs anew and compare; ARGS=
 conformance: .venv/installed ## Decide the batches of real Kafka logs anew and compare; ARGS=--differences
 	$(BIN)/python -m tests.conformance $(ARGS)
 
+site: .venv/installed ## Build the documentation as a web site in .site; begin at .site/index.html
+	$(BIN)/python -m tests.site .site
+
 lock: .venv/installed ## Pin the newest allowed versions anew
 	$(BIN)/uv pip compile pyproject.toml --extra archive --extra duckdb --extra http --extra mcp --extra postgres --extra spark --extra connect \
 	  --group dev --group bench --universal \
@@ -63,7 +66,7 @@ lock: .venv/installed ## Pin the newest allowed versions anew
 	  --output-file requirements/generators.txt
 
 clean: ## Remove the environment and what the demo and the mutants made
-	rm -rf .venv .mutants demo
+	rm -rf .venv .mutants .site demo
 
 .venv/installed: requirements/lock.txt requirements/uv.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'

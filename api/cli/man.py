@@ -66,8 +66,13 @@ def _command(command: Any, path: str, parent: Any) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(context))
     yield from (f'.SS "{_text(path)} {_text(usage)}"', *_paragraphs(command.help or ""))
     yield from _parameters(command, context)
-    for name in getattr(command, "commands", ()):
+    for name in verbs_of(command, context):
         yield from _command(command.get_command(context, name), f"{path} {name}", context)
+
+
+def verbs_of(command: Any, context: Any) -> list[str]:
+    """Return the names of a group's commands, which are imported only now; of others none."""
+    return list(command.list_commands(context)) if hasattr(command, "commands") else []
 
 
 def _parameters(command: Any, context: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typer.main import get_command
 from api.cli.app import complete_app
 from api.cli.main import load_commands
 from api.cli.man import man_page
+from tests.test_docs import command_names
 
 _DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (_DOCS / "running.md").read_text()
@@ -121,6 +122,8 @@ def test_the_manual_has_every_command_and_option() -> None:
         options = [option for param in command.params for option in param.opts]
         for option in [option for option in options if option.startswith("-")]:
             assert option in page, (name, option)
+    for name in command_names():
+        assert f'.SS "metalog {name} ' in page, name
 
 
 def test_the_manual_is_set_without_a_warning(tmp_path: Path) -> None:
