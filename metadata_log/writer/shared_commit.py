@@ -1,8 +1,10 @@
 """Commit by a leader: in the shared log first, then in the leader's folder."""
 
 import asyncio
+import contextlib
 import secrets
 import time
+from collections.abc import Iterator
 from functools import partial
 
 from metadata_log.shared.settlement import Settlement
@@ -58,7 +60,8 @@ class SharedCommit:
         header = self._writer.next_header(self.leader_epoch)
         encoded = header.encode()
         await self._commit((Entry(EntryKind.SEGMENT, encoded),))
-        await self.run_blocking(partial(self._writer.copy_segment, header, encoded))
+        with _full_as_fenced():
+            await self.run_blocking(partial(self._writer.copy_segment, header, encoded))
 
     async def commit(self, *, is_alone: bool) -> float:
         """Commit everything that was written.
@@ -68,7 +71,7 @@ class SharedCommit:
             FencedError: with outcome NOTHING: another node has taken over, or nothing of the group
                 was committed and never will be, and `end` is right after a claim of this node in a
                 higher epoch. With outcome UNKNOWN: the store does not tell whether the group was
-                committed.
+                committed; or it has committed it, and this node's disk is full.
         """
         start = time.perf_counter()
         blocks = tuple([Entry(EntryKind.BLOCK, each) for each in self._writer.unwritten])
@@ -78,11 +81,14 @@ class SharedCommit:
             if error.outcome is Outcome.NOTHING:
                 self._writer.drop_unwritten()
             raise
-        self._writer.commit()
+        with _full_as_fenced():
+            self._writer.commit()
         return time.perf_counter() - start
 
     async def _commit(self, entries: tuple[Entry, ...]) -> None:
-        tail = self._writer.tail
+        tail, synced = self._writer.tail, self._writer.synced
+        # Otherwise the next block would not follow the last one that the store has.
+        assert (synced.end_offset, synced.last_crc32c) == (self.end.end_offset, self.end.crc32c)
         group = Group(
             number=self.end.number,
             epoch=self.end.epoch,
@@ -120,3 +126,19 @@ class SharedCommit:
             raise FencedError(
                 f"{error}; nothing of the last batches was committed", outcome=Outcome.NOTHING
             ) from error
+
+
+@contextlib.contextmanager
+def _full_as_fenced() -> Iterator[None]:
+    """Let a leader stop whose disk has no room for what the store has committed.
+
+    To its writer a full disk means that nothing was written, and the next block would not continue
+    the shared log. Another node leads, and this one fetches the group when there is room.
+    """
+    try:
+        yield
+    except UnavailableError as error:
+        raise FencedError(
+            f"{error}; the shared log has the last batches, so another node must lead",
+            outcome=Outcome.UNKNOWN,
+        ) from error
