@@ -33,6 +33,7 @@ from replay.snapshot.postgresql import (
     named_error,
     open_postgresql,
     outside_transactions,
+    url_of_several,
     writer,
 )
 from replay.snapshot.revision import HISTORY_VERSION_TABLE
@@ -89,7 +90,7 @@ def open_database(
     """
     url = url if isinstance(url, URL) else str(url)  # of a Path, the error is about the text
     try:
-        parsed = make_url(url)
+        parsed = url_of_several(url) or make_url(url)
         if parsed.get_backend_name() == "sqlite":
             path = _sqlite_path(parsed, create, missing)
             _check_alone(path, never_beside)

@@ -5,11 +5,12 @@ of the reader's queries stay visible. Writers wait for each other, as in SQLite,
 that is used for nothing else; readers never wait.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from records.errors import MetadataLogError, RequestError, UnavailableError
 
@@ -31,6 +32,12 @@ _CONNECTION = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
+
+# A comma after the user and the password, before the database or in the parameter `host`.
+_SEVERAL = re.compile(r"postgres(ql)?://([^/?]*@)?([^/?@]*,|[^?]*\?(.*&)?host=[^&]*(,|%2C))", re.I)
+
+_NAMED_IN_URL = ("user", "password", "dbname")
+_PORT = 5432
 
 _WRITES = "postgresql_writes"
 _AUTOCOMMIT = "AUTOCOMMIT"
@@ -83,6 +90,36 @@ def open_postgresql(url: URL, options: Mapping[str, Any]) -> Engine:
     )
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def url_of_several(url: str | URL) -> URL | None:
+    """Return libpq's URL of several servers as SQLAlchemy has it; None for any other URL.
+
+    With `target_session_attrs=read-write`, libpq takes the server that is the primary now.
+
+    Raises:
+        ImportError: the driver is not installed.
+        ArgumentError: libpq cannot parse it.
+    """
+    if isinstance(url, URL) or not _SEVERAL.match(url):
+        return None
+    import psycopg
+
+    try:
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise ArgumentError(str(error)) from error
+    user, password, database = (parameters.pop(each, None) for each in _NAMED_IN_URL)
+    hosts = str(parameters["host"]).split(",")
+    ports = str(parameters.get("port", _PORT)).split(",")
+    parameters["port"] = ",".join(ports * len(hosts) if len(ports) == 1 else ports)
+    return URL.create(
+        "postgresql",
+        None if user is None else str(user),
+        None if password is None else str(password),
+        database=None if database is None else str(database),
+        query={name: str(value) for name, value in parameters.items()},
+    )
 
 
 def writer(engine: Engine) -> Engine:

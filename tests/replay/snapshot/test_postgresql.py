@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import URL, Engine, event, text
@@ -35,6 +36,36 @@ def _refusal(url: URL, code: str = "INVALID_REQUEST") -> str:
 def test_server_that_is_not_there_says_where_it_was_looked_for(postgres: URL) -> None:
     with pytest.raises(UnavailableError, match=r"\*\*\*@127.0.0.1:1/.*refused; try again"):
         SnapshotStore.open(postgres.set(port=1), CLUSTER)
+
+
+@pytest.mark.parametrize(
+    ("place", "query"),
+    [
+        ("{host}:1,{host}:{port}", "?target_session_attrs=read-write"),
+        ("", "?host={host},{host}&port=1,{port}"),
+        ("{host},{host}:{port}", ""),
+        ("", "?host=no.such.host.invalid%2C{host}&port={port}"),
+    ],
+)
+def test_of_several_servers_one_that_answers_is_taken(
+    postgres_url: URL, place: str, query: str
+) -> None:
+    of = {"host": postgres_url.host, "port": postgres_url.port}
+    password = quote(str(postgres_url.password), safe="")
+    login = f"{postgres_url.username}:{password}@"
+    url = f"postgresql://{login}{place}/{postgres_url.database}{query}".format(**of)
+    with SnapshotStore.open(url, CLUSTER, upgrade=True) as store:
+        assert store.list() == ()
+
+
+def test_several_servers_of_which_none_answers_are_named_without_the_password() -> None:
+    url = "postgresql://metalog:secret@127.0.0.1:1,127.0.0.1:2/db"
+    with pytest.raises(UnavailableError, match="127.0.0.1") as caught:
+        SnapshotStore.open(url, CLUSTER)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(RequestError, match="non-integer port") as refused:
+        SnapshotStore.open(url.replace(":2", ":two"), CLUSTER)
+    assert "secret" not in str(refused.value)
 
 
 def test_wrong_password_is_refused_and_not_printed(postgres: URL) -> None:
