@@ -41,7 +41,7 @@ heavy: .venv/installed .venv/suites/installed .venv/suites/librdkafka/installed 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
 	$(BIN)/python -m benchmarks $(ARGS)
 
-torture: .venv/installed ## Break the log in every way we know; ARGS="crashes --minutes 10"
+torture: .venv/installed .venv/patroni/installed ## Break the log in every way we know; ARGS="crashes --minutes 10"
 	$(BIN)/python -m tests.torture --require-targets $(ARGS)
 
 mutants: .venv/installed ## Change the code in 400 places and see which tests notice; resumable
@@ -64,6 +64,9 @@ lock: .venv/installed ## Pin the newest allowed versions anew
 	$(BIN)/uv pip compile --group generators --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --upgrade --quiet --no-header \
 	  --output-file requirements/generators.txt
+	$(BIN)/uv pip compile --group patroni --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --upgrade --quiet --no-header \
+	  --output-file requirements/patroni.txt
 
 clean: ## Remove the environment and what the demo and the mutants made
 	rm -rf .venv .mutants .site demo
@@ -79,6 +82,12 @@ clean: ## Remove the environment and what the demo and the mutants made
 .venv/generators/installed: requirements/generators.txt | .venv/installed
 	$(BIN)/uv venv --quiet --clear .venv/generators
 	$(BIN)/uv pip install --quiet --python .venv/generators/bin/python --require-hashes -r $<
+	@touch $@
+
+# Run by an account that may not read this directory or the Python of this environment.
+.venv/patroni/installed: requirements/patroni.txt | .venv/installed
+	$(BIN)/uv venv --quiet --clear --python /usr/bin/python3 .venv/patroni
+	$(BIN)/uv pip install --quiet --python .venv/patroni/bin/python --require-hashes -r $<
 	@touch $@
 
 # The suite of kafka-python is in its source distribution; the hash is that of the installed version.

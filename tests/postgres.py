@@ -25,8 +25,11 @@ from sqlalchemy import URL
 _START_TIMEOUT_S = 60
 _VERSION = "pginstall18"
 _HOST = "127.0.0.1"
-_USER = "metalog"
+USER = "metalog"
 PASSWORD = "not:to@be/seen"  # what a URL must escape
+
+# What other machines may reach; the rules of initdb are for the loopback address.
+_REACHED = ("all", "replication")
 
 # The data are thrown away: nothing is to survive a crash of the machine.
 _HOLLOW = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
@@ -34,7 +37,6 @@ _SETTINGS = (
     *_HOLLOW,
     "autovacuum=off",
     "shared_buffers=32MB",
-    f"listen_addresses={_HOST}",
     "unix_socket_directories=",
 )
 
@@ -79,18 +81,26 @@ class PostgresServer:
         *,
         durable: bool = False,
         settings: tuple[str, ...] = (),
+        within: tuple[str, ...] = (),
+        host: str = _HOST,
     ) -> None:
         """Name the data in a directory of `postgres_directory`; several servers may share it.
 
         Args:
             settings: More settings, such as `a=b`.
+            within: Words before each command: those that run it on another machine (root only).
+            host: Its address, or one of them if it is on another machine.
         """
         self._directory = directory
         self._name = name
-        self._programs, self._account = _programs(directory), _account(directory)
+        self._within = within
+        self._programs, self._account = programs(directory), account(directory)
+        if within:
+            self._within += as_account(self._account)
+            self._account = {}
         kept = [each for each in _SETTINGS if not durable or each not in _HOLLOW]
-        self._settings = [*kept, *settings]
-        self.url = URL.create("postgresql", _USER, PASSWORD, _HOST, _free_port(), "postgres")
+        self._settings = [*kept, f"listen_addresses={'*' if within else host}", *settings]
+        self.url = URL.create("postgresql", USER, PASSWORD, host, _free_port(), "postgres")
 
     @property
     def data(self) -> Path:
@@ -99,7 +109,11 @@ class PostgresServer:
 
     def make(self) -> None:
         """Make new data."""
-        _make_cluster(self._programs, self._directory, self.data, self._account)
+        _make_cluster(self._programs, self._directory, self.data, account(self._directory))
+        if not self._within:
+            return
+        with (self.data / "pg_hba.conf").open("a") as rules:
+            rules.writelines(f"host {what} all samenet scram-sha-256\n" for what in _REACHED)
 
     def copy_of(self, source: "PostgresServer", *, standby: str | None = None) -> None:
         """Make the data a base backup of a server that runs.
@@ -107,7 +121,8 @@ class PostgresServer:
         Args:
             standby: The name of the standby that is to follow the source; None: it is for later.
         """
-        place = f"host={_HOST} port={source.url.port} user={_USER} application_name={standby}"
+        place = f"host={source.url.host} port={source.url.port} user={USER} "
+        place += f"application_name={standby}"
         more = [] if standby is None else ["--write-recovery-conf"]
         self._run("pg_basebackup", "-D", str(self.data), "-d", place, "--checkpoint=fast", *more)
 
@@ -118,7 +133,8 @@ class PostgresServer:
     def start(self) -> None:
         """Run it, and wait until it answers."""
         settings = [part for setting in self._settings for part in ("-c", setting)]
-        command = [str(self._programs / "postgres"), "-D", str(self.data), "-p", str(self.url.port)]
+        postgres = str(self._programs / "postgres")
+        command = [*self._within, postgres, "-D", str(self.data), "-p", str(self.url.port)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command + settings, stdout=log, stderr=log, cwd=self._directory, **self._account
@@ -132,12 +148,17 @@ class PostgresServer:
         self._process.wait(timeout=30)
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended, by itself or when it was stopped."""
+        return self._process.poll() is not None
+
+    @property
     def _log(self) -> Path:
         return self.data.with_suffix(".log")
 
     def _run(self, program: str, *words: str) -> None:
         done = subprocess.run(
-            [str(self._programs / program), *words],
+            [*self._within, str(self._programs / program), *words],
             cwd=self._directory,
             env={**os.environ, "PGPASSWORD": PASSWORD},
             capture_output=True,
@@ -163,7 +184,7 @@ def text_of(url: URL) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def _programs(directory: Path) -> Path:
+def programs(directory: Path) -> Path:
     """Return the directory of the server's programs; for root, a copy that another account can
     read.
     """
@@ -182,7 +203,7 @@ def _programs(directory: Path) -> Path:
     return package / _VERSION / "bin"
 
 
-def _account(directory: Path) -> dict[str, Any]:
+def account(directory: Path) -> dict[str, Any]:
     """Return arguments for `Popen` that set another user, because PostgreSQL refuses to run as
     root.
     """
@@ -193,10 +214,16 @@ def _account(directory: Path) -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
+def as_account(arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Return the words before a command that run it as the user that `account` returned."""
+    user, group = arguments["user"], arguments["group"]
+    return ("setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups")
+
+
 def _make_cluster(programs: Path, directory: Path, data: Path, account: dict[str, Any]) -> None:
     password = directory / "password"
     password.write_text(PASSWORD)
-    arguments = ["-U", _USER, "--pwfile", str(password), "--auth", "scram-sha-256"]
+    arguments = ["-U", USER, "--pwfile", str(password), "--auth", "scram-sha-256"]
     arguments += ["--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
     # Hashing the password 4096 times, the default, is most of what a connection costs a client.
     arguments += ["-c", "scram_iterations=1"]

@@ -52,13 +52,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of running a piece.
 
     `done` counts the cases, `distinct` those that differ from all earlier cases of the same piece:
-    equal ones are counted, but not checked again. `notes` are measurements, one per line.
+    equal ones are counted, but not checked again. `notes` are measurements, one per line;
+    `times_s` are seconds measured, by what was measured.
     """
 
     done: int
     distinct: int
     failures: tuple[Failure, ...] = ()
     notes: tuple[str, ...] = ()
+    times_s: dict[str, list[float]] = {}
 
 
 class Campaign(Protocol):

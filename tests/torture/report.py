@@ -1,6 +1,7 @@
 """The results of campaigns, as a table or as one JSON document."""
 
 import json
+import statistics
 from typing import Any
 
 from tests.torture.campaign import Campaign
@@ -26,6 +27,11 @@ def table(results: Results) -> str:
         )
     for campaign, tally in results:
         lines += [f"{campaign.NAME}: {note}" for note in tally.notes]
+        lines += [
+            f"{campaign.NAME}: {name}, {len(found)} times: "
+            f"median {statistics.median(found):.2f} s, worst {max(found):.2f} s"
+            for name, found in tally.times_s.items()
+        ]
     for campaign, tally in results:
         for failure in tally.failures:
             lines += [f"\n{campaign.NAME}: {failure.message}", f"  {failure.command}"]
@@ -47,6 +53,7 @@ def _entry(campaign: Campaign, tally: Tally) -> dict[str, Any]:
         "seeds": len(tally.seeds),
         "cpu_seconds": round(tally.seconds, 1),
         "notes": tally.notes,
+        "times_s": tally.times_s,
         "target_met": tally.is_complete(campaign),
         "failure_count": tally.failure_count,
         "failures": [

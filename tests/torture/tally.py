@@ -27,6 +27,7 @@ class Tally(msgspec.Struct, kw_only=True):
     failure_count: int = 0
     failures: list[Failure] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
+    times_s: dict[str, list[float]] = msgspec.field(default_factory=dict)
     seconds: float = 0.0
 
     def add(self, seed: int, outcome: Outcome, seconds: float) -> None:
@@ -37,6 +38,8 @@ class Tally(msgspec.Struct, kw_only=True):
         self.failure_count += len(outcome.failures)
         self.failures = list(some_of_each_kind([*self.failures, *outcome.failures]))
         self.notes += outcome.notes
+        for name, found in outcome.times_s.items():
+            self.times_s.setdefault(name, []).extend(found)
         self.seconds += seconds
 
     def is_complete(self, campaign: Campaign) -> bool:

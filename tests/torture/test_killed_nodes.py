@@ -1,5 +1,8 @@
 """A few faults of real nodes, and tests that broken promises are noticed."""
 
+import os
+import sys
+
 import pytest
 
 from metadata_log.format.batch import Batch
@@ -8,6 +11,7 @@ from records.envelope import Envelope
 from records.errors import Outcome
 from tests.torture.campaigns import killed_nodes
 from tests.torture.killed_nodes.clients import Told, broken_promises
+from tests.torture.killed_nodes.cluster import Cluster
 
 
 def _batch(offset: int, name: str) -> Batch:
@@ -22,11 +26,22 @@ def _batch(offset: int, name: str) -> Batch:
     return Batch.of([row])
 
 
+CASES = [(cluster, name) for cluster in killed_nodes.CLUSTERS for name in cluster.FAULTS]
+
+needs_root = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="networks and disks need root"
+)
+
+
+@needs_root
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
-def test_a_leader_that_is_killed_or_suspended_has_lost_nothing() -> None:
-    outcome = killed_nodes.run_faults(7, ["killed", "suspended"])
+@pytest.mark.parametrize(("cluster", "fault"), CASES, ids=[name for _, name in CASES])
+def test_nothing_is_lost_or_doubled_or_silent(cluster: type[Cluster], fault: str) -> None:
+    outcome = killed_nodes.run_faults(cluster, 7, [fault])
     assert outcome.failures == ()
     assert "appends acknowledged" in outcome.notes[0]
+    assert [len(times) for times in outcome.times_s.values()] == [1]
 
 
 LOG = [_batch(1, "a"), _batch(2, "b"), _batch(3, "c")]
@@ -54,3 +69,9 @@ def test_a_broken_promise_is_noticed(told: list[Told], problem: str) -> None:
 def test_a_record_that_is_there_twice_is_noticed() -> None:
     told = [Told("a", 1), Told("b", 2), Told("c", 3)]
     assert broken_promises(told, [*LOG, _batch(4, "b")]) == ["doubled: b is at [2, 4]"]
+
+
+def test_what_was_given_up_is_not_lost() -> None:
+    told = [Told("a", 1), Told("b", 2), Told("c", 3), Told("gone", 4), Told("other", 5)]
+    (found,) = broken_promises(told, LOG, [{"gone": [4]}, {"other": [6]}])
+    assert found.startswith("lost: other")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import NamedTuple
 
 from api.clients.reconnecting_client import ReconnectingClient
@@ -73,16 +73,32 @@ class Clients:
         return max(later - at for at, later in itertools.pairwise(self.times[first:]))
 
 
-def broken_promises(told: Iterable[Told], batches: Iterable[Batch]) -> list[str]:
-    """Return what a log contradicts of what clients were told."""
+def offsets_of(batches: Iterable[Batch]) -> dict[str, list[int]]:
+    """Return where the records of clients are in a log, by name."""
     found: dict[str, list[int]] = {}
     for batch in batches:
         for row in batch.rows:
             if isinstance(row.payload, NoteRecord):
                 found.setdefault(row.payload.text, []).append(row.offset)
+    return found
+
+
+def broken_promises(
+    told: Iterable[Told],
+    batches: Iterable[Batch],
+    given_up: Iterable[Mapping[str, list[int]]] = (),
+) -> list[str]:
+    """Return what a log contradicts of what clients were told.
+
+    Args:
+        given_up: Where records are in folders that were kept when the store had lost records.
+    """
+    found = offsets_of(batches)
     problems = []
     for name, answer in told:
         offsets = found.pop(name, [])
+        if not offsets and any(kept.get(name) == [answer] for kept in given_up):
+            continue
         if len(offsets) > 1:
             problems.append(f"doubled: {name} is at {offsets}")
         elif isinstance(answer, int) and offsets != [answer]:

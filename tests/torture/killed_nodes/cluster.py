@@ -1,25 +1,32 @@
-"""Three nodes as processes over one PostgreSQL, and what happens to them."""
+"""Three nodes as processes over one store, and what is to be found in their folders in the end."""
 
 import contextlib
+import json
 import signal
-import time
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
+from typing import Any, ClassVar, NamedTuple, Self
 
-from tests.api.nodes.processes import (
-    LEASE_MS,
-    Process,
-    equal,
-    free_ports,
-    leader,
-    metalog,
-    until,
-)
-from tests.postgres import PostgresServer, new_database, postgres_directory, text_of
+from tests.api.nodes.processes import Process, equal, free_ports, leader, metalog, until
+from tests.forked_commands import METALOG
 
 NODES = 3
 HOST = "127.0.0.1"
+
+
+class Fault(NamedTuple):
+    """What happens to a cluster.
+
+    Attributes:
+        strike: Does it, and mends what it broke; called with the cluster.
+        times: How often in a piece of the campaign.
+    """
+
+    strike: Callable[[Any, Random], None]
+    times: int
 
 
 class Cluster:
@@ -28,63 +35,59 @@ class Cluster:
     Attributes:
         url: Of all nodes, for clients.
         shared: Of the shared log.
+        FAULTS: What can happen to it, by name.
+        given_up: Folders with records that the store has lost and an operator has given up.
     """
 
-    def __init__(self, scratch: Path, server: PostgresServer, shared: str) -> None:
-        """Start the nodes of a new log."""
-        self._server = server
-        self.shared = shared
-        first = scratch / "node-1"
-        metalog("init", str(first))
-        metalog("nodes", "create", shared, "--from", str(first))
+    FAULTS: ClassVar[Mapping[str, Fault]] = {}
+
+    @classmethod
+    def running(cls, scratch: Path) -> AbstractContextManager[Self]:
+        """Run a store and the nodes over it."""
+        raise NotImplementedError
+
+    def __init__(self, folders: Sequence[Path], shared: Sequence[str]) -> None:
+        """Start the nodes of a new log.
+
+        Args:
+            folders: Of the nodes; the directories above exist.
+            shared: The URL of the shared log, as each node has it.
+        """
+        self.shared = shared[0]
+        self.given_up: list[Path] = []
+        metalog("init", str(folders[0]))
+        metalog("nodes", "create", self.shared, "--from", str(folders[0]))
         ports = free_ports(NODES)
         self.url = "socket://" + ",".join(f"{HOST}:{port}" for port in ports)
         self.nodes = [
             Process(
-                scratch / f"node-{number}",
-                shared,
-                number,
-                more=("--socket", f"{HOST}:{port}", "--snapshot-every", "0"),
+                folder, url, number, more=("--socket", f"{HOST}:{port}", "--snapshot-every", "0")
             )
-            for number, port in enumerate(ports, 1)
+            for number, (folder, url, port) in enumerate(
+                zip(folders, shared, ports, strict=True), 1
+            )
         ]
-        leader(*self.nodes)
-        until(lambda: all(node.lines for node in self.nodes))
-
-    def kill(self, random: Random) -> None:
-        """Kill the leader with SIGKILL; it comes back when another one leads, or before."""
-        first = leader(*self.nodes)
-        first.end(signal.SIGKILL)
-        if random.random() < 0.7:
-            leader(*self._others(first))
-        first.start()
-        until(lambda: first.lines)
-
-    def suspend(self, random: Random) -> None:
-        """Stop the leader for longer than its lease, so that it wakes while another one leads."""
-        first = leader(*self.nodes)
-        first.signal(signal.SIGSTOP)
-        leader(*self._others(first))
-        time.sleep(random.random() * LEASE_MS / 1_000)
-        first.signal(signal.SIGCONT)
-        until(lambda: first.stands_by)
-
-    def crash_the_store(self, random: Random) -> None:
-        """Let PostgreSQL crash and recover."""
-        self._server.stop(signal.SIGQUIT)
-        time.sleep(random.random() * LEASE_MS / 1_000)
-        self._server.start()
-        leader(*self.nodes)
+        try:
+            leader(*self.nodes)
+            until(lambda: all(node.lines for node in self.nodes))
+        except AssertionError as error:
+            said = [node.said() for node in self.nodes]
+            self.end()
+            raise AssertionError(f"no node leads: {said}") from error
 
     def problems(self) -> list[str]:
         """Stop the nodes; return how their folders differ from the shared log."""
-        until(lambda: equal(*self.nodes))
+        problems = []
+        with contextlib.suppress(AssertionError):
+            until(lambda: equal(*self.nodes))
+        if not equal(*self.nodes):
+            problems.append("the folders differ")
         ended = [node for node in self.nodes if node.has_ended]
-        problems = [f"node {node.number} ended: {node.said()[-500:]}" for node in ended]
+        problems += [f"node {node.number} ended: {node.said()[-500:]}" for node in ended]
         for node in self.nodes:
             node.end(signal.SIGTERM)
         for node in self.nodes:
-            damage = metalog("verify", str(node.folder), "--shared", self.shared)["damage"]
+            damage = _damage(node.folder, self.shared)
             problems += [f"the folder of node {node.number}: {each}" for each in damage]
         return problems
 
@@ -95,30 +98,16 @@ class Cluster:
                 node.signal(signal.SIGCONT)
             node.end(signal.SIGKILL)
 
-    def _others(self, node: Process) -> list[Process]:
+    def others(self, node: Process) -> list[Process]:
+        """Return all nodes but one."""
         return [each for each in self.nodes if each is not node]
 
 
-FAULTS: dict[str, Callable[[Cluster, Random], None]] = {
-    "killed": Cluster.kill,
-    "suspended": Cluster.suspend,
-    "store crashed": Cluster.crash_the_store,
-}
-
-
-@contextlib.contextmanager
-def running_cluster(scratch: Path) -> Iterator[Cluster]:
-    """Run a PostgreSQL and the nodes."""
-    with postgres_directory() as directory:
-        server = PostgresServer(directory, durable=True)
-        server.make()
-        server.start()
-        try:
-            with new_database(server.url) as url:
-                cluster = Cluster(scratch, server, text_of(url))
-                try:
-                    yield cluster
-                finally:
-                    cluster.end()
-        finally:
-            server.stop()
+def _damage(folder: Path, shared: str) -> list[str]:
+    """Return what `verify` finds in a folder that differs from the shared log."""
+    words = [*METALOG, "verify", str(folder), "--shared", shared, "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        return [done.stderr]
+    found: list[str] = json.loads(done.stdout)["damage"]
+    return found
