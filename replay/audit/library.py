@@ -1,12 +1,12 @@
 """The audit as a library: `from replay import audit`, then `audit.open("LOG")`."""
 
-import datetime
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
+from replay.audit.points import Point, last_offset, range_between
 from replay.audit.session import copies_folder, is_small, session
 
 if TYPE_CHECKING:
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from replay.audit.export import Exported
     from replay.audit.queries.asking import Range
-
-Point = int | datetime.datetime | str
-"""An offset or a time with a zone, also as text: "1200", "2026-01-31T02:00:00Z"."""
 
 
 def open(  # noqa: A001  As gzip.open: always used with its package.
@@ -147,7 +144,7 @@ class AuditedLog:
         Returns:
             The columns of the query `diff`.
         """
-        return self.query("diff", self._last(a) + 1, b)
+        return self.query("diff", last_offset(self._reader, a) + 1, b)
 
     def query(
         self,
@@ -212,40 +209,4 @@ class AuditedLog:
         )
 
     def _range(self, since: Point | None, until: Point | None) -> "Range":
-        from replay.audit.queries.asking import Range
-
-        first = self._reader.start_offset
-        begin = None if since is None else _parsed(since)
-        if isinstance(begin, datetime.datetime):
-            first = max(first, self._reader.first_offset_at(_in_ms(begin)))
-        elif begin is not None:
-            first = begin
-        last = self._reader.end_offset - 1 if until is None else self._last(until)
-        return Range(first, last)
-
-    def _last(self, point: Point) -> int:
-        end = _parsed(point)
-        if isinstance(end, datetime.datetime):
-            return self._reader.last_offset_at(_in_ms(end))
-        return end
-
-
-def _parsed(point: Point) -> int | datetime.datetime:
-    """Return a point that may be given as text."""
-    if not isinstance(point, str):
-        return point
-    if point.isdecimal():
-        return int(point)
-    try:
-        return datetime.datetime.fromisoformat(point)
-    except ValueError:
-        raise RequestError(
-            "INVALID_REQUEST",
-            f"{point!r} is neither an offset nor a time such as 2026-01-31T02:00:00Z",
-        ) from None
-
-
-def _in_ms(time: datetime.datetime) -> int:
-    if time.tzinfo is None:
-        raise RequestError("INVALID_REQUEST", f"{time} has no time zone")
-    return round(time.timestamp() * 1_000)
+        return range_between(self._reader, since, until)

@@ -68,7 +68,7 @@ class LogFiles:
     def in_range(self, start: int, end: int) -> list[Path]:
         """Return the segments that may contain offsets in [start, end), by their file names."""
         bases = [base_offset(path) for path in self.segments]
-        ends = [*bases[1:], self.end_offset]
+        ends = [*bases, self.end_offset][1:]
         return [
             path
             for path, base, next_base in zip(self.segments, bases, ends, strict=True)

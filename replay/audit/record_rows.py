@@ -3,16 +3,16 @@
 New record types do not change the schema, so a stream continues after an upgrade.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import pyarrow
 from pyspark.sql import types as T
 
-from records.base import Record
-from records.envelope import Envelope, Origin
+from records.envelope import Envelope
 from records.json import to_json
 from records.secrets import redact_record
 from records.text import uuid_text
@@ -54,71 +54,77 @@ _ARROW_SCHEMA = pyarrow.schema(
     [(field.name, _ARROW_TYPES[field.dataType]) for field in SCHEMA.fields]
 )
 _ROWS_A_BATCH = 5_000
-_NO_ORIGIN = Origin()
 _US_A_MS = 1_000
 
 
 def arrow_batches(
-    rows: Iterable[Envelope], confirmed_end: int, *, show_secrets: bool
+    rows: Iterable[Envelope],
+    confirmed_end: int,
+    columns: Sequence[str],
+    *,
+    show_secrets: bool,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Yield rows of the log as Arrow batches of `SCHEMA`.
+    """Yield rows of the log as Arrow batches.
 
     Args:
         confirmed_end: Offset from which Kafka may still replace records of a mirror.
+        columns: Names of the columns of `SCHEMA` to return.
     """
-    flat = (_flat(row, confirmed_end, show_secrets=show_secrets) for row in rows)
-    while some := list(islice(flat, _ROWS_A_BATCH)):
-        yield _batch(some)
+    values = _VALUES | {
+        "confirmed": lambda row: row.offset < confirmed_end,
+        "data": _with_secrets if show_secrets else _without_secrets,
+    }
+    schema = pyarrow.schema([_ARROW_SCHEMA.field(name) for name in columns])
+    rows = iter(rows)
+    while some := list(islice(rows, _ROWS_A_BATCH)):
+        arrays = [
+            pyarrow.array(map(values[field.name], some), field.type, size=len(some))
+            for field in schema
+        ]
+        yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def gap_batch(from_offset: int, to_offset: int) -> pyarrow.RecordBatch:
+def gap_batch(from_offset: int, to_offset: int, columns: Sequence[str]) -> pyarrow.RecordBatch:
     """Return a batch of one row that stands for the records at [from_offset, to_offset).
 
     Used for records that the log has deleted.
     """
     data = _json({"from_offset": from_offset, "to_offset": to_offset})
-    row = dict.fromkeys(SCHEMA.names) | {"offset": from_offset, "type": GAP, "data": data}
-    return _batch([tuple({**row, "confirmed": True}.values())])
+    row = {"offset": from_offset, "type": GAP, "data": data, "confirmed": True}
+    schema = pyarrow.schema([_ARROW_SCHEMA.field(name) for name in columns])
+    return pyarrow.RecordBatch.from_pylist([row], schema)
 
 
-def _batch(rows: list[tuple[Any, ...]]) -> pyarrow.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [
-        pyarrow.array(column, type=field.type)
-        for column, field in zip(columns, _ARROW_SCHEMA, strict=True)
-    ]
-    return pyarrow.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)
+def _origin(name: str) -> Callable[[Envelope], Any]:
+    value = attrgetter(name)
+    return lambda row: None if row.origin is None else value(row.origin)
 
 
-def _flat(row: Envelope, confirmed_end: int, *, show_secrets: bool) -> tuple[Any, ...]:
-    record, origin = row.payload, row.origin or _NO_ORIGIN
-    name = type(record).__name__
-    fields = to_json(record)
-    topic_id = getattr(record, "topic_id", None)
-    return (
-        row.offset,
-        row.leader_epoch,
-        row.timestamp * _US_A_MS,
-        row.timestamp,
-        row.batch_offset,
-        row.record_version,
-        name,
-        None if topic_id is None else uuid_text(topic_id),
-        _partition_id(record),
-        origin.principal,
-        origin.command,
-        origin.reason,
-        origin.request_id,
-        origin.client,
-        origin.trace_parent,
-        _json(fields if show_secrets else redact_record(name, fields)),
-        row.offset < confirmed_end,
-    )
+def _topic_id(row: Envelope) -> str | None:
+    topic_id = getattr(row.payload, "topic_id", None)
+    return None if topic_id is None else uuid_text(topic_id)
 
 
-def _partition_id(record: Record) -> int | None:
-    return getattr(record, "partition_id", None)
+def _with_secrets(row: Envelope) -> str:
+    return _json(to_json(row.payload))
+
+
+def _without_secrets(row: Envelope) -> str:
+    return _json(redact_record(type(row.payload).__name__, to_json(row.payload)))
 
 
 def _json(fields: dict[str, Any]) -> str:
     return msgspec.json.encode(fields).decode()
+
+
+_VALUES: dict[str, Callable[[Envelope], Any]] = {
+    **{name: attrgetter(name) for name in ("offset", "leader_epoch", "timestamp")},
+    **{name: attrgetter(name) for name in ("batch_offset", "record_version")},
+    **{name: _origin(name) for name in ("principal", "command", "reason")},
+    **{name: _origin(name) for name in ("request_id", "client", "trace_parent")},
+    "time": lambda row: row.timestamp * _US_A_MS,
+    "type": lambda row: type(row.payload).__name__,
+    "topic_id": _topic_id,
+    "partition_id": lambda row: getattr(row.payload, "partition_id", None),
+}
+"""By column of `SCHEMA`, its value in a row; of others than these, `arrow_batches` has it."""

@@ -10,8 +10,8 @@ import pytest
 
 from api.cli.main import run as metalog
 from metadata_log.reader.log_reader import LogReader
-from replay.audit.log_source import OPTIONS
 from replay.audit.record_rows import SCHEMA
+from replay.audit.source.options import OPTIONS
 from tests.replay.audit.slow_starts import restarted
 
 if TYPE_CHECKING:

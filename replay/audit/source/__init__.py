@@ -1,0 +1,1 @@
+"""What `format("metalog")` reads: records, relations, and changes as a stream."""

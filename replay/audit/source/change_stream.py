@@ -1,0 +1,94 @@
+"""The effective changes of a log as a stream, on request after the state before them.
+
+A change takes effect at the end of its transaction, so each trigger ends where no transaction is
+open. The values before the changes come from all earlier records, which each trigger reads again.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow
+import pyarrow.compute as pc
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+
+from metadata_log.reader.log_reader import LogReader
+from replay.audit.committed_files import readable_files
+from replay.audit.fold.churn import HOUR_MS
+from replay.audit.queries.asking import Range
+from replay.audit.selection import EVERYTHING
+from replay.audit.source.open_transaction import open_transaction
+from replay.audit.source.record_stream import RecordStream
+from replay.audit.source.records import Span
+from replay.audit.source.relations import computed, read_relation, relation_schema, typed
+
+SNAPSHOT = "Snapshot"
+"""The `record` of a row that has a value from before the stream's start."""
+
+_MARK = "snapshot"
+"""In the first position of a stream: the state before it comes first."""
+
+
+class ChangeStream(RecordStream):
+    """Reads the changes as a stream; a row is a field that a record changed."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        found = super().initialOffset()
+        return found | {_MARK: True} if self.options.snapshot else found
+
+    def start(self, reader: LogReader) -> int:
+        """Return the offset at which a new query begins; never inside a transaction."""
+        return _settled(reader, reader.history_start, super().start(reader))
+
+    def end(self, reader: LogReader, first: int, end: int, limit: ReadLimit) -> int:
+        """Return the end of a trigger: one with no open transaction, after the limit if need be."""
+        settled = _settled(reader, first, super().end(reader, first, end, limit))
+        if settled > first or isinstance(limit, ReadAllAvailable):
+            return settled
+        # A transaction that exceeds the limit is read whole, and with it what follows.
+        return _settled(reader, first, end)
+
+    def idle(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Return the position after `start`; after the state, the same without its mark."""
+        return {name: value for name, value in start.items() if name != _MARK}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        first, last = start["end_offset"], end["end_offset"]
+        super().partitions(start, end)  # for its checks; the range is read in one task
+        state = [Span(0, first, is_snapshot=True)] if start.get(_MARK) else []
+        return state + ([Span(first, last)] if last > first else [])
+
+    after_a_gap = "Copy the changes anew, with the option snapshot and another checkpoint"
+
+    def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
+        offsets = Range(partition.first, partition.end - 1)
+        if not partition.is_snapshot:
+            return read_relation(self.options, offsets)
+        with LogReader.open(self.options.log) as reader:
+            state = computed(reader, self.options, "net_changes", offsets, EVERYTHING)
+            is_confirmed = pc.less(state["offset"], reader.confirmed_end)
+        return typed(_as_changes(state, is_confirmed), relation_schema(self.options))
+
+
+def _settled(reader: LogReader, first: int, end: int) -> int:
+    """Return `end`, or the begin of the transaction that is open there."""
+    if end <= first:
+        return end
+    files = readable_files(reader, None, lambda path, size: None)
+    begin = open_transaction(files, first, end)
+    return end if begin is None else begin
+
+
+def _as_changes(state: pyarrow.Table, confirmed: pyarrow.Array) -> pyarrow.Table:
+    """Return the fields of a state with the columns of changes."""
+    ms = state["time"].cast(pyarrow.timestamp("ms", "UTC")).cast(pyarrow.int64())
+    hour = pc.multiply(pc.divide(ms, HOUR_MS), HOUR_MS).cast(pyarrow.timestamp("ms", "UTC"))
+    nothing = pyarrow.nulls(state.num_rows)
+    columns = {name: state[name] for name in state.column_names} | {
+        "hour": hour,
+        "record": pyarrow.repeat(SNAPSHOT, state.num_rows),
+        "in_effect": pyarrow.repeat(True, state.num_rows),
+        "confirmed": confirmed,
+        **dict.fromkeys(("asked_offset", "asked_principal", "asked_reason"), nothing),
+    }
+    return pyarrow.table(columns)

@@ -1,0 +1,95 @@
+"""The records of a log as a batch; `spans` and `read_span` serve the stream too.
+
+Our own reader reads the log in Spark's Python workers: unlike Spark's reader, it knows which
+records are committed while the log is being written, and starts at any offset by the index.
+"""
+
+from collections.abc import Collection, Iterator
+
+import pyarrow
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from metadata_log.reader.log_reader import LogReader
+from records.envelope import Envelope
+from replay.audit.record_rows import SCHEMA, arrow_batches, gap_batch
+from replay.audit.source.filters import PushedFilters, bounds_of, names_of, narrowed
+from replay.audit.source.options import Options
+
+# A task reads as many offsets, but a query never has more tasks than this.
+_OFFSETS_A_TASK = 100_000
+_TASKS_MAX = 200
+
+
+class Span(InputPartition):  # type: ignore[misc]
+    """The offsets [first, end) that a task reads.
+
+    Attributes:
+        is_kept: False if the log has deleted them.
+        is_snapshot: True if the task reads the state that they make, instead of the changes.
+    """
+
+    def __init__(
+        self, first: int, end: int, *, is_kept: bool = True, is_snapshot: bool = False
+    ) -> None:
+        super().__init__((first, end))
+        self.first = first
+        self.end = end
+        self.is_kept = is_kept
+        self.is_snapshot = is_snapshot
+
+
+class RecordReader(DataSourceReader):  # type: ignore[misc]
+    """Reads the records in a range, a task for each part of it."""
+
+    filters: tuple[Filter, ...] = ()
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        with LogReader.open(self._options.log) as reader:
+            offsets = self._options.range_of(reader)
+            offsets = narrowed(reader, offsets, bounds_of(self.filters))
+        # Spark takes an empty list for one partition.
+        return [*spans(offsets.first, offsets.last + 1)] or [Span(offsets.first, offsets.first)]
+
+    def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
+        return read_span(self._options, partition, names_of(self.filters, "type"))
+
+
+class FilteringRecordReader(PushedFilters, RecordReader):
+    """The same, for sessions that push filters down."""
+
+
+def spans(first: int, end: int) -> Iterator[Span]:
+    """Yield the parts of a range of offsets, [first, end), of which each is read by one task."""
+    step = max(_OFFSETS_A_TASK, (end - first) // _TASKS_MAX + 1)
+    return (Span(at, min(at + step, end)) for at in range(first, end, step))
+
+
+def read_span(
+    options: Options, span: Span, types: Collection[str] | None = None
+) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the rows of a span.
+
+    Args:
+        types: Names of the record types to return; None: all.
+    """
+    columns = options.chosen(SCHEMA.names)
+    if not span.is_kept:
+        yield gap_batch(span.first, span.end, columns)
+        return
+    with LogReader.open(options.log) as reader:
+        rows = _rows(reader, span)
+        if types is not None:
+            rows = (row for row in rows if type(row.payload).__name__ in types)
+        secrets = options.show_secrets
+        yield from arrow_batches(rows, reader.confirmed_end, columns, show_secrets=secrets)
+
+
+def _rows(reader: LogReader, span: Span) -> Iterator[Envelope]:
+    """Yield the rows at the offsets of a span, without other rows of its first and last batch."""
+    for batch in reader.batches(span.first, span.end):
+        for row in batch.rows:
+            if span.first <= row.offset < span.end:
+                yield row

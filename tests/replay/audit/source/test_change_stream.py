@@ -1,0 +1,143 @@
+"""Changes as a stream: each once, over limits, restarts and transactions; after the state."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metadata_log.format.batch import NewBatch
+from metadata_log.reader.log_reader import LogReader
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
+from records.base import Record
+from records.configs import ConfigRecord
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
+from records.envelope import Origin
+from records.errors import UnknownHistoryError
+from replay.audit.source.change_stream import SNAPSHOT
+from replay.care.retain import retain
+from tests.own_logs import write_history
+from tests.replay.audit.source.reading import ALL, Row, read, rows_between, stream, triggers
+
+pytestmark = pytest.mark.spark
+
+CHANGES = {"relation": "changes"}
+
+
+def streamed(log: Path, start: dict[str, Any], **options: str) -> list[Row]:
+    return [row for _, rows in triggers(log, start, **CHANGES, **options) for row in rows]
+
+
+def in_order(rows: list[Row]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def config(name: str, value: str | None) -> ConfigRecord:
+    return ConfigRecord(resource_type=4, resource_name="1", name=name, value=value)
+
+
+async def append(log: Path, *records: Record) -> None:
+    writer = await MetadataLog.open(log)
+    origin = Origin(principal="User:ada", command="alter-configs", reason="drill")
+    await writer.append(NewBatch(records=records, origin=origin))
+    await writer.close()
+
+
+@pytest.mark.parametrize("limit", [None, "1", "40"])
+async def test_triggers_read_each_change_once(tmp_path: Path, limit: str | None) -> None:
+    """The log grows between them, and has transactions."""
+    options = {} if limit is None else {"maxRecordsPerTrigger": limit}
+    log = await write_history(tmp_path / "log", seed=3, batches=6)
+    position = stream(log, **CHANGES).initialOffset()
+    found: list[Row] = []
+    for seed in (4, 5):
+        for end, rows in triggers(log, position, **CHANGES, **options):
+            found += rows
+            position = end
+        if seed == 4:
+            await write_history(log, seed=seed, batches=6, create=False)
+    assert in_order(found) == in_order(read(log, **CHANGES).to_pylist())
+    assert found
+
+
+async def test_changes_of_an_open_transaction_wait_for_its_end(tmp_path: Path) -> None:
+    create_log(log := tmp_path / "log", "test-cluster")
+    await append(log, config("a", "1"))
+    start = stream(log, **CHANGES).initialOffset()
+    await append(log, BeginTransactionRecord(name="t"), config("a", "2"))
+    reader = stream(log, **CHANGES, maxRecordsPerTrigger="1")
+    *_, (position, _) = triggers(log, start, **CHANGES, maxRecordsPerTrigger="1")
+    begin = position["end_offset"]
+    await append(log, config("a", "3"), config("b", "1"))
+    assert reader.latestOffset(position, reader.getDefaultReadLimit()) == position
+    await append(log, EndTransactionRecord())
+    rows = streamed(log, position, maxRecordsPerTrigger="1")
+    assert [(row["field"], row["before"], row["after"]) for row in rows] == [
+        ("a", "(redacted)", "(redacted)"),
+        ("a", "(redacted)", "(redacted)"),
+        ("b", None, "(redacted)"),
+    ]
+    # A query that begins inside the transaction begins with it.
+    inside = stream(log, **CHANGES, startingOffset=str(begin + 1)).initialOffset()
+    assert inside["end_offset"] == begin
+    rows = streamed(log, inside, showSecrets="true")
+    assert [(row["before"], row["after"]) for row in rows] == [("1", "2"), ("2", "3"), (None, "1")]
+
+
+async def test_changes_of_an_aborted_transaction_are_not_in_effect(tmp_path: Path) -> None:
+    create_log(log := tmp_path / "log", "test-cluster")
+    start = stream(log, **CHANGES).initialOffset()
+    await append(log, BeginTransactionRecord(name="t"), config("a", "1"))
+    await append(log, AbortTransactionRecord(reason="no"))
+    (row,) = [each for each in streamed(log, start) if each["kind"] == "configs"]
+    assert (row["in_effect"], row["principal"], row["reason"]) == (False, "User:ada", "drill")
+
+
+@pytest.mark.parametrize("starting", ["earliest", "60", "latest"])
+async def test_state_and_the_changes_after_it_make_the_last_state(
+    tmp_path: Path, starting: str
+) -> None:
+    log = await write_history(tmp_path / "log", seed=7, batches=30)
+    options = {"snapshot": "true", "startingOffset": starting}
+    start = stream(log, **CHANGES, **options).initialOffset()
+    found = streamed(log, start, **options)
+    await write_history(log, seed=8, batches=8, create=False)
+    position = stream(log, **CHANGES).latestOffset(start, ALL)
+    assert position != start
+    before = [row for row in found if row["record"] == SNAPSHOT]
+    assert all(row["before"] is None and row["offset"] < start["end_offset"] for row in before)
+    assert bool(before) is (starting != "earliest")
+    end = {name: each for name, each in start.items() if name != "snapshot"}
+    with LogReader.open(log) as reader:
+        last = reader.end_offset - 1
+    later = rows_between(log, end, position, **CHANGES)
+    assert state_of(before + later) == state_of(
+        read(log, relation="net_changes", until=str(last)).to_pylist()
+    )
+
+
+def state_of(rows: list[Row]) -> dict[tuple[str, str, str], str]:
+    """Return the values that changes in effect leave."""
+    rows = [row for row in rows if row.get("in_effect", True)]
+    last = {
+        (row["kind"], row["id"], row["field"]): row["after"]
+        for row in sorted(rows, key=lambda row: row["offset"])
+    }
+    return {key: value for key, value in last.items() if value is not None}
+
+
+async def test_changes_that_are_no_longer_kept_fail_the_query(tmp_path: Path) -> None:
+    log = await write_history(tmp_path / "log", seed=5, batches=40)
+    start = stream(log, **CHANGES).initialOffset()
+    retain(log, 100, check_dropped=lambda segments: None)
+    end = stream(log, **CHANGES).latestOffset(start, ALL)
+    with pytest.raises(UnknownHistoryError, match="Copy the changes anew, with the option snap"):
+        stream(log, **CHANGES).partitions(start, end)
+    # The state of the base comes first in a new query.
+    anew = stream(log, **CHANGES, snapshot="true").initialOffset()
+    rows = streamed(log, anew, snapshot="true")
+    assert rows[0]["record"] == SNAPSHOT
