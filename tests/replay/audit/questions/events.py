@@ -1,7 +1,7 @@
 """The records of a log that took effect, read with fastavro alone, and the states they make."""
 
 import base64
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,19 +28,23 @@ class Asked(NamedTuple):
         events: All records that took effect, in order.
         end_ms: Time of the last record.
         point: An offset.
+        start_ms: Time of its record.
         topic: A topic's name.
+        team: The beginning of the names of a team's topics.
     """
 
     events: list[Event]
     end_ms: int
     point: int
+    start_ms: int
     topic: str
+    team: str
 
     def of(self, *names: str) -> Iterator[Event]:
         return (each for each in self.events if each.name in names)
 
 
-def read(log: Path, point: int, topic: str) -> Asked:
+def read(log: Path, point: int, topic: str, team: str) -> Asked:
     """Read all segments of a log that is not being written."""
     rows = [row for path in sorted(log.glob("*.avro")) for row in _rows(path)]
     events: list[Event] = []
@@ -53,7 +57,8 @@ def read(log: Path, point: int, topic: str) -> Asked:
             waiting = None
         else:
             (events if waiting is None else waiting).append(each)
-    return Asked(events, _last_ms(rows[-1]), point, topic)
+    (start_ms,) = deque((row["timestamp"] for row in rows if row["offset"] <= point), maxlen=1)
+    return Asked(events, _last_ms(rows[-1]), point, start_ms, topic, team)
 
 
 def _rows(path: Path) -> Iterator[Any]:
@@ -125,5 +130,8 @@ def partitions(asked: Asked) -> dict[tuple[bytes, int], list[Partition]]:
 
 def _set(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that a PartitionChangeRecord sets."""
-    found = {name: fields[name] for name in ("isr", "replicas") if fields[name] is not None}
+    names = ("isr", "replicas")
+    found = {name: fields[name] for name in names if fields[name] is not None}
+    if fields["leader_recovery_state"] != -1:
+        found["leader_recovery_state"] = fields["leader_recovery_state"]
     return found if fields["leader"] == -2 else found | {"leader": fields["leader"]}

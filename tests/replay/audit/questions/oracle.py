@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from tests.replay.audit.questions.events import Asked, Rows, id_text, lives, partitions
-from tests.replay.audit.questions.state_oracle import MORE
+from tests.replay.audit.questions.more_oracle import MORE as TO_THIRTY
+from tests.replay.audit.questions.state_oracle import MORE as TO_TWENTY
 
 
 def deleted_topics(asked: Asked) -> Rows:
@@ -156,6 +157,7 @@ ORACLE: tuple[Callable[[Asked], Rows], ...] = (
     data_at_risk,
     readers,
     orphans,
-    *MORE,
+    *TO_TWENTY,
+    *TO_THIRTY,
 )
 """By a question's number, less one."""

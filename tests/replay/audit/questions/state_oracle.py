@@ -49,9 +49,9 @@ def not_preferred(asked: Asked) -> Rows:
 def shrinks(asked: Asked) -> Rows:
     rows = []
     for (topic_id, number), states in partitions(asked).items():
-        sizes = [len(state.fields.get("isr", ())) for state in states]
-        # Only a partition that is gone has no replica at all.
-        count = sum(0 < after < before for before, after in pairwise(sizes))
+        # Without a leader, a partition may have no replica in sync; one that is gone has no fields.
+        isrs: list[Any] = [state.fields.get("isr") for state in states]
+        count = sum(None not in pair and len(pair[1]) < len(pair[0]) for pair in pairwise(isrs))
         if count:
             rows.append((f"{id_text(topic_id)}/{number}", count))
     return rows
