@@ -8,7 +8,7 @@ import fastavro
 
 from benchmarks.changes import partition_changes
 from benchmarks.harness import Result, rate, time_in_turn
-from records.avro import codec, reference
+from records.avro import codec, reference, uniform_rows
 from records.avro.schema import envelope_schema
 from records.envelope import Envelope
 
@@ -33,7 +33,7 @@ def run(_: Path) -> list[Result]:
 
     def decode() -> None:
         for data in encoded:
-            codec.decode_rows(data, _BLOCK_ROWS)
+            uniform_rows.decode_rows(data, _BLOCK_ROWS)
 
     def decode_to_dicts() -> None:
         for data in encoded:

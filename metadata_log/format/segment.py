@@ -13,7 +13,7 @@ import google_crc32c
 import msgspec
 
 from metadata_log.format.block import SYNC_SIZE
-from records.avro import codec
+from records.avro import uniform_rows
 from records.avro.arrays import decode_bytes, decode_count
 from records.avro.layout import layout_of
 from records.avro.schema import envelope_schema_json
@@ -220,7 +220,7 @@ def row_decoder(schema_json: str) -> Callable[[bytes, int], list[Envelope]]:
         from records.avro import reference
 
         return functools.partial(reference.decode_rows, writer_schema=schema)
-    return functools.partial(codec.decode_rows, layout=layout)
+    return functools.partial(uniform_rows.decode_rows, layout=layout)
 
 
 def _entry(key: str, value: bytes) -> bytes:

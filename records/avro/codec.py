@@ -29,8 +29,9 @@ _OPTIONAL: dict[str, type[Record]] = {
     "kept": Kept,
 }
 SIX_NULLS = bytes(6)
-FOUR_NULLS = bytes(4)
-_ONE_BYTE = 64  # integers from here on take more than one byte
+_FOUR_NULLS = bytes(4)
+ONE_BYTE = 64
+"""Integers from here on take more than one byte."""
 DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
 
 
@@ -75,6 +76,11 @@ def decoders_of(field_count: int, *, strict: bool = False) -> generated.PayloadD
     return generated.PayloadDecoders(Layout(field_count=field_count), strict=strict)
 
 
+def nulls_of(layout: Layout) -> bytes:
+    """Return the encoding of the fields between record version and record, if all are null."""
+    return SIX_NULLS if layout.has_added_fields else _FOUR_NULLS
+
+
 # Times and durable ends are large and shared by all batches of a group. Without this cache, batches
 # of one record take 1.5 times as long (measured).
 _repeated_long = functools.lru_cache(256)(encode_long)
@@ -87,7 +93,7 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
     """
     encoders, origins = encoders_of(layout.field_count), _OriginBytes()
     has_added_fields = layout.has_added_fields
-    nulls = SIX_NULLS if has_added_fields else FOUR_NULLS
+    nulls = nulls_of(layout)
     # Most rows of a batch have the same origin and nothing else beside the record.
     usual_origin, usual = None, nulls
     parts: list[bytes] = []
@@ -230,7 +236,7 @@ def _split(data: bytes) -> list[bytes]:
     timestamp, end = decode_long(data, end)
     _, end = decode_long(data, end)
     # A longer time contains bytes with and without a high bit, so it cannot overlap itself.
-    return data[end:].split(data[start:end]) if timestamp >= _ONE_BYTE else []
+    return data[end:].split(data[start:end]) if timestamp >= ONE_BYTE else []
 
 
 def _payload_position(row: bytes) -> int:
@@ -271,10 +277,20 @@ def _has_unknown_tags(row: bytes) -> bool:
     return extra is not None and bool(extra.unknown_tags)
 
 
+def decode_first(data: bytes, layout: Layout) -> tuple[Envelope, int]:
+    """Decode the first row only; return it and the position after it.
+
+    Raises:
+        DECODE_ERRORS: the row is damaged.
+    """
+    rows, position = _decode_rows(data, 1, layout)
+    return rows[0], position
+
+
 def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:
     decoders = decoders_of(layout.field_count)
     type_count, has_added_fields = layout.type_count, layout.has_added_fields
-    nulls = SIX_NULLS if has_added_fields else FOUR_NULLS
+    nulls = nulls_of(layout)
     null_count = len(nulls)
     rows: list[Envelope] = []
     position = 0

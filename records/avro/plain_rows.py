@@ -82,16 +82,11 @@ class _Heads(dict[int, bytes]):
         stamp = LONGS[place.timestamp] + LONGS[place.batch_offset]
         self._before = INTS[place.leader_epoch] + stamp
         encoded = LONGS[0] if origin is None else codec.encoder_of("origin")(origin)
-        self._after = encoded + _nulls(layout)
+        self._after = encoded + codec.nulls_of(layout)[1:]
 
     def __missing__(self, version: int) -> bytes:
         head = self[version] = self._before + INTS[version] + self._after
         return head
-
-
-def _nulls(layout: Layout) -> bytes:
-    """Return the encoding of the fields between origin and record, which are all null."""
-    return (codec.SIX_NULLS if layout.has_added_fields else codec.FOUR_NULLS)[1:]
 
 
 def decode_records(data: bytes, count: int, layout: Layout = NEWEST) -> PlainRows:
@@ -164,7 +159,7 @@ def _head_at(data: bytes, start: int, layout: Layout) -> _Head:
     _, position = decode_long(data, position)
     version, position = decode_long(data, position)
     origin, position = codec.optional(data, position, codec.decoder_of("origin"))
-    nulls = _nulls(layout)
+    nulls = codec.nulls_of(layout)[1:]
     if not data.startswith(nulls, position):
         raise UnusualEncodingError(f"the row at byte {start} has fields other than its record")
     position += len(nulls)

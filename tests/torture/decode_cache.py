@@ -9,14 +9,14 @@ from functools import lru_cache
 from types import ModuleType
 
 from metadata_log.format import segment_scan
-from records.avro import codec
+from records.avro import uniform_rows
 
 # Each takes immutable bytes, and returns what is immutable but for the list of rows, of which its
 # one caller makes a tuple.
 REMEMBERED: tuple[tuple[ModuleType, str], ...] = (
     (segment_scan, "decode_header"),
     (segment_scan, "decompress"),
-    (codec, "decode_rows"),
+    (uniform_rows, "decode_rows"),
 )
 _RESULTS_MAX = 1_024
 
