@@ -25,6 +25,9 @@ export const HISTORY_MAX = 1000;
  * @property {(name: string, at: number, count: number) => Promise<Past[]>} history The newest changes.
  * @property {(name: string, at: number) => Promise<Setter[]>} blame
  * @property {(from: number, to: number, name: string|null) => Promise<Outage[]>} outages
+ * @property {(expression: string, from: number, to: number) => Promise<import("asked/flips.js").Flips>} flips
+ * @property {(from: number, to: number) => Promise<{violations: import("asked/violations.js").Violation[]}>} violations
+ * @property {(without: string, after: number|null, to: number) => Promise<import("asked/second_future.js").Future>} whatIf Without a record, given by its offset, or an object.
  */
 
 export class Answers {

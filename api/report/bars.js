@@ -94,15 +94,21 @@ export function swatches(element) {
  * @property {number} height Height of the canvas, in pixels.
  */
 
-/** @param {HTMLCanvasElement} canvas @param {Scene} scene */
-export function draw(canvas, scene) {
-  const ratio = window.devicePixelRatio || 1, { width } = scene.axis;
+/** An empty canvas of a size in pixels of the page. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+export function fitted(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(scene.height * ratio);
+  canvas.height = Math.round(height * ratio);
   canvas.style.width = `${width}px`;
-  canvas.style.height = `${scene.height}px`;
+  canvas.style.height = `${height}px`;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.scale(ratio, ratio);
+  return context;
+}
+
+/** @param {HTMLCanvasElement} canvas @param {Scene} scene */
+export function draw(canvas, scene) {
+  const { width } = scene.axis, context = fitted(canvas, width, scene.height);
   const paint = new Paint(context, canvas);
   context.font = `11px ${paint.color("font")}`;
   const bottom = scene.height - AXIS_PX;

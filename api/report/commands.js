@@ -38,6 +38,18 @@ export function outagesCommand(from, to, object) {
   return `metalog outages ${where} --from ${from} --to ${to}${only}`;
 }
 
+/** @param {string} expression @param {number} from @param {number} to */
+export const bisectCommand = (expression, from, to) => `metalog bisect ${where} ${quoted(expression)} --from ${from} --to ${to}`;
+
+/** @param {number} from @param {number} to */
+export const checkCommand = (from, to) => `metalog check ${where} --from ${from} --to ${to}`;
+
+/** @param {string} without An offset, or an object. @param {number|null} after The point after which decisions are made anew. @param {number} to */
+export function whatIfCommand(without, after, to) {
+  const what = /^\d+$/.test(without) ? `--drop ${without}` : `--without ${quoted(without)}`;
+  return `metalog what-if ${where}${after === null ? "" : ` --at ${after}`} --to ${to} ${what}`;
+}
+
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 /** Quote a word for a shell, if necessary. A terminal may obey control characters that are pasted into

@@ -12,6 +12,9 @@ const HELP = [
   ["u", "UTC or local time"],
   ["h", "history of the selected object"],
   ["b", "blame: its fields, each with the record that set it"],
+  ["e", "an expression: where is it true?"],
+  ["c", "check: which invariants does the history violate?"],
+  ["d", "decide anew: what if the first record of the selection had not been?"],
   ["z", "zoom to the selection"],
   ["0", "show the whole report"],
   ["a", "select the whole report"],
@@ -39,7 +42,7 @@ export class Keys {
   _key(/** @type {KeyboardEvent} */ event) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(target.tagName) || this.help.open) return;
-    const { selection, picture, difference, search, answers } = this.page;
+    const { selection, picture, difference, search, answers, ask } = this.page;
     /** @type {Record<string, () => void>} */
     const actions = {
       "ArrowLeft": () => (event.shiftKey ? this._stretch(-1) : this.step(-1)),
@@ -51,6 +54,9 @@ export class Keys {
       "b": () => difference.blame(),
       "o": () => difference.outages(),
       "n": () => selection.set({ from: selection.last, to: Infinity }),
+      "e": () => ask.expression.focus(),
+      "c": () => ask.check(),
+      "d": () => ask.whatIf(String(selection.from)),
       "z": () => picture.zoom(false),
       "0": () => picture.zoom(true),
       "a": () => selection.set({ from: selection.first, to: selection.last }),

@@ -1,5 +1,6 @@
 // The page: assembles its parts, and shows newer data.
 
+import { Ask } from "asked/ask.js";
 import { Answers } from "report/answers.js";
 import { LEGEND, swatches } from "report/bars.js";
 import { setPlace } from "report/commands.js";
@@ -42,6 +43,7 @@ export class Page {
     this.search = new Search(data, this.selection, this.picture);
     this.list = new List(data, this.selection, this.picture);
     this.outages = new OutagePanel(data, this.selection, this.answers);
+    this.ask = new Ask(this, questions);
     this.picture.onRed = ({ objects, bit, row, name }) => this.outages.open(objects, bit, row, name);
     this.picture.corner.append(this.zones);
     this.keys = new Keys(this);
@@ -56,7 +58,7 @@ export class Page {
     const header = make("header", {},
       make("h1", {}, plain(this.command.name), " ", make("small", {}, `cluster ${plain(this.data.header.cluster_id)}`)),
       this.range, search.element, help, ...more, ...this._summary(), this.remarks);
-    document.body.append(header, make("main", {}, legend(this), this.picture.element, this.said,
+    document.body.append(header, make("main", {}, legend(this), this.picture.element, this.said, this.ask.element,
       make("div", { class: "columns" }, this.list.element, this.difference.element)), keys.help);
     this.picture.redraw();
     this.selection.tell();
@@ -69,6 +71,7 @@ export class Page {
   renew(data) {
     for (const part of [this, this.answers, this.difference, this.search, this.list, this.outages]) part.data = data;
     this.picture.renew(data);
+    this.ask.renew();
     this._tellOfData();
     this.selection.grow(data.first, data.last);
     this._say();
@@ -97,6 +100,7 @@ export class Page {
     this.zones.textContent = zone.name;
     this._tellOfData();
     this.picture.redraw();
+    this.ask.redraw();
     this.selection.tell();
   }
 

@@ -7,7 +7,7 @@ import msgspec
 
 from api.report import assets
 
-MODULE_PREFIX = "report/"
+MODULE_PREFIXES = ("report/", "asked/")
 """Modules import each other as `report/data.js`, so that a file can hold them as data: URLs."""
 
 
@@ -36,7 +36,11 @@ def report_page(packed: bytes, command: PageCommand) -> str:
 
 @cache
 def _modules() -> dict[str, str]:
-    return {name: _data_url(module) for name, module in assets.modules(MODULE_PREFIX).items()}
+    return {
+        name: _data_url(module)
+        for prefix in MODULE_PREFIXES
+        for name, module in assets.modules(prefix).items()
+    }
 
 
 def _data_url(module: str) -> str:

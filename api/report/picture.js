@@ -1,5 +1,6 @@
 // The picture: the names of the rows, and the canvas beside them.
 
+import { Strips } from "asked/strips.js";
 import { Axis } from "report/axis.js";
 import { AXIS_PX, draw, HEALTH_PX, ROW_PX, TERMS_PX, TOP_PX } from "report/bars.js";
 import { above } from "report/numbers.js";
@@ -61,6 +62,7 @@ export class Picture {
     this.health = this.states.health();
     this.marks = new Marks(data);
     this.pointer = new Pointer(this);
+    this.strips = new Strips(this);
     this._take();
     [this.viewBegin, this.viewEnd] = this.whole();
     this._listen();
@@ -233,6 +235,7 @@ export class Picture {
       scroll: this.names.scrollTop,
       height: this.names.clientHeight + TOP_PX + AXIS_PX,
     });
+    this.strips.draw();
     this.pins.place(this.axis, (offset) => this.timeAt(offset));
     this._mark();
   }

@@ -19,6 +19,8 @@ export class Selection {
     this.isGrowing = false;
     /** Further parameters of the link. */
     this.place = "";
+    /** What is asked, as further parameters of the link. */
+    this.asked = "";
     /** @type {string|null} */
     this.object = null;
     /** @type {((selected: Selection) => void)[]} */
@@ -74,7 +76,7 @@ export class Selection {
   /** The fragment of the link. */
   link() {
     const object = this.object === null ? "" : `&object=${encodeURIComponent(this.object)}`;
-    return `#from=${this.from}&to=${this.follows ? "end" : this.to}${object}${this.place}`;
+    return `#from=${this.from}&to=${this.follows ? "end" : this.to}${object}${this.asked}${this.place}`;
   }
 
   /** Set the selection from the page's address; false if the address contains none. */

@@ -63,7 +63,7 @@ export function stepAt(steps, axis, x) {
 export function textsAt(picture, x, y) {
   const time = picture.axis.time(x), row = rowAt(picture, y);
   if (row !== null) return rowTexts(picture, row, x, y);
-  if (y >= TOP_PX) return [];
+  if (y >= TOP_PX) return picture.strips.textsAt(x, y);
   if (y >= HEALTH_PX) return [termText(picture.terms, time)].filter((text) => text !== null);
   const red = redAt(picture, x, y), at = picture.data.effect[above(picture.data.axisTime, time) - 1] ?? picture.data.first;
   return [timeText(Math.round(time)), picture.healthAt(red === null ? at : picture.data.effect[red.row])];

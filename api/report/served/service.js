@@ -147,6 +147,17 @@ export class Service {
       cause: each.cause ? `${each.cause.text} (${each.cause.offset})` : chainText(null),
     }));
   }
+
+  /** Where an expression changes its value. @param {string} expression @param {number} from @param {number} to @returns {Promise<import("asked/flips.js").Flips>} */
+  flips(expression, from, to) { return this._json("bisect", { expression, from, to }); }
+
+  /** What violates the invariants. @param {number} from @param {number} to @returns {Promise<{violations: import("asked/violations.js").Violation[]}>} */
+  violations(from, to) { return this._json("check", { from, to }); }
+
+  /** @param {string} without @param {number|null} after @param {number} to @returns {Promise<import("asked/second_future.js").Future>} */
+  whatIf(without, after, to) {
+    return this._json("what-if", { [/^\d+$/.test(without) ? "drop" : "without"]: without, from: after, to });
+  }
 }
 
 /** The body of a response. @param {Response} response */

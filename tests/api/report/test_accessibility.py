@@ -63,6 +63,19 @@ def open_everything(page: Page) -> Iterator[str]:
     yield "help"
 
 
+def ask_everything(page: Page) -> None:
+    """Open every answer in the chart, and the completion of an expression."""
+    page.evaluate("report.keys.help.close()")
+    page.evaluate("report.ask.flips('brokers.exists(b, b.fenced)')")
+    page.evaluate("report.ask.check()")
+    page.evaluate("report.ask.whatIf('21')")
+    for label in ("where it is true", "check", "what if not"):
+        page.locator(f".asked [aria-label='{label}'] .command").wait_for()
+    page.keyboard.press("e")
+    page.keyboard.type(" && par")
+    page.keyboard.press("ArrowDown")
+
+
 @pytest.mark.parametrize(("width", "scheme"), _VIEWS, ids=str)
 def test_nothing_serious_on_a_report(
     stormy_report: Any, opened: Opened, axe: str, width: int, scheme: str
@@ -87,6 +100,8 @@ def test_nothing_serious_on_a_view(
         for view in open_everything(page):
             if view in ("outage", "topic"):
                 check(page, axe)
+        ask_everything(page)
+        check(page, axe)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

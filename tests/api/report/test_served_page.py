@@ -61,7 +61,7 @@ def linked(service: Served, page: Page) -> str:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"), [(400, "light"), (1000, "dark"), (1600, "light")], ids=str
+    ("width", "scheme"), [(80, "light"), (400, "light"), (1000, "dark"), (2560, "light")], ids=str
 )
 def test_page_fits_every_width_and_scheme(
     service: Served, visitor: Visitor, width: int, scheme: str
