@@ -278,7 +278,8 @@ def check_same_log(
     here = source.position(source.history_start)
     if here.cluster_id != found.cluster_id:
         raise _wrong_log(
-            where, f"the tables are of cluster {found.cluster_id}, the log is of {here.cluster_id}"
+            where,
+            f"the tables are of cluster {found.cluster_id}, but the log is of {here.cluster_id}",
         )
     proof = found.confirmed_proof if up_to_confirmed else found.proof
     end = proof.end_offset
@@ -291,7 +292,7 @@ def check_same_log(
             "database"
         )
     if source.position(end).contradicts(proof):
-        raise _wrong_log(where, f"at offset {end} the log has another history")
+        raise _wrong_log(where, f"below offset {end}, the log has another history than the tables")
     return found
 
 

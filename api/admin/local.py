@@ -136,8 +136,8 @@ class LocalAdmin:
             if reader.kind is Kind.MIRROR:
                 raise RequestError(
                     "NOT_CONTROLLER",
-                    f"{self._directory} mirrors a Kafka cluster and takes no changes; make an own "
-                    f"log of it with `metalog fork {self._directory} LOG --at end`",
+                    f"{self._directory} mirrors a Kafka cluster and takes no changes; `metalog "
+                    f"fork {self._directory} LOG --at end` makes a writable log from it",
                 )
             self.history_start = reader.history_start
             image = (

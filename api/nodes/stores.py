@@ -152,7 +152,8 @@ async def create_shared_log(
     if manifest.kind is not Kind.OWN:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{directory} mirrors a Kafka cluster; make a log of its own with `metalog fork`",
+            f"{directory} mirrors a Kafka cluster and cannot be shared; make a writable log from "
+            "it with `metalog fork`",
         )
     identity = Identity(cluster_id=manifest.cluster_id, log_id=secrets.token_hex(8))
     log = await asyncio.to_thread(_new_store_of, url)

@@ -92,8 +92,8 @@ def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
     if ARCHIVE_LIST in names and COMMIT_MARK not in names:
         raise CorruptLogError(
             f"{store.directory / COMMIT_MARK} byte 0: the archive has lost this file and "
-            f"{MANIFEST}; rebuild it with `metalog repair {store.directory} COPY`, or name a new "
-            "place"
+            f"{MANIFEST}; rebuild the archive with `metalog repair {store.directory} COPY`, or "
+            "name a new place"
         )
     return None
 
@@ -163,8 +163,8 @@ def _not_archived(directory: Path, segment: CommittedSegment, holders: list[Stor
     path = holders[0].directory / segment.path.name
     return RequestError(
         "NOT_ARCHIVED",
-        f"the archived {path} is missing or has changed; remove it, and run `metalog archive "
-        f"{directory} DEST` again, or name a new DEST",
+        f"the archived {path} is missing or has changed; remove that file and run `metalog "
+        f"archive {directory} DEST` again, or name a new DEST",
     )
 
 

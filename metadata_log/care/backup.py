@@ -322,6 +322,6 @@ def _check_place(store: Store, reader: LogReader) -> None:
     if note.cluster_id != reader.cluster_id:
         raise RequestError(
             "INCONSISTENT_CLUSTER_ID",
-            f"{store.directory} is a backup of cluster {note.cluster_id!r}, the log is of "
-            f"{reader.cluster_id!r}; name a new place",
+            f"{store.directory} is a backup of cluster {note.cluster_id!r}, but the log is of "
+            f"cluster {reader.cluster_id!r}; name a new place",
         )

@@ -80,8 +80,8 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         if self.tail.cluster_id != self.copy.cluster_id:
             raise RequestError(
                 "INCONSISTENT_CLUSTER_ID",
-                f"{self.copy.directory} is of cluster {self.copy.cluster_id!r}, "
-                f"{self.tail.directory} of {self.tail.cluster_id!r}",
+                f"{self.copy.directory} is of cluster {self.copy.cluster_id!r}, but "
+                f"{self.tail.directory} of {self.tail.cluster_id!r}; name two logs of one cluster",
             )
         check_same_history(self.copy_fs, self.copy, following, self.tail, self.tail.mark.end_offset)
         start = following[0].base_offset

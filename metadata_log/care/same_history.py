@@ -24,11 +24,13 @@ def check_same_history(
     """
     mark = copy.mark
     if mark.end_offset > end_offset:
-        raise _other_history(copy, f"it ends at offset {mark.end_offset}, the log at {end_offset}")
+        raise _other_history(
+            copy, f"the copy ends at offset {mark.end_offset}, after the log's end at {end_offset}"
+        )
     if mark.end_offset < segments[0].base_offset:
         raise _other_history(
             copy,
-            f"it ends at offset {mark.end_offset}, the log has been cut since and starts at "
+            f"the copy ends at offset {mark.end_offset}, but the log was cut since and starts at "
             f"{segments[0].base_offset}",
         )
     following = [segment for segment in segments if segment.base_offset == mark.end_offset]

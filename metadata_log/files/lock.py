@@ -21,8 +21,8 @@ def lock_directory(fs: Fs, directory: Path) -> Lock:
             return fs.lock(directory / LOCK, f"{os.getpid()}\n")
     except BlockingIOError as error:
         raise UnavailableError(
-            f"{directory} is being written by process {str(error) or 'unknown'}; "
-            "stop it, or use its service"
+            f"{directory} is being written by process {str(error) or 'unknown'}; stop that "
+            "process, or use its service"
         ) from error
 
 

@@ -122,7 +122,8 @@ def _check(fs: ByteStore, base: _Identity, cluster_id: str, segments: Sequence[i
     if header.cluster_id != cluster_id:
         raise _foreign(
             base.path,
-            f"it is of cluster {header.cluster_id!r}, {MANIFEST} says {cluster_id!r}",
+            f"the checkpoint is of cluster {header.cluster_id!r}, but {MANIFEST} says "
+            f"{cluster_id!r}",
         )
     if _previous(_read_segment_header(fs, directory, segments[0])) == (base.size, base.last_crc32c):
         return True
@@ -137,16 +138,16 @@ def _check(fs: ByteStore, base: _Identity, cluster_id: str, segments: Sequence[i
     if header.leader_epoch > following.leader_epoch:
         raise _foreign(
             base.path,
-            f"its epoch is {header.leader_epoch}, {segment_name(end_offset)} goes on with epoch "
-            f"{following.leader_epoch}",
+            f"the checkpoint's epoch is {header.leader_epoch}, but {segment_name(end_offset)} "
+            f"goes on with epoch {following.leader_epoch}",
         )
     if header.last_crc32c is None:
         return False
     if _previous(header) != _previous(following):
         raise _foreign(
             base.path,
-            f"it was made {_after(header)}, {segment_name(end_offset)} was written "
-            f"{_after(following)}",
+            f"the checkpoint was made {_after(header)}, but {segment_name(end_offset)} was "
+            f"written {_after(following)}",
         )
     return True
 

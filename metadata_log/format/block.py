@@ -158,8 +158,8 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
         return None
     if data[end - SYNC_SIZE : end] != sync_marker:
         raise CorruptLogError(
-            f"the block ends with sync marker {data[end - SYNC_SIZE : end].hex()}, "
-            f"the header says {sync_marker.hex()}"
+            f"the block ends with sync marker {data[end - SYNC_SIZE : end].hex()}, but the header "
+            f"says {sync_marker.hex()}"
         )
     return StoredBlock(
         position,

@@ -122,7 +122,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
     """
     if data[: len(MAGIC)] != MAGIC:
         raise CorruptLogError(
-            f"the file starts with {data[:4].hex()}, an Avro file with {MAGIC.hex()}"
+            f"the file starts with {data[:4].hex()}, but an Avro file with {MAGIC.hex()}"
         )
     try:
         values, crc_at, end = _read_map(data, len(MAGIC))

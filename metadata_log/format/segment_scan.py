@@ -268,7 +268,8 @@ class SegmentScan:
             raise corrupt(
                 self.path,
                 self.position,
-                f"the first block follows CRC 0x{after:08x}, the header says 0x{before:08x}",
+                f"the first block was written after CRC 0x{after:08x}, but the header says "
+                f"0x{before:08x}",
                 self.next_offset,
             )
         self._last_is_damaged = True

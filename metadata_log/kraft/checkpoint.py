@@ -76,7 +76,8 @@ class KraftCheckpoint:
         for header, data in scan.batches(may_be_cut=False):
             if header.leader_epoch != self.leader_epoch:
                 raise scan.corrupt(
-                    f"a batch of epoch {header.leader_epoch}, unlike the file's name"
+                    f"a batch has epoch {header.leader_epoch}, but the file's name says another "
+                    "epoch"
                 )
             if is_complete:
                 raise scan.corrupt("a batch follows the SnapshotFooterRecord")

@@ -63,10 +63,14 @@ def confirm(
     """
     fs = fs or OsFs()
     if not reason.strip():
-        raise RequestError("INVALID_REQUEST", "say why the cluster will not replace the records")
+        raise RequestError(
+            "INVALID_REQUEST",
+            "the reason is missing; say why the cluster will not replace the records",
+        )
     if read_manifest(fs, directory).kind is not Kind.MIRROR:
         raise RequestError(
-            "INVALID_REQUEST", f"{directory} is a log of its own: all of its records are committed"
+            "INVALID_REQUEST",
+            f"{directory} is not a mirror: all of its records are committed already",
         )
     with MirrorWriter(directory, fs=fs) as mirror:
         if mirror.confirmed_end == mirror.end_offset:

@@ -315,6 +315,6 @@ def _no_parting(log: Path, source: str, leader_epoch: int, end_offset: int) -> R
     return RequestError(
         "INCONSISTENT_CLUSTER_ID",
         f"{source} says that its log is not that of {log}, and that its epoch {leader_epoch} ends "
-        f"at offset {end_offset}; but the mirror has nothing beyond. The node has another log; "
-        "import it into a new LOG",
+        f"at offset {end_offset}; but the mirror has no records beyond that offset. The node has "
+        "another log; import it into a new LOG",
     )

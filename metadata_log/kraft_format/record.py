@@ -87,7 +87,8 @@ def parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordPar
         raise _error(start, "the batch ends where a record must begin") from None
     end = body_start + length
     if length <= 0 or end > len(batch):
-        raise _error(start, f"a record of {length} bytes, but {len(batch) - body_start} are left")
+        left = len(batch) - body_start
+        raise _error(start, f"a record's length is {length} bytes, but {left} bytes are left")
     try:
         parts = _parse_body(batch[body_start:end], offset_delta)
     except IndexError:
@@ -104,19 +105,21 @@ def _parse_body(body: bytes, expected_delta: int) -> RecordParts:
     timestamp_delta, position = decode_long(body, 1)
     offset_delta, position = decode_long(body, position)
     if offset_delta != expected_delta:
-        raise CorruptLogError(f"a record with offset delta {offset_delta}, not {expected_delta}")
+        raise CorruptLogError(f"a record has offset delta {offset_delta}, not {expected_delta}")
     key, position = _sized(body, position)
     value, position = _sized(body, position)
     header_count, position = decode_long(body, position)
     if not 0 <= header_count <= len(body) - position:
         left = len(body) - position
-        raise CorruptLogError(f"a record with {header_count} headers in {left} bytes")
+        raise CorruptLogError(
+            f"a record has {header_count} headers, but only {left} bytes are left for them"
+        )
     for _ in range(header_count):
         _, position = _sized(body, position)
         _, position = _sized(body, position)
     if position != len(body):
         left = len(body) - position
-        raise CorruptLogError(f"a record with {left} bytes after its last header")
+        raise CorruptLogError(f"a record has {left} bytes after its last header")
     if not value:
         raise CorruptLogError("a record without a value")
     return RecordParts(key, value, not (attributes or timestamp_delta or header_count))
@@ -129,7 +132,8 @@ def _sized(body: bytes, position: int) -> tuple[bytes | None, int]:
     end = start + size
     if end > len(body):
         raise CorruptLogError(
-            f"a record with a value or key of {size} bytes in {len(body) - start}"
+            f"a key, value or header has {size} bytes, but only {len(body) - start} bytes of the "
+            "record are left"
         )
     return body[start:end], end
 

@@ -270,7 +270,8 @@ def _check_end(scan: SegmentScan, end: CommitMark) -> None:
         raise corrupt(
             scan.path,
             scan.position,
-            f"offset {scan.next_offset} would follow here, the commit mark says {end.end_offset}",
+            f"offset {scan.next_offset} would follow here, but the commit mark says "
+            f"{end.end_offset}",
             scan.next_offset,
         )
     if scan.last_crc32c != end.last_crc32c:

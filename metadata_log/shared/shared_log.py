@@ -298,7 +298,7 @@ def no_shared_log(where: str) -> RequestError:
     """Return the error for a store that holds no shared log."""
     return RequestError(
         "SHARED_LOG_NOT_FOUND",
-        f"{where} has no shared log; make it with `metalog nodes create`",
+        f"{where} has no shared log; make one with `metalog nodes create`",
     )
 
 

@@ -192,7 +192,9 @@ def named_errors(path: Path) -> Iterator[None]:
 
 def _named(error: Exception, path: Path) -> Exception:
     if "NoSuchBucket" in str(error):
-        return RequestError("INVALID_REQUEST", f"{path}: there is no such bucket; make it first")
+        return RequestError(
+            "INVALID_REQUEST", f"{path}: there is no such bucket; create the bucket first"
+        )
     if _METADATA_SERVICE in str(error):
         return RequestError(
             "AUTHORIZATION_FAILED",

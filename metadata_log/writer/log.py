@@ -280,7 +280,7 @@ class MetadataLog:
         except OSError as error:
             # It is unknown what reached the disk. A second sync may succeed and prove nothing.
             self._queue.fail(
-                FencedError(f"writing {self.directory} failed: {error}; open it again")
+                FencedError(f"writing {self.directory} failed: {error}; open the log again")
             )
         except Exception as error:
             _LOG.exception("%s: the writer ended by a mistake of its own", self.directory)

@@ -127,13 +127,13 @@ def _cluster_id(fs: Fs, directory: Path, kind: Kind) -> str:
     if kind is Kind.MIRROR:
         raise RequestError(
             "LOG_EXISTS",
-            f"{directory} is a log of its own, which takes no imported records; name a new "
-            "directory, or a mirror of this cluster",
+            f"{directory} is not a mirror, so it takes no imported records; name a new directory, "
+            "or a mirror of this cluster",
         )
     raise RequestError(
         "NOT_CONTROLLER",
-        f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
-        f"with `metalog fork {directory} LOG --at end`",
+        f"{directory} mirrors a Kafka cluster and takes no records; `metalog fork {directory} LOG "
+        "--at end` makes a writable log from it",
     )
 
 

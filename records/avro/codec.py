@@ -170,7 +170,9 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
     except DECODE_ERRORS as error:
         raise CorruptLogError(f"rows of a batch cannot be read: {error}") from error
     if position != len(data):
-        raise CorruptLogError(f"{count} rows end at byte {position} of {len(data)}")
+        raise CorruptLogError(
+            f"{count} rows end at byte {position}, but there are {len(data)} bytes"
+        )
     return rows
 
 

@@ -135,7 +135,7 @@ def _decoded(data: bytes, count: int, layout: Layout) -> PlainRows:
         versions.append(version)
         payloads.append(data[start:position])
     if position != len(data):
-        raise ValueError(f"{count} rows end at byte {position} of {len(data)}")
+        raise ValueError(f"{count} rows end at byte {position}, but there are {len(data)} bytes")
     origin = heads[0].origin if heads else None
     return PlainRows(tuple(records), tuple(versions), origin, tuple(payloads))
 

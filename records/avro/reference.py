@@ -60,7 +60,9 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
         raise CorruptLogError(f"rows of a batch cannot be read: {error!r}") from error
     end = len(LONGS[count]) + len(data) + 1
     if source.tell() != end or len(rows) != count:
-        raise CorruptLogError(f"{count} rows end at byte {source.tell()} of {end}")
+        raise CorruptLogError(
+            f"{count} rows end at byte {source.tell()}, but there are {end} bytes"
+        )
     if in_use:
         raise _of_newer_release(in_use)
     return [_from_fastavro(row) for row in rows]

@@ -205,7 +205,7 @@ def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = 
     if encoder.unknown_tags:
         lost = next(iter(encoder.unknown_tags))
         raise RequestError(
-            "INVALID_RECORD", f"the record has no structure {lost!r}, where an unknown tag is"
+            "INVALID_RECORD", f"the record has no structure {lost!r}, but has an unknown tag for it"
         )
     return b"".join(encoder.parts)
 

@@ -34,9 +34,9 @@ def committed_files(reader: LogReader) -> LogFiles:
             # Only its blocks show whether it was shortened, or a segment after it is missing.
             deque(reader.placed_blocks(segment.base_offset), maxlen=0)
             raise CorruptLogError(
-                f"{segment.path} byte {sizes[segment.path]}: ends here, {segment.size} bytes are "
-                f"committed: it was shortened; `metalog verify {reader.directory}` says what is "
-                "intact"
+                f"{segment.path} byte {sizes[segment.path]}: the file ends here, but "
+                f"{segment.size} bytes are committed: the file was shortened; `metalog verify "
+                f"{reader.directory}` says what is intact"
             )
     return LogFiles(
         segments=tuple(sizes),

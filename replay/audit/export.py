@@ -157,8 +157,8 @@ def _first_offset(
     if before.show_secrets != show_secrets:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{location} was exported {'with' if before.show_secrets else 'without'} secrets; go "
-            "on in the same way, or export to another location",
+            f"{location} was exported {'with' if before.show_secrets else 'without'} secrets; "
+            "continue in the same way, or export to another location",
         )
     first = before.position.end_offset
     if first < reader.history_start:

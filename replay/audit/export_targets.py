@@ -126,7 +126,9 @@ def open_target(location: str, fs: Fs | None = None) -> ExportTarget:
     place = location.removeprefix("file://")
     store = open_store(place, fs)
     if MANIFEST in store.names():
-        raise RequestError("INVALID_REQUEST", f"{location!r} is a log; name a place of its own")
+        raise RequestError(
+            "INVALID_REQUEST", f"{location!r} is a log; name another place for the export"
+        )
     if isinstance(store, DirectoryStore):
         return ExportDirectory(fs or OsFs(), store)
     return ExportBucket(place, store)

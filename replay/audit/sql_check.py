@@ -85,8 +85,9 @@ def check_server_functions(spark: SparkSession) -> None:
     names = {row[0].rpartition(".")[2].lower() for row in rows}
     if taken := sorted(names & (FUNCTIONS | TABLE_FUNCTIONS)):
         raise UnavailableError(
-            f"the server has functions of its own that are called like Spark's: {', '.join(taken)};"
-            " a query of your own might run them"
+            "the server defines functions with the names of Spark's built-in functions: "
+            f"{', '.join(taken)}; a query could run them instead of Spark's, so drop them or use "
+            "another server"
         )
 
 

@@ -49,7 +49,8 @@ def export_checkpoint(
     where = image.provenance
     if where.next_offset == 0:
         raise RequestError(
-            "INVALID_REQUEST", "the state before offset 0 is empty; export one at a later offset"
+            "INVALID_REQUEST",
+            "the state before offset 0 is empty; export the state at a later offset",
         )
     if where.mid_batch:
         raise RequestError(

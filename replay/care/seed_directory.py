@@ -82,8 +82,8 @@ def runner_of(
         if not chosen or chosen[0].node_id is None:
             raise RequestError(
                 "INVALID_REQUEST",
-                f"{seed.name} is not the directory of a voter; name the controller that will run "
-                "the seed by --node",
+                f"{seed.name} is not the directory of a voter; give the id of the controller that "
+                "will run the seed by --node",
             )
         return Runner(
             node_id=chosen[0].node_id, directory_id=chosen[0].directory_id, endpoints=endpoints

@@ -117,7 +117,9 @@ class Compiler:
         if of.shape.fields is not None:
             if name not in of.shape.fields:
                 known = ", ".join(of.shape.fields)
-                raise fail(_word(tree), f"a {of.shape.name} has no {name!r}: it has {known}")
+                raise fail(
+                    _word(tree), f"a {of.shape.name} has no field {name!r}; its fields: {known}"
+                )
             shape = of.shape.fields[name]
         elif of.shape.element is not None:
             if of.shape.name == "partitions" and of.shape is not SHAPES["partitions"]:

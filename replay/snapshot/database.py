@@ -287,8 +287,8 @@ def _sqlite_error(where: str, error: DBAPIError, made_by: str) -> MetadataLogErr
         return UnavailableError(f"{where}: {reason}; {_advice(error)}")
     if decodes or type(error) is DatabaseError:
         return CorruptLogError(
-            f"{where}: {reason}{decodes}; it is made from the log: move the file away and make it "
-            f"anew with `{made_by}`"
+            f"{where}: {reason}{decodes}; the database is made from the log: move the file away "
+            f"and make it anew with `{made_by}`"
         )
     return None
 

@@ -201,8 +201,8 @@ class SnapshotFile:
         if found != SCHEMA_REVISION:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
-                f"the schema is at revision {found or 'none'}, this release reads "
-                f"{SCHEMA_REVISION}; `metalog snapshot create` upgrades an older one",
+                f"the schema is at revision {found or 'none'}, but this release reads "
+                f"{SCHEMA_REVISION}; `metalog snapshot create` upgrades an older schema",
             )
 
     @contextmanager

@@ -321,8 +321,8 @@ class SnapshotStore:
         if row is None:
             raise RequestError(
                 "SNAPSHOT_NOT_FOUND",
-                f"no snapshot at end offset {end_offset} of cluster {self._cluster_id}; "
-                "`metalog snapshot list` names those that are there",
+                f"no snapshot at end offset {end_offset} of cluster {self._cluster_id}; `metalog "
+                "snapshot list` lists all snapshots",
             )
         return row
 

@@ -24,6 +24,6 @@ def check_rules(rules: int | None) -> None:
         todo = "remove the database and sync again (`metalog sql sync`)"
     raise RequestError(
         "UNSUPPORTED_VERSION",
-        f"the tables were made under version {rules} of the replay rules, this release has version "
-        f"{RULES_VERSION}; {todo}",
+        f"the tables were made under version {rules} of the replay rules, but this release has "
+        f"version {RULES_VERSION}; {todo}",
     )

@@ -283,7 +283,8 @@ def absence(
         what = f"was {how} at offset {removed.offset} by a {type(removed.payload).__name__}"
         return RequestError(
             "RESOURCE_GONE",
-            f"{name.text} {what}; it is absent at offset {at}; its history says by whom",
+            f"{name.text} {what}, so it is absent at offset {at}; `metalog history` shows who did "
+            "that",
         )
     if created is not None:
         when = f"at offset {at}" if at >= 0 else "before the first record"

@@ -93,7 +93,7 @@ def test_a_node_that_ends_earlier_is_evidence_up_to_there(
 
 def test_what_cannot_be_confirmed_is_said(metalog: Metalog, mirror: Path, demo_log: Path) -> None:
     for words, what in (
-        ((demo_log, "--reason", "x"), "is a log of its own: all of its records are committed"),
+        ((demo_log, "--reason", "x"), "is not a mirror: all of its records are committed already"),
         ((mirror, "--reason", " "), "say why the cluster will not replace"),
     ):
         refused = metalog("confirm", *words)

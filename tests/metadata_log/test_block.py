@@ -67,5 +67,7 @@ def test_every_shorter_piece_of_a_block_ends_inside_it() -> None:
 
 def test_wrong_sync_marker_is_damage() -> None:
     data = block(1, 1, b"x")[:-1] + b"?"
-    with pytest.raises(CorruptLogError, match=f"sync marker .*3f, the header says {SYNC.hex()}"):
+    with pytest.raises(
+        CorruptLogError, match=f"sync marker .*3f, but the header says {SYNC.hex()}"
+    ):
         parse_block(data, 0, 0, SYNC)

@@ -164,7 +164,7 @@ async def test_failed_sync_is_never_retried_and_believed(directory: Path, fs: Fa
     fs.failing_syncs = 1
     # Only of what was being written nothing is known; the others never left the process.
     for known in (Outcome.UNKNOWN, Outcome.NOTHING, Outcome.NOTHING):
-        with pytest.raises(FencedError, match="Input/output error; open it again") as caught:
+        with pytest.raises(FencedError, match="Input/output error; open the log again") as caught:
             await log.append(topics(0, 1))
         assert caught.value.outcome is known
     await log.close()

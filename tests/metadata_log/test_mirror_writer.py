@@ -336,5 +336,5 @@ def test_second_writer_waits_its_turn(log: Path) -> None:
 
 def test_own_log_takes_no_imported_records(tmp_path: Path) -> None:
     create_log(tmp_path / "own", "test-cluster")
-    with pytest.raises(RequestError, match="log of its own"):
+    with pytest.raises(RequestError, match="is not a mirror, so"):
         MirrorWriter(tmp_path / "own")

@@ -26,7 +26,7 @@ def chosen_parameters(query: Query, given: Mapping[str, Parameter]) -> dict[str,
         if name not in query.parameters:
             known = ", ".join(query.parameters) or "none"
             raise RequestError(
-                "INVALID_REQUEST", f"{query.name} has no parameter {name}; it has {known}"
+                "INVALID_REQUEST", f"{query.name} has no parameter {name}; its parameters: {known}"
             )
         wanted = type(query.parameters[name])
         if type(value) is not wanted:

@@ -117,7 +117,7 @@ def test_copy_of_another_history_is_never_carried_on(
     with pytest.raises(RequestError, match="not an earlier state of this log"):
         run(other, store)
     shorter = asyncio.run(write_history(tmp_path / "shorter", seed=5, batches=20))
-    with pytest.raises(RequestError, match="it ends at offset"):
+    with pytest.raises(RequestError, match="the copy ends at offset"):
         run(shorter, store)
     create_log(tmp_path / "stranger", "other-cluster")
     with pytest.raises(RequestError, match="is a backup of cluster 'test-cluster'"):
@@ -238,7 +238,7 @@ def test_run_that_waits_at_the_door_carries_on_what_the_other_made(
             return prepare()
 
         monkeypatch.setattr(store, "prepare", overtaken)
-        with pytest.raises(RequestError, match="it ends at offset"):
+        with pytest.raises(RequestError, match="the copy ends at offset"):
             back_up(OsFs(), early, store)
     assert read(store) == batches(log)
 

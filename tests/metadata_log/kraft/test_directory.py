@@ -258,7 +258,7 @@ class TestCheckpoint:
             KraftCheckpoint(files.checkpoint(3, 1, batches)).verify()
 
     def test_batch_of_another_epoch_is_refused(self, files: LogFiles) -> None:
-        with pytest.raises(CorruptLogError, match="a batch of epoch 2, unlike the file's"):
+        with pytest.raises(CorruptLogError, match="a batch has epoch 2, but the file's"):
             KraftCheckpoint(files.checkpoint(3, 1, checkpoint(2, topic()))).verify()
 
     def test_checkpoint_that_vanished_is_unavailable(self, files: LogFiles) -> None:

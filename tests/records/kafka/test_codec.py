@@ -356,7 +356,7 @@ class TestNotEncoded:
             (UnknownTag(path="", tag=0, value=b""), "the unknown tag 0 is the known field name"),
             (
                 UnknownTag(path="end_points/0", tag=9, value=b""),
-                "no structure 'end_points/0', where an unknown tag is",
+                "no structure 'end_points/0', but has an unknown tag",
             ),
         ],
     )

@@ -263,7 +263,7 @@ def test_location_of_another_log_is_refused(
     with pytest.raises(RequestError, match="what was read before is of test-cluster"):
         exported(tmp_path / "other", out, monkeypatch)
     refusals = {
-        str(log): "is a log; name a place of its own",
+        str(log): "is a log; name another place for the export",
         "hdfs://host/place": "write a path, or s3://bucket/prefix",
         "": "the path is empty",
     }

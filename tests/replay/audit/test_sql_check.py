@@ -167,7 +167,7 @@ def test_function_of_a_server_that_is_called_like_one_of_spark_is_refused(
 ) -> None:
     check_server_functions(own)
     own.sql("CREATE TEMPORARY FUNCTION upper(x STRING) RETURNS STRING RETURN x")
-    with pytest.raises(UnavailableError, match="called like Spark's: upper;"):
+    with pytest.raises(UnavailableError, match="Spark's built-in functions: upper;"):
         check_server_functions(own)
 
 

@@ -111,7 +111,7 @@ def test_what_does_not_exist_is_absent(text: str, expected: Any) -> None:
         ("size(topics) ) 3", 14, "not expected"),
         ("size(topics) ~ 3", 14, "not expected"),
         ("topic.orders", 1, "names are topics, partitions"),
-        ("brokers[2].fence", 12, "has no 'fence': it has broker_id"),
+        ("brokers[2].fence", 12, "has no field 'fence'; its fields: broker_id"),
         ('topics["a"].partitions[0].lead', 27, "a partition has no"),
         ("partitions.exists(p, p.lead == 1)", 24, "a partition has no"),
         ("partitions.exists(1, true)", 1, "write exists"),

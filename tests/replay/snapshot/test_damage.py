@@ -176,7 +176,7 @@ def test_chunk_that_became_a_text_is_damage(
             "UPDATE snapshot_chunk SET content = CAST(content AS TEXT) WHERE hash = ?",
             (chunk_hash,),
         )
-    with pytest.raises(CorruptLogError, match=r"Could not decode to UTF-8; it is made from"):
+    with pytest.raises(CorruptLogError, match=r"Could not decode to UTF-8; the database is made"):
         store.load(8)
 
 

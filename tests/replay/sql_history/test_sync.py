@@ -239,8 +239,10 @@ def test_another_log_is_refused_and_changes_nothing(store: HistoryStore) -> None
     synced(FakeLog(mine), store)
     before = store.position()
     others = {
-        "of cluster test-cluster, the log is of other": FakeLog(mine, cluster_id="other"),
-        "at offset 2 the log has another history": FakeLog(batches((topic("a"),), (topic("b"),))),
+        "of cluster test-cluster, but the log is of other": FakeLog(mine, cluster_id="other"),
+        "below offset 2, the log has another history than": FakeLog(
+            batches((topic("a"),), (topic("b"),))
+        ),
         "up to 2, the log only to 1": FakeLog(mine[:1]),
     }
     for why, log in others.items():
