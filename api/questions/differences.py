@@ -65,7 +65,8 @@ def _across(past: Past, at: int, request: ShowDiff, only: ObjectName | None) -> 
 
     Objects that existed only between the points are not searched for: they may be in a gap.
     """
-    from api.questions.parts import changes_between, located, newest
+    from api.questions.parts import located, newest
+    from replay.time_travel.across_gap import changes_across
 
     last = newest(past)
     other, before = located(last, request.before)
@@ -74,7 +75,7 @@ def _across(past: Past, at: int, request: ShowDiff, only: ObjectName | None) -> 
     old, new = other.image(before), past.image(at)
     if only is not None and not only.fields(old) and not only.fields(new):
         raise RequestError("RESOURCE_NOT_FOUND", f"{only.text} is absent at both points")
-    items = [shown(change, request) for change in changes_between(old, new, only)]
+    items = [shown(change, request) for change in changes_across(old, new, only)]
     if request.passed and only is None:
         items.append(PASSED_UNKNOWN)
     return Computed(items=items, about=lambda: replace(last.place(at), from_=before))

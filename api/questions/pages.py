@@ -10,20 +10,26 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from api.questions.past import Past
-from api.questions.question import Computed
+from api.questions.parts import located, naming_part, opened
+from api.questions.past import Before, Past
+from api.questions.question import Computed, Question
 from api.questions.table import find_question
 from controller.wire import from_wire, to_wire
 from metadata_log.limits import MIB
 from metadata_log.reader.log_reader import LogReader
+from records.errors import UnknownHistoryError
 from replay.about import About
 from replay.report.kept_reports import KeptReports
 
 PAGE_BYTES = MIB
 """A page ends with the item that reaches this size."""
+
+_ACROSS = frozenset({"report", "summary", "outages", "diff"})
+"""The questions whose answers over a connection have the earlier parts of a recording."""
 
 _KEPT_MAX = 4
 """How many unfinished answers are cached. Each may hold an image."""
@@ -105,15 +111,21 @@ class PagedLog:
             request = from_wire(payload, question.request)
             with LogReader.open(self._place) as reader:
                 points = None if cursor is None else dict(cursor.points)
-                past = Past(
-                    reader,
-                    points=points,
-                    kept_reports=self._kept_reports,
-                    is_live=self._is_live,
-                    sql_history=sql_history,
-                    by_name=by_name,
-                )
-                result = question.answered(past, past.offset(at), request)
+
+                def past_of(of: LogReader, before: Before | None) -> Past:
+                    is_newest = of is reader
+                    return Past(
+                        of,
+                        points=points if is_newest else None,
+                        kept_reports=self._kept_reports if is_newest else None,
+                        is_live=self._is_live and is_newest,
+                        sql_history=sql_history,
+                        by_name=by_name,
+                        before=before,
+                    )
+
+                past = opened(reader, past_of)
+                result = _answered(question, past, at, request)
             if question.item is None:
                 answer = to_wire(result.answer)
                 return Page(payload=answer, about=result.about(), points=dict(past.points))
@@ -133,6 +145,19 @@ class PagedLog:
         self._kept[key] = reading
         if len(self._kept) > _KEPT_MAX:
             del self._kept[next(iter(self._kept))]
+
+
+def _answered(question: Question, past: Past, at: str, request: Any) -> Computed:
+    part, offset = located(past, at)
+    past.points[at] = offset
+    before = part.before
+    if question.name not in _ACROSS:
+        part.before = part.after = None
+    try:
+        return question.answered(part, offset, request)
+    except UnknownHistoryError as error:
+        part.before = before
+        raise naming_part(error, part) from error
 
 
 def _key(asked: tuple[str, bytes, bool], cursor: Cursor) -> bytes:

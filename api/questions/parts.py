@@ -22,9 +22,8 @@ from metadata_log.format.parts import EarlierPart, Gap, earlier_parts
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
 from replay.about import About
-from replay.image.metadata import MetadataImage
+from replay.time_travel.across_gap import changes_across
 from replay.time_travel.changes import Change
-from replay.time_travel.diff import diff_images
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.points import is_time, point_time
 
@@ -194,29 +193,7 @@ def across(
 def _changes_after(stretch: Stretch, before: Before, only: ObjectName | None) -> list[Change]:
     """Return the differences between the states before and after the gap before a stretch."""
     old, new = before.past.image(before.last_offset), stretch.past.image(before.gap.to_offset - 1)
-    return changes_between(old, new, only)
-
-
-def changes_between(
-    old: MetadataImage, new: MetadataImage, only: ObjectName | None
-) -> list[Change]:
-    """Return the differences between states of two parts, except those made only by a snapshot."""
-    return [each for each in diff_images(old, new, only) if not _is_of_snapshot(each)]
-
-
-def _is_of_snapshot(change: Change) -> bool:
-    """True if two states differ only because one comes from a snapshot of Kafka's.
-
-    A snapshot lists the features and endpoints of brokers and controllers in a different order, and
-    has -1 for the broker that got the last producer ids.
-    """
-    sides = change.before, change.after
-    if change.object == "cluster:producer_ids" and -1 in sides:
-        return True
-    if not all(isinstance(side, list) and side and isinstance(side[0], dict) for side in sides):
-        return False
-    before, after = (sorted(map(msgspec.json.encode, side)) for side in sides)
-    return before == after
+    return changes_across(old, new, only)
 
 
 def about_across(about: About) -> About:

@@ -1,21 +1,24 @@
 """Report: everything that a report's page shows about a range."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import msgspec
 from msgspec.structs import replace
 
 from api.questions.host_mask import HostMask
+from api.questions.parts import Stretch, about_across, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label
-from api.questions.summary import ShowSummary, summary_of
+from api.questions.summary import ShowSummary, overview_across, summary_of
 from controller.decisions.lookup import full_name
+from metadata_log.format.parts import Gap
 from metadata_log.limits import MIB
 from records.errors import RequestError
 from replay.about import About
 from replay.incidents.overview import OverviewReader
+from replay.report.gaps import PartBefore, Range
 from replay.report.report import Redaction, Report
 from replay.report.size_limit import fitting_report
 
@@ -45,7 +48,8 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
 class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of the report's packed columns; each piece repeats the totals of the whole report.
 
-    `first` and `last` are the offsets of the range, inclusive. `narrowed` is true if the range is
+    `first` and `last` are the offsets of the range, inclusive. `gaps` are those of a recording in
+    the range. `narrowed` is true if the range is
     smaller than requested, because the report would have been too large. `opens` is the range
     that the page shows first. `after` is the request's `known` if only changes
     after it are reported, else None.
@@ -59,6 +63,7 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
     narrowed: bool
     content: bytes
     after: int | None = None
+    gaps: tuple[Gap, ...] = ()
 
 
 def _names(past: Past, at: int, topics: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -80,13 +85,14 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         raise RequestError(
             "INVALID_REQUEST", f"records_max must be at least 1, not {request.records_max}"
         )
-    requested = past.first_offset(request.first, at)
+    parts = stretches(past, request.first, at)
+    requested = _begin(parts[0])
     if requested > at and at >= past.reader.start_offset:
         raise RequestError(
             "INVALID_REQUEST",
             f"no record from {request.first} up to offset {at}: let the range begin earlier",
         )
-    first = _first(requested, at, request.records_max)
+    wanted = _range(parts, at).narrowed(_first(requested, at, request.records_max), at)
     mask = HostMask()
     redaction = (
         Redaction(mask.field, redact_label, mask.mask)
@@ -94,16 +100,18 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         else Redaction(redact_field, redact_label, lambda header: header)
     )
     # Of a range that was narrowed the caller has another begin.
-    known = request.known if first == requested else None
-    reading = _summary_reader(past, requested, at, request)
+    known = request.known if wanted.first == requested else None
+    reading = _summary_reader(parts, request)
 
     @cache
     def clauses() -> object:
         if reading is None:
             return None
         reading.read()
-        found = reading.overview(past.counted_until(at, ShowSummary().until))
-        return msgspec.to_builtins(summary_of(past, requested, at, found).clauses)
+        found = overview_across(parts, reading, ShowSummary().until)
+        return msgspec.to_builtins(summary_of(parts, found).clauses)
+
+    about_part = about_across if wanted.before else _same
 
     about = {
         "cluster_id": past.reader.cluster_id if request.topics is None else "",
@@ -111,14 +119,12 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         "is_mirror": past.reader.kind.name == "MIRROR",
         "confirmed_end": past.reader.confirmed_end,
         # To count what is not understood reads the log.
-        "about": _json(past.about(at) if known is None else past.place(at)),
+        "about": _json(about_part(past.about(at) if known is None else past.place(at))),
         "asked": [requested, at],
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
-            past.timeline,
-            first,
-            at,
+            wanted,
             request.size_max,
             lambda: about | {"summary": clauses()},
             redaction,
@@ -131,19 +137,34 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         )
     return Computed(
         items=_pieces(found, narrowed=(found.first, found.last) != (requested, at)),
-        about=lambda: replace(past.place(found.last), from_=found.first),
+        about=lambda: replace(about_part(past.place(found.last)), from_=found.first),
     )
 
 
-def _summary_reader(past: Past, first: int, at: int, request: ShowReport) -> OverviewReader | None:
-    """Return the reader of the summary; None for a report without a summary.
+def _begin(oldest: Stretch) -> int:
+    """Return the first offset of a range, given its oldest stretch; in a gap, that of the gap."""
+    return oldest.first if oldest.before is None else oldest.before.gap.from_offset
+
+
+def _range(parts: Sequence[Stretch], at: int) -> Range:
+    before = [
+        PartBefore(part.before.past.timeline, part.before.gap)
+        for part in parts
+        if part.before is not None
+    ]
+    return Range(parts[-1].past.timeline, _begin(parts[0]), at, before)
+
+
+def _summary_reader(parts: Sequence[Stretch], request: ShowReport) -> OverviewReader | None:
+    """Return the reader of the newest part's summary; None for a report without a summary.
 
     A page that shows only the newest records asks the service for the summary. A reader of only
     some topics must not see the summary of the whole cluster.
     """
     if request.records_max is not None or request.topics is not None or request.known is not None:
         return None
-    return past.timeline.overview_reader(first, at + 1)
+    newest = parts[-1]
+    return newest.past.timeline.overview_reader(newest.first, newest.at + 1)
 
 
 def _first(requested: int, at: int, records_max: int | None) -> int:
@@ -156,6 +177,10 @@ def _first(requested: int, at: int, records_max: int | None) -> int:
         return requested
     step = max(1, records_max // 8)
     return min(at, -(-(at - records_max + 1) // step) * step)
+
+
+def _same(about: About) -> About:
+    return about
 
 
 def _json(about: About) -> object:
@@ -173,6 +198,7 @@ def _pieces(found: Report, *, narrowed: bool) -> Iterator[ReportPiece]:
             narrowed=narrowed,
             content=found.packed[start : start + MIB],
             after=found.after,
+            gaps=found.gaps,
         )
 
 

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.questions.parts import Stretch, about_across, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from metadata_log.format.manifest import Kind
 from records.text import duration_text, time_text
+from replay.about import About
 from replay.incidents.health import Health
 from replay.incidents.leaderless_times import LeaderlessTime
-from replay.incidents.overview import Overview
+from replay.incidents.overview import Overview, OverviewReader, joined
 
 _ACTORS_MAX = 3
 """Number of principals named in the summary; others are only counted."""
@@ -28,7 +30,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     """One statement of a summary.
 
     Attributes:
-        about: `leaderless`, `end`, `brokers`, `controllers`, `changes` or `tail`.
+        about: `leaderless`, `end`, `brokers`, `controllers`, `changes`, `gap` or `tail`.
         is_bad: True if the statement says that something is wrong.
         from_offset, to_offset: First and last record that the statement is about; None for those
             of the range.
@@ -92,23 +94,50 @@ def summary_shown(past: Past, at: int, request: ShowSummary) -> Computed:
     Raises:
         RequestError, UnknownHistoryError: as `Past.first_offset`.
     """
-    first = past.first_offset(request.first, at)
-    reading = past.timeline.overview_reader(first, at + 1)
+    parts = stretches(past, request.first, at)
+    reading = past.timeline.overview_reader(parts[-1].first, at + 1)
     with past.progress("reading", at + 1) as advance:
         reading.read(advance)
-    found = reading.overview(past.counted_until(at, request.until))
-    return Computed(
-        answer=summary_of(past, first, at, found),
-        about=lambda: past.about_provenance(found.provenance, at),
-    )
+    found = overview_across(parts, reading, request.until)
+    is_across = parts[-1].before is not None
+
+    def about() -> About:
+        place = past.about_provenance(found.provenance, at)
+        return about_across(place) if is_across else place
+
+    return Computed(answer=summary_of(parts, found), about=about)
 
 
-def summary_of(past: Past, first: int, at: int, found: Overview) -> Summary:
-    """Return the summary of the records from `first` to `at`, given their overview."""
+def overview_across(parts: Sequence[Stretch], newest: OverviewReader, until: str) -> Overview:
+    """Return the overview of all parts of a range, given the reader of the newest part.
+
+    Args:
+        until: As of `ShowSummary`.
+    """
+    *earlier, last = parts
+    found = [
+        *(_overview_before(each) for each in earlier),
+        newest.overview(last.past.counted_until(last.at, until)),
+    ]
+    return joined(found, [part.before.gap for part in parts[1:] if part.before is not None])
+
+
+def _overview_before(stretch: Stretch) -> Overview:
+    reading = stretch.past.timeline.overview_reader(stretch.first, stretch.at + 1)
+    reading.read()
+    return reading.overview()
+
+
+def summary_of(parts: Sequence[Stretch], found: Overview) -> Summary:
+    """Return the summary of the stretches of a range, given their overview."""
+    newest = parts[-1]
+    past, at = newest.past, newest.at
     times, health, controllers = found.leaderless, found.health, found.controllers
     actors = _actors(found.changes)
     longest = max(range(len(times)), key=lambda number: times[number].duration_ms, default=None)
-    (from_time, from_max), (to_time, to_max) = past.times_at(first), past.times_at(at)
+    (from_time, from_max), (to_time, to_max) = (
+        of.past.times_at(offset) for of, offset in ((parts[0], parts[0].first), (newest, at))
+    )
     return Summary(
         from_time=from_time,
         to_time=to_time,
@@ -129,6 +158,7 @@ def summary_of(past: Past, first: int, at: int, found: Overview) -> Summary:
             _of_brokers(found.brokers, found.fenced),
             _of_controllers(controllers),
             _of_changes(past, actors),
+            *_of_gaps(parts),
             *_of_tail(past, at),
         ),
     )
@@ -144,11 +174,13 @@ def _of_leaderless(times: Sequence[LeaderlessTime], longest: int | None) -> Clau
     if longest is None:
         return Clause(about="leaderless", text="never without a leader")
     found = times[longest]
-    since = "before the kept history"
-    if found.from_time is not None:
-        since = time_text(found.from_time)
-    lasted = f"{duration_text(found.duration_ms)} from {since} on"
-    if found.to_offset is None:
+    since = f"{_since(found.from_time)} on"
+    if found.found_at is not UNSET:
+        since = f"offset {found.found_at:,} on, where it was found after a gap"
+    lasted = f"{duration_text(found.duration_ms)} from {since}"
+    if found.last_seen_at is not UNSET:
+        lasted += f", last seen at offset {found.last_seen_at:,} before a gap"
+    elif found.to_offset is None:
         lasted += ", to the end"
     if len(times) == 1:
         text = f"once without a leader, for {lasted}"
@@ -222,6 +254,24 @@ def _of_changes(past: Past, actors: Sequence[Actor]) -> Clause:
         log = "Kafka's log" if past.reader.kind is Kind.MIRROR else "the log"
         said.append(f"{unknown:,} of which {log} does not say by whom")
     return Clause(about="changes", text=f"changes: {', '.join(said)}")
+
+
+def _of_gaps(parts: Sequence[Stretch]) -> Iterator[Clause]:
+    for part in parts:
+        if part.before is not None:
+            gap = part.before.gap
+            yield Clause(
+                about="gap",
+                text=f"offsets {gap.from_offset:,} to {gap.to_offset - 1:,} were not recorded "
+                f"({_since(gap.from_time)} to {time_text(gap.to_time)}): what happened there "
+                "is not known",
+                from_offset=gap.from_offset,
+                to_offset=gap.to_offset - 1,
+            )
+
+
+def _since(time_ms: int | None) -> str:
+    return "before the kept history" if time_ms is None else time_text(time_ms)
 
 
 def _of_tail(past: Past, at: int) -> Iterator[Clause]:

@@ -89,6 +89,7 @@ export function swatches(element) {
  * @property {(row: import("report/states.js").Row) => import("report/marks.js").Mark[]} marksOf
  * @property {number} historyTime Before this time the state is unknown.
  * @property {number|null} unconfirmedTime From this time on, records may still be replaced.
+ * @property {import("report/gaps.js").Gap[]} missing What was not recorded.
  * @property {number[]} wentBack Times at which clocks went back.
  * @property {number} scroll How far the rows are scrolled, in pixels.
  * @property {number} height Height of the canvas, in pixels.
@@ -125,6 +126,7 @@ export function draw(canvas, scene) {
   context.restore();
   drawHealth(context, paint, scene);
   drawTerms(context, paint, scene, HEALTH_PX + 3, TERMS_PX - 8);
+  drawMissing(context, paint, scene, bottom);
   drawAxis(context, paint, scene, bottom);
 }
 
@@ -225,6 +227,24 @@ function drawUnknown(context, paint, scene, bottom) {
   }
 }
 
+/** A gap in a recording is seen, however short. */
+const MISSING_PX = 4;
+
+/** Hatch, over all rows, the times that were not recorded.
+ * @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom */
+function drawMissing(context, paint, { axis, missing }, bottom) {
+  for (const { begin, end } of missing) {
+    if (end < axis.begin || begin > axis.end) continue;
+    const x = Math.floor(axis.x(begin)) + 1, width = Math.max(MISSING_PX, Math.floor(axis.x(end)) - x);
+    for (const fill of [paint.color("ground"), paint.unknown]) {
+      context.fillStyle = fill;
+      context.fillRect(x, 0, width, bottom);
+    }
+    context.fillStyle = paint.color("muted");
+    if (context.measureText("not recorded").width + 8 < width) context.fillText("not recorded", x + 4, HEALTH_PX - 10);
+  }
+}
+
 /** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom */
 function drawGaps(context, paint, scene, bottom) {
   for (const piece of scene.axis.pieces.filter((p) => p.idle)) {
@@ -257,7 +277,7 @@ function drawAxis(context, paint, scene, bottom) {
       last = day;
     }
   }
-  drawGapTexts(context, paint, axis, bottom, last !== "");
+  drawGapTexts(context, paint, scene, bottom, last !== "");
   if (last === "") drawEnds(context, paint, axis, bottom);
   for (const time of scene.wentBack) {
     if (time < axis.begin || time > axis.end) continue;
@@ -266,8 +286,8 @@ function drawAxis(context, paint, scene, bottom) {
   }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {import("report/axis.js").Axis} axis @param {number} bottom @param {boolean} hasRoom */
-function drawGapTexts(context, paint, axis, bottom, hasRoom) {
+/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom @param {boolean} hasRoom */
+function drawGapTexts(context, paint, { axis, missing }, bottom, hasRoom) {
   context.textAlign = "center";
   for (const piece of axis.pieces.filter((p) => p.idle)) {
     const middle = (piece.x0 + piece.x1) / 2;
@@ -276,7 +296,8 @@ function drawGapTexts(context, paint, axis, bottom, hasRoom) {
     // Seconds are irrelevant for a longer gap.
     const text = durationText(length < 120_000 ? length : Math.round(length / 60_000) * 60_000);
     context.fillText(`⟨${text}⟩`, middle, bottom + 15);
-    if (hasRoom) context.fillText("idle", middle, bottom + 30);
+    const isMissing = missing.some(({ begin, end }) => begin < piece.end && end > piece.start);
+    if (hasRoom) context.fillText(isMissing ? "gap" : "idle", middle, bottom + 30);
   }
   context.textAlign = "left";
 }

@@ -4,11 +4,11 @@ import { make } from "report/dom.js";
 import { plain } from "report/words.js";
 
 /** @typedef {import("report/events.js").Events} Events */
-/** The kinds of events, in the order of `metalog timeline --help`, and then the notes. */
-const KINDS = ["controllers", "brokers", "partitions", "topics", "others", "notes"];
+/** The kinds of events, in the order of `metalog timeline --help`, and then the notes and gaps. */
+const KINDS = ["controllers", "brokers", "partitions", "topics", "others", "notes", "gap"];
 
-/** `timeline` has no option for notes, nor for principals. */
-const OPTIONS = new Set(KINDS.slice(0, -1));
+/** `timeline` has no option for notes and gaps, nor for principals. */
+const OPTIONS = new Set(KINDS.slice(0, -2));
 
 export class Filter {
   /** @type {string[]} The kinds that are shown; all if there are none. */
@@ -60,8 +60,8 @@ export class Filter {
   /** The options with which `metalog timeline` shows the same events, and what it cannot.
    * @returns {{kinds: string[], objects: string[], rest: string|null}} */
   get options() {
-    const kinds = this.kinds.filter((kind) => OPTIONS.has(kind)), left = [];
-    if (kinds.length < this.kinds.length) left.push("notes");
+    const kinds = this.kinds.filter((kind) => OPTIONS.has(kind));
+    const left = this.kinds.filter((kind) => !OPTIONS.has(kind)).map((kind) => (kind === "gap" ? "gaps" : kind));
     if (this.principal !== null) left.push("the principal");
     return { kinds: kinds.length === this.kinds.length ? kinds : [], objects: this.object === null ? [] : patternsOf(this.object), rest: left.join(" and ") || null };
   }

@@ -1,6 +1,7 @@
 // What may be lost by an outage of partitions, as far as the records say it, and what they do not say.
 
 import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
+import { gapsWithin, gapWords } from "report/gaps.js";
 import { isUnclean } from "report/why.js";
 import { countText } from "report/words.js";
 
@@ -60,6 +61,8 @@ export function notKnown(data, outages) {
   const early = outages.filter((each) => each.from === null);
   const where = header.history_from <= header.about.history_start ? "the kept history" : "the records of this page";
   if (early.length) found.push(`When ${early.length === outages.length ? "it" : `that of ${countText(early.length, "object")}`} began: before ${where}, from offset ${header.history_from} on.`);
+  const begun = Math.min(...outages.map((each) => each.fromRow)), end = Math.max(...outages.map((each) => each.row + 1));
+  for (const gap of gapsWithin(data, begun, end)) found.push(`What happened in a gap: ${gapWords(gap)}. It may have begun, ended or paused there.`);
   if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
   if (header.is_mirror) found.push("Who asked for a change: Kafka's log does not say that.");
   if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Records from offset ${header.confirmed_end} on may still be replaced.`);

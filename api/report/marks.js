@@ -1,6 +1,7 @@
 // Marks: what was done to a row's object: created, deleted, reassigned, noted, configured, elected.
 
 import { LEADERLESS } from "report/data.js";
+import { isFound } from "report/gaps.js";
 import { GONE, NEW } from "report/object_states.js";
 
 /** The signs, the most important first: where several have no room, the first is drawn. */
@@ -32,7 +33,8 @@ export class Marks {
   of(row) {
     let found = this._known.get(row.object);
     if (found === undefined) {
-      found = [...this._marks(row)].sort((a, b) => a.row - b.row);
+      // What was found after a gap was done in it, nobody knows when.
+      found = [...this._marks(row)].filter((mark) => !isFound(this.data, mark.row)).sort((a, b) => a.row - b.row);
       this._known.set(row.object, found);
     }
     return found;

@@ -3,6 +3,7 @@
 import { outagesCommand, whyCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
 import { LEADERLESS } from "report/data.js";
+import { isFound } from "report/gaps.js";
 import { mayBeLost, notKnown } from "report/losses.js";
 import { byCause, objectsIn, ofKind, outagesAround, outagesOf, STATES, stateOf } from "report/outages.js";
 import { worst } from "report/states.js";
@@ -134,7 +135,8 @@ export class OutagePanel {
 
   _cause(/** @type {Outage[]} */ of, /** @type {number} */ all) {
     const [{ cause }] = of, count = of.length < all ? `${countText(of.length, this.data.kinds[this.data.objectKind[of[0].object]])}: ` : "";
-    if (cause === null) return make("div", {}, `${count}not known: it is older than these records`);
+    const why = isFound(this.data, of[0].fromRow) ? "it was found after a gap" : "it is older than these records";
+    if (cause === null) return make("div", {}, `${count}not known: ${why}`);
     return make("div", {}, plain(`${count}${cause.text} `), this._offset(cause.offset));
   }
 

@@ -6,6 +6,7 @@ import { LEGEND, swatches } from "report/bars.js";
 import { setPlace } from "report/commands.js";
 import { Difference } from "report/difference.js";
 import { afterPaint, make } from "report/dom.js";
+import { gapsOf, gapWords } from "report/gaps.js";
 import { Keys } from "report/keys.js";
 import { List } from "report/list.js";
 import { MARKS } from "report/marks.js";
@@ -146,6 +147,9 @@ function remarks(data, command) {
   if (about.not_understood) found.push(`${countText(about.not_understood.records, "record")} not understood by this release.`);
   if (about.gap && data.first <= about.gap.to_offset) {
     found.push(`Offsets ${about.gap.from_offset} – ${about.gap.to_offset - 1} were not recorded; what was before is in another part of the recording.`);
+  }
+  for (const gap of gapsOf(data)) {
+    found.push(`${gapWords(gap).replace("o", "O")} (hatched): what differs after them is shown as it was found, not when or why it changed.`);
   }
   if (header.history_from > data.first) found.push(`Before offset ${header.history_from} the state is unknown: the log begins there (hatched).`);
   if (header.confirmed_end <= data.last) found.push(`From offset ${header.confirmed_end} on records may still be replaced (hatched).`);

@@ -9,6 +9,7 @@ import { Marks } from "report/marks.js";
 import { Pins } from "report/pins.js";
 import { Pointer } from "report/pointer.js";
 import { States } from "report/states.js";
+import { gapsOf } from "report/gaps.js";
 import { termsOf } from "report/terms.js";
 import { countText, grouped, plain } from "report/words.js";
 
@@ -80,7 +81,7 @@ export class Picture {
     this.shownBrokers = Math.max(this.shownBrokers, this._worthShowing(this.brokers, BROKERS_AT_FIRST));
     this.shownTopics = Math.max(this.shownTopics, this._worthShowing(this.topics, TOPICS_AT_FIRST));
     [this.offsets, this.times] = moments(this.data);
-    this.terms = termsOf(this.data.header.terms);
+    this.terms = termsOf(this.data.header.terms, gapsOf(this.data));
   }
 
   /** Show other data; a view of the whole report stays one.
@@ -231,6 +232,7 @@ export class Picture {
       marksOf: (row) => this.marks.of(row),
       historyTime: header.history_from > header.first ? this.timeAt(header.history_from) : -Infinity,
       unconfirmedTime: confirmed <= header.last ? this.timeAt(confirmed) : null,
+      missing: gapsOf(this.data),
       wentBack: this.data.wentBack,
       scroll: this.names.scrollTop,
       height: this.names.clientHeight + TOP_PX + AXIS_PX,

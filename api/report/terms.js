@@ -10,13 +10,14 @@ export const COLORS = 6;
 /** An active controller writes at least this often, unless the log shows longer pauses. */
 const QUIET_MS = 5000;
 
-/** @param {any[][]} terms As in the header: offset, time, epoch, node, time of the last record, longest pause. @returns {Term[]} */
-export function termsOf(terms) {
+/** @param {any[][]} terms As in the header: offset, time, epoch, node, time of the last record, longest pause.
+ * @param {import("report/gaps.js").Gap[]} missing What was not recorded. @returns {Term[]} */
+export function termsOf(terms, missing) {
   const pause = Math.max(QUIET_MS, ...terms.map((term) => 3 * term[5]));
-  return terms.map(([, begin, epoch, node, last], i) => {
-    const next = i + 1 < terms.length ? terms[i + 1][1] : null;
-    const isGap = next !== null && next - last > pause;
-    return { epoch, node, begin, end: next === null || isGap ? Math.max(begin, last) : next, next: isGap ? next : null };
+  return terms.map(([offset, begin, epoch, node, last], i) => {
+    const [after, next] = i + 1 < terms.length ? terms[i + 1] : [offset, null];
+    const isCut = missing.some(({ to }) => offset < to && to <= after), isGap = next !== null && next - last > pause;
+    return { epoch, node, begin, end: next === null || isGap || isCut ? Math.max(begin, last) : next, next: isGap && !isCut ? next : null };
   });
 }
 

@@ -2,6 +2,7 @@
 
 import { HEALTH_PX, RANKS, ROW_PX, TOP_PX } from "report/bars.js";
 import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
+import { gapAt, gapWords } from "report/gaps.js";
 import { MARKS } from "report/marks.js";
 import { above } from "report/numbers.js";
 import { objectsIn, ofKind, outageOf, STATES } from "report/outages.js";
@@ -26,6 +27,7 @@ export function rowAt(picture, y) {
 
 /** The bad state under the pointer; null if it is healthy there. @param {Picture} picture @param {number} x @param {number} y @returns {Red|null} */
 export function redAt(picture, x, y) {
+  if (gapAt(picture.data, picture.axis.time(x)) !== null) return null;
   const { data, states } = picture, row = rowAt(picture, y);
   if (row === null) return y < HEALTH_PX ? healthAt(picture, x) : null;
   const steps = states.stepsOf(row), step = stepAt(steps, picture.axis, x);
@@ -61,7 +63,8 @@ export function stepAt(steps, axis, x) {
 
 /** What is under the pointer, as lines; none where nothing is. @param {Picture} picture @param {number} x @param {number} y @returns {string[]} */
 export function textsAt(picture, x, y) {
-  const time = picture.axis.time(x), row = rowAt(picture, y);
+  const time = picture.axis.time(x), row = rowAt(picture, y), gap = gapAt(picture.data, time);
+  if (gap !== null) return [`${gapWords(gap)}: the state is not known`];
   if (row !== null) return rowTexts(picture, row, x, y);
   if (y >= TOP_PX) return picture.strips.textsAt(x, y);
   if (y >= HEALTH_PX) return [termText(picture.terms, time)].filter((text) => text !== null);

@@ -1,6 +1,7 @@
 // Why: the chain of records that led to a value, by the rules of `metalog why`.
 // The file contains the effects of the records in words, and the records that caused them.
 
+import { gapsWithin, gapWords, isFound } from "report/gaps.js";
 import { GONE } from "report/object_states.js";
 import { chainText } from "report/words.js";
 
@@ -27,6 +28,8 @@ export function whyOf(data, object, wanted, row) {
     : ofSetters(data, object, chosen ?? lastField(data, object, row), row);
   const field = found.field ?? chosen;
   const notes = [...found.notes];
+  const first = found.chain.at(-1), begin = first === undefined ? 0 : data.rowAt(first.offset);
+  for (const gap of gapsWithin(data, begin, row)) notes.push(`${gapWords(gap)}: what happened in between is not known`);
   if (data.header.is_mirror) notes.push("a log of Kafka does not say who asked for a change");
   return { name: data.nameAt(object, row), field, value: state[field] ?? null, chain: found.chain, notes };
 }
@@ -144,7 +147,8 @@ function ofSetters(/** @type {import("report/data.js").Data} */ data, /** @type 
     if (at > row) break;
     if (at === 0) continue;
     const change = data.changesOf(touch).find((c) => c.field === field);
-    if (change) chain.push(linkOf(data, at, `${field}: ${chainText(change.before)} -> ${chainText(change.after)}`));
+    const found = isFound(data, at) ? "found after a gap: " : "";
+    if (change) chain.push(linkOf(data, at, `${found}${field}: ${chainText(change.before)} -> ${chainText(change.after)}`));
     if (data.fateOf(touch) === GONE) chain = [];
   }
   const { isWhole, offset } = start(data);

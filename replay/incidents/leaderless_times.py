@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from replay.incidents.health import LEADERLESS
 from replay.incidents.outage import Outage
@@ -20,6 +21,8 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
         partitions: Number of different partitions without a leader.
         cause, cause_offset: Description and offset of the record that caused the first outage;
             None if unknown.
+        found_at, last_seen_at: In a recording with gaps, the offset after a gap at which it was
+            found, and the last offset before a gap at which it lasted; unset if no gap cuts it.
     """
 
     from_offset: int | None
@@ -30,6 +33,8 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     cause: str | None
     cause_offset: int | None
+    found_at: int | UnsetType = UNSET
+    last_seen_at: int | UnsetType = UNSET
 
 
 def leaderless_times(outages: Iterable[Outage]) -> list[LeaderlessTime]:

@@ -1,11 +1,13 @@
 """Overview: the facts for a summary of a range, found in one pass over the log."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from metadata_log.format.batch import Batch
+from metadata_log.format.parts import Gap
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.provenance import Provenance
@@ -122,6 +124,37 @@ class OverviewReader:
             fenced=sum(broker.fenced for broker in brokers),
             provenance=tracker.state.provenance(place.of_image),
         )
+
+
+def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
+    """Return the overview of a recording, given those of its parts and the gaps between them.
+
+    A time without a leader that a gap cuts is one on each side: whether it ended in between is not
+    known.
+    """
+    if not gaps:
+        return parts[0]
+    changes: Counter[str | None] = Counter()
+    for part in parts:
+        changes.update(part.changes)
+    return replace(
+        parts[-1],
+        leaderless=[
+            _cut(each, gap_before, gap_after)
+            for part, gap_before, gap_after in zip(parts, [None, *gaps], [*gaps, None], strict=True)
+            for each in part.leaderless
+        ],
+        controllers=tuple([node for part in parts for node in part.controllers]),
+        changes=changes,
+    )
+
+
+def _cut(time: LeaderlessTime, before: Gap | None, after: Gap | None) -> LeaderlessTime:
+    if before is not None and time.from_offset is None:
+        time = replace(time, found_at=before.to_offset - 1)
+    if after is not None and time.to_offset is None:
+        time = replace(time, last_seen_at=after.from_offset - 1)
+    return time
 
 
 class _ByWhom:

@@ -6,7 +6,7 @@ that `outages` reports.
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from replay.incidents.causes import BROKER_RECORDS, Cause, broker_of
 from replay.incidents.health import partition_kinds
 from replay.incidents.why import Follower, Link, Step
 from replay.report import varints
+from replay.report.columns import RowPlace
 
 
 class ChainsMark(NamedTuple):
@@ -67,6 +68,25 @@ class Chains:
         text = "" if outage is None else outage.text
         self._outage_text.append(self._outage_texts.setdefault(text, len(self._outage_texts)))
         self._outage_at.append(0 if outage is None else outage.offset - row.offset)
+
+    def cross(
+        self, image: MetadataImage, place: RowPlace, text: str, brokers: Iterable[int]
+    ) -> None:
+        """Go on after a gap, whose row has a text and no causes.
+
+        Args:
+            image: The state after the gap.
+            place: Where the gap's row is.
+            text: What is said of each object that was found changed.
+            brokers: Ids of the brokers that were found changed; their chains begin anew.
+        """
+        self._follower = Follower(image)
+        link = len(self._link_rows)
+        self._link_rows.append([place.offset, place.time, place.type, text, self._origin(None)])
+        self._brokers += [[place.offset, broker_id, link, 1] for broker_id in brokers]
+        self._text.append(self._texts.setdefault(text, len(self._texts)))
+        for column in (self._cause, self._outage_text, self._outage_at):
+            column.append(0)
 
     def _outage_cause(self, row: Envelope, step: Step | None) -> Cause | None:
         if step is not None:
@@ -133,13 +153,20 @@ class Terms:
 
     def __init__(self) -> None:
         self.found: list[list[Any]] = []
+        self._is_after_gap = False
+
+    def cross(self) -> None:
+        """Begin a new entry with the next batch, which follows a gap."""
+        self._is_after_gap = True
 
     def add(self, batch: Batch) -> None:
         """Add the next batch of the log."""
         time, (_, last) = batch.timestamp, batch.times_at(batch.end_offset - 1)
         epoch = batch.leader_epoch
-        if not self.found or self.found[-1][2] != epoch:
-            self.found.append([batch.base_offset, time, epoch, None, time, 0])
+        if not self.found or self.found[-1][2] != epoch or self._is_after_gap:
+            node = self.found[-1][3] if self.found and self.found[-1][2] == epoch else None
+            self.found.append([batch.base_offset, time, epoch, node, time, 0])
+            self._is_after_gap = False
         term = self.found[-1]
         term[5] = max(term[5], time - term[4])
         term[4] = max(term[4], last)

@@ -3,12 +3,13 @@
 Objects are identified by key, because their names can change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
 from replay.incidents.health import broker_kinds, partition_kinds
+from replay.time_travel.across_gap import is_of_snapshot, touched_across
 from replay.time_travel.effects import Effect
 from replay.time_travel.kinds import KINDS, Fields, Key, Kind
 
@@ -61,6 +62,27 @@ def _changed(effect: Effect) -> Iterator[Touched]:
         if before != after:
             label = kind.label(effect.before if new is None else effect.after, key)
             yield Touched(kind.name, key, label, before, after, _outages(kind.name, new))
+
+
+def objects_across(old: MetadataImage, new: MetadataImage) -> Iterator[Touched]:
+    """Yield the objects that differ between the states before and after a gap in a recording."""
+    for kind, key, value, later in touched_across(old, new):
+        before, after = kind.fields_of_two(value, later)
+        label = kind.label(old if later is None else new, key)
+        if before is not None and after is not None:
+            name = f"{kind.name}:{label}"
+            same = {
+                field
+                for field in before.keys() & after.keys()
+                if is_of_snapshot(name, before[field], after[field])
+            }
+            before, after = _without(before, same), _without(after, same)
+        if before != after:
+            yield Touched(kind.name, key, label, before, after, _outages(kind.name, later))
+
+
+def _without(fields: Fields, names: Collection[str]) -> Fields:
+    return {name: value for name, value in fields.items() if name not in names}
 
 
 def _outages(kind: str, value: Any) -> tuple[str, ...]:

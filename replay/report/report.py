@@ -1,18 +1,26 @@
 """A report: everything that the report's page shows about a range of a log."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 from metadata_log.format.batch import Batch
+from metadata_log.format.parts import Gap
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
 from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
 from replay.report.eventful import LastIncident, MostEventful, weighed
+from replay.report.gaps import PartBefore, found_text, gap_row, not_recorded
 from replay.report.in_topics import InTopics
-from replay.report.object_changes import Touched, objects_changed, objects_of
-from replay.report.report_events import EventsMark, ReportEvent, ReportEvents, encoded_events
+from replay.report.object_changes import Touched, objects_across, objects_changed, objects_of
+from replay.report.report_events import (
+    EventsMark,
+    ReportEvent,
+    ReportEvents,
+    encoded_events,
+    gap_event,
+)
 from replay.time_travel.contradictions import explained
 from replay.time_travel.effects import Effect, Effects
 from replay.timeline import Timeline
@@ -61,6 +69,7 @@ class Report(NamedTuple):
         opens: First and last offset of the range that the page shows first: the last period in
             which any partition had no leader, else the most eventful range.
         after: Last offset of an earlier report, if this report is only the difference from it.
+        gaps: The gaps of a recording in the range.
     """
 
     first: int
@@ -71,6 +80,7 @@ class Report(NamedTuple):
     opens: tuple[int, int] | None
     packed: bytes
     after: int | None = None
+    gaps: tuple[Gap, ...] = ()
 
 
 class _Mark(NamedTuple):
@@ -100,6 +110,7 @@ class GrowingReport:
         """Start with the state before an offset.
 
         Args:
+            timeline: The log, or the oldest part of a recording that the report has.
             first: The first offset of the report.
             topics: Full names. The report is then limited to the states of these topics and of
                 their partitions. It has no events, leader epochs or causes, which may reveal other
@@ -127,6 +138,9 @@ class GrowingReport:
         self._columns.add(_place_of(image, self.start), self._incident.begun(objects))
         self._before = self._columns.touches
         self._chains = Chains(image, self._columns.origin)
+        self._gaps: list[Gap] = []
+        # The time of the first record; None: read it when it is needed.
+        self._begin_ms: int | None = None
         self._events = ReportEvents(image, first, self.start) if self._is_whole else None
         self._terms = Terms()
         self._window = MostEventful()
@@ -137,6 +151,36 @@ class GrowingReport:
     def touches(self) -> int:
         """Number of changed objects, summed over the records; includes the objects at the start."""
         return self._columns.touches
+
+    def cross(self, before: PartBefore, after: Timeline) -> None:
+        """Read an earlier part of a recording to its end, and go on in the part after it.
+
+        Raises:
+            RequestError, CorruptLogError: as for `Timeline.image`.
+        """
+        ended, gap = before
+        last = gap.from_offset - 1
+        self._read(ended.source, last, lambda offset: None)
+        if self._begin_ms is None:
+            times = _times(ended.source, self._first, last)
+            self._begin_ms = times[0] if times else gap.to_time
+        image = after.image(gap.to_offset - 1)
+        found = [*self._parts_shown(objects_across(ended.image(last), image), image)]
+        place, text = gap_row(gap), not_recorded(gap)
+        self._columns.add(place, found)
+        self._incident.add(found, place.offset, place.offset)
+        brokers = [each.key for each in found if each.kind == "broker"]
+        self._chains.cross(image, place, f"found after a gap: {text}", brokers)
+        self._terms.cross()
+        if self._events is not None:
+            events = self._events.all(ended, gap.from_offset)
+            names = (f"{each.kind}:{each.label}" for each in found)
+            events.append(gap_event(gap, f"{text}; {found_text(found)}", names, events))
+            self._events = ReportEvents(image, gap.to_offset, gap.to_offset, events)
+        self._effects = Effects(image)
+        self._next = self._state_end = gap.to_offset
+        self._gaps.append(gap)
+        self._marks.clear()
 
     def until(
         self,
@@ -223,13 +267,24 @@ class GrowingReport:
             "last": last,
             "opens": self._opens,
             "eventful": self._window.found,
-            "times": _times(timeline.source, self._first, last),
+            "times": self._times(timeline.source, last),
+            "gaps": [
+                [gap.from_offset, gap.to_offset, gap.from_time, gap.to_time] for gap in self._gaps
+            ],
         }
         block = packed(self._redaction.mask(header), encoded | of_words | of_events)
         rows, changes = self._columns.rows - 1, self._columns.touches - self._before
         after = header.get("after")
         found = self._window.found
-        return Report(self._first, last, rows, changes, found, self._opens, block, after)
+        gaps = tuple(self._gaps)
+        return Report(self._first, last, rows, changes, found, self._opens, block, after, gaps)
+
+    def _times(self, source: BatchSource, last: int) -> list[int]:
+        if self._begin_ms is None:
+            return _times(source, self._first, last)
+        gap = self._gaps[-1]
+        end = _times(source, last, last)[1] if last >= gap.to_offset else gap.to_time
+        return [self._begin_ms, end]
 
     @property
     def _opens(self) -> tuple[int, int] | None:
@@ -304,10 +359,14 @@ class GrowingReport:
             self._chains.add(row)
 
     def _shown(self, effect: Effect) -> list[Touched]:
-        touched, found = objects_changed(effect), self._in_topics
+        touched = objects_changed(effect)
+        return touched if self._is_whole else [*self._parts_shown(touched, effect.after)]
+
+    def _parts_shown(self, touched: Iterable[Touched], after: MetadataImage) -> Iterable[Touched]:
+        found = self._in_topics
         if found is None:
             return touched
-        return [part for each in touched for part in found.of(each, effect.after)]
+        return (part for each in touched for part in found.of(each, after))
 
 
 def _place_of(image: MetadataImage, start: int) -> RowPlace:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from metadata_log.format.batch import Batch
+from metadata_log.format.parts import Gap
 from records.control import NoteRecord
 from replay.image.metadata import MetadataImage
 from replay.incidents.event import Group, TimelineEvent
@@ -16,6 +17,7 @@ from replay.incidents.events import GrowingEvents
 from replay.incidents.pinned_notes import note_events
 from replay.loader import BatchSource
 from replay.report import varints
+from replay.report.gaps import GAP
 from replay.timeline import Timeline
 
 _FLAP, _GROUP, _NOTE = range(3)
@@ -40,8 +42,20 @@ class EventsMark(NamedTuple):
 class ReportEvents:
     """The events of a range that can be extended."""
 
-    def __init__(self, image: MetadataImage, from_offset: int, first: int) -> None:
-        """Start with the image before `first`; the arguments are those of `GrowingEvents`."""
+    def __init__(
+        self,
+        image: MetadataImage,
+        from_offset: int,
+        first: int,
+        earlier: Sequence[ReportEvent] = (),
+    ) -> None:
+        """Start with the image before `first`; the arguments are those of `GrowingEvents`.
+
+        Args:
+            earlier: The events of the earlier parts of a recording, and of the gaps after them.
+        """
+        self._earlier = earlier
+        self._number = next_number(earlier)
         self._written: dict[NoteRecord, None] = {}
         self._from_offset = from_offset
         self._events = GrowingEvents(image, from_offset, first, self._write)
@@ -93,8 +107,13 @@ class ReportEvents:
         notes: Iterable[NoteRecord] = self._written
         if to_offset != timeline.source.end_offset:
             notes = timeline.notes_about(to_offset)  # also those that were written later
-        groups = (ReportEvent(3 * each.number + _GROUP, each.event()) for each in self._groups)
-        events = [*self._flaps(), *groups, *self._notes(timeline.source, notes, to_offset)]
+        groups = (self._event(each.number, _GROUP, each.event()) for each in self._groups)
+        events = [
+            *self._earlier,
+            *self._flaps(),
+            *groups,
+            *self._notes(timeline.source, notes, to_offset),
+        ]
         return sorted(events, key=lambda each: each.event.from_offset)
 
     def changed(self, source: BatchSource, since: EventsMark) -> tuple[bool, list[ReportEvent]]:
@@ -108,7 +127,7 @@ class ReportEvents:
         for growth in reversed(self._growths[since.growths - self._forgotten :]):
             known |= growth
         grown = [
-            ReportEvent(3 * number + _GROUP, self._groups[number].event(), objects)
+            self._event(number, _GROUP, self._groups[number].event(), objects)
             for number, objects in known.items()
         ]
         has_flaps = self._events.absences != since.absences
@@ -122,13 +141,38 @@ class ReportEvents:
 
     def _flaps(self) -> Iterator[ReportEvent]:
         for number, event in enumerate(self._events.flaps()):
-            yield ReportEvent(3 * number + _FLAP, event)
+            yield self._event(number, _FLAP, event)
 
     def _notes(
         self, source: BatchSource, notes: Iterable[NoteRecord], to_offset: int, first: int = 0
     ) -> Iterator[ReportEvent]:
         numbered = enumerate(note_events(notes, source, self._from_offset, to_offset), first)
-        return (ReportEvent(3 * number + _NOTE, event) for number, event in numbered)
+        return (self._event(number, _NOTE, event) for number, event in numbered)
+
+    def _event(self, number: int, kind: int, event: TimelineEvent, known: int = 0) -> ReportEvent:
+        return ReportEvent(3 * (self._number + number) + kind, event, known)
+
+
+def gap_event(
+    gap: Gap, text: str, names: Iterable[str], earlier: Sequence[ReportEvent]
+) -> ReportEvent:
+    """Return the event for a gap, with the names of the objects found changed after it."""
+    event = TimelineEvent(
+        from_offset=gap.from_offset,
+        to_offset=gap.to_offset - 1,
+        time=gap.to_time if gap.from_time is None else gap.from_time,
+        kind=GAP,
+        text=text,
+        objects=tuple(names),
+        cause=None,
+        principal=None,
+    )
+    return ReportEvent(3 * next_number(earlier) + _GROUP, event)
+
+
+def next_number(events: Sequence[ReportEvent]) -> int:
+    """Return a number above those of some events."""
+    return max((each.key // 3 + 1 for each in events), default=0)
 
 
 def _asked(event: TimelineEvent) -> tuple[tuple[int, str | None], ...]:

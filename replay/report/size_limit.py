@@ -4,18 +4,16 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from replay.loader import BatchSource
+from replay.report.gaps import Range
 from replay.report.kept_reports import KeptReports
 from replay.report.report import Beside, GrowingReport, Progress, Redaction, Report
-from replay.timeline import Timeline
 
 # Sizes do not grow evenly with ranges.
 _MARGIN = 0.8
 
 
 def fitting_report(
-    timeline: Timeline,
-    first: int,
-    last: int,
+    wanted: Range,
     size_max: int,
     about: Callable[[], dict[str, Any]],
     redaction: Redaction,
@@ -25,7 +23,7 @@ def fitting_report(
     known: int | None = None,
     beside: Sequence[Beside] = (),
 ) -> Report:
-    """Return the report of [first, last]; if too large, of a range around its most eventful part.
+    """Return the report of a range; if too large, of a range around its most eventful part.
 
     Args:
         size_max: Maximum packed size in bytes. The report of a single offset may exceed it, because
@@ -39,11 +37,12 @@ def fitting_report(
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
     """
-    source, key = timeline.source, (first, topics)
-    start, end = max(first, source.history_start), last + 1
-    growing = None if kept is None else kept.take(key, start, end)
+    timeline, first, last, _ = wanted
+    source = timeline.source
+    key, end = (first, topics, source.history_start), last + 1
+    growing = None if kept is None else kept.take(key, wanted.start, end)
     if growing is None:
-        growing = GrowingReport(timeline, first, redaction, topics)
+        growing = _begun(wanted, redaction, topics)
     found = None
     if known is not None and first <= known <= last and _ends_batch(source, known):
         found = growing.after(timeline, known, last, about, progress)
@@ -54,8 +53,17 @@ def fitting_report(
         if kept is not None and end == source.end_offset:
             kept.keep(key, growing, end)
         return found
-    first, last = narrower(found, size_max)
-    return fitting_report(timeline, first, last, size_max, about, redaction, progress, topics)
+    smaller = wanted.narrowed(*narrower(found, size_max))
+    return fitting_report(smaller, size_max, about, redaction, progress, topics)
+
+
+def _begun(wanted: Range, redaction: Redaction, topics: Collection[str] | None) -> GrowingReport:
+    """Return the report of a range, up to where its last part begins."""
+    logs = [*(part.timeline for part in wanted.before), wanted.timeline]
+    growing = GrowingReport(logs[0], wanted.first, redaction, topics)
+    for part, after in zip(wanted.before, logs[1:], strict=True):
+        growing.cross(part, after)
+    return growing
 
 
 def _ends_batch(source: BatchSource, offset: int) -> bool:

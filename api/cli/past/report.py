@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogOrServer, Server, To
+from api.cli.source.gaps import gap_text
 from api.cli.source.image_view import print_gap_before
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source
@@ -48,6 +49,8 @@ def report(
     server: Server = None,
 ) -> None:
     """Write one HTML file that shows what happened between two points, without secrets."""
+    from msgspec import UNSET
+
     from api.documents.reports import Written
     from api.questions.report import REPORT, ShowReport
     from api.report.page import report_page
@@ -66,6 +69,7 @@ def report(
         changes=first.changes,
         opens=first.opens,
         narrowed=first.narrowed,
+        gaps=first.gaps or UNSET,
     )
     if json:
         print_json(place_of(about), written)
@@ -75,6 +79,8 @@ def report(
     print_line(
         f"{file}: {count_text(first.changes, 'change')} of offsets {first.first} to {first.last}"
     )
+    for gap in first.gaps:
+        print_line(gap_text(gap))
     print_gap_before(about)
 
 

@@ -1,40 +1,74 @@
-"""A small generated log, also with snapshots."""
+"""A small generated log, also with snapshots, and recordings of it; all made once, and copied."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
+from api.cli.main import run
 from benchmarks.generate_kraft import generate
 from metadata_log.kraft_format.names import PARTITION_DIRECTORY
-from tests.api.conftest import Metalog
 from tests.api.quorum.quorums import batch_end
+from tests.api.quorum.recordings import Recording, recording
 
 _OFFSETS = (100, 200, 300)
 
 
-@pytest.fixture
-def partition(tmp_path: Path) -> Path:
-    """The directory of a log of 400 records."""
-    return generate(tmp_path / "node", 400, seed=3)
-
-
-@pytest.fixture
-def whole(metalog: Metalog, partition: Path, tmp_path: Path) -> Path:
-    """An exact mirror of the whole log."""
-    log = tmp_path / "whole"
-    assert metalog("import", "kraft", partition, log, "--noop", "keep").code == 0
-    return log
-
-
-@pytest.fixture
-def with_snapshots(metalog: Metalog, whole: Path, partition: Path, tmp_path: Path) -> Path:
-    """The log with three snapshots, as a controller makes them."""
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a node whose log has 400 records, of that log as an exact mirror, and of the
+    same node with three snapshots, as a controller makes them.
+    """
+    folder = tmp_path_factory.mktemp("quorum")
+    partition, whole = generate(folder / "node", 400, seed=3), folder / "whole"
+    assert run(["import", "kraft", str(partition), str(whole), "--noop", "keep"]) == 0
+    shutil.copytree(folder / "node", folder / "with-snapshots")
     for offset in _OFFSETS:
-        at = batch_end(partition, offset) - 1
-        made = tmp_path / f"state-{offset}"
-        done = metalog("export", "kraft", whole, made, "--as", "checkpoint", "--at", at)
-        assert done.code == 0, done
-        (path,) = (made / PARTITION_DIRECTORY).glob("*.checkpoint")
-        shutil.copy(path, partition)
-    return partition
+        at, state = batch_end(partition, offset) - 1, folder / f"state-{offset}"
+        export = ["export", "kraft", str(whole), str(state), "--as", "checkpoint", "--at", str(at)]
+        assert run(export) == 0
+        (path,) = (state / PARTITION_DIRECTORY).glob("*.checkpoint")
+        shutil.copy(path, folder / "with-snapshots" / partition.name)
+    return folder
+
+
+@pytest.fixture
+def partition(made: Path, tmp_path: Path) -> Path:
+    """The directory of a log of 400 records."""
+    return shutil.copytree(made / "node", tmp_path / "node") / PARTITION_DIRECTORY
+
+
+@pytest.fixture
+def whole(made: Path, tmp_path: Path) -> Path:
+    """An exact mirror of the whole log."""
+    return shutil.copytree(made / "whole", tmp_path / "whole")
+
+
+@pytest.fixture
+def with_snapshots(made: Path, tmp_path: Path) -> Path:
+    """The log with three snapshots."""
+    target = tmp_path / "node"
+    shutil.copytree(made / "with-snapshots", target, dirs_exist_ok=True)
+    return target / PARTITION_DIRECTORY
+
+
+@pytest.fixture(scope="session")
+def recorded(made: Path) -> Recording:
+    """A recording with a gap; tests must not change it."""
+    return recording(made / "with-snapshots" / PARTITION_DIRECTORY, made / "recorded" / "log")
+
+
+@pytest.fixture(scope="session")
+def with_outages(made: Path) -> Recording:
+    """A recording in which partitions are under-replicated on both sides of the gap; tests must not
+    change it.
+    """
+    partition, log = made / "with-snapshots" / PARTITION_DIRECTORY, made / "outages" / "log"
+    return recording(partition, log, first_end=150)
+
+
+@pytest.fixture
+def own_recording(recorded: Recording, tmp_path: Path) -> Recording:
+    """A copy of `recorded`, to be changed."""
+    shutil.copytree(recorded.log.parent, tmp_path / "recorded")
+    return recorded._replace(log=tmp_path / "recorded" / "log")

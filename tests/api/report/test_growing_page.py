@@ -13,6 +13,7 @@ from playwright.sync_api import Page
 
 from api.questions.redaction import redact_field, redact_label
 from metadata_log.format.batch import Batch
+from replay.report.gaps import Range
 from replay.report.kept_reports import KeptReports
 from replay.report.report import Redaction
 from replay.report.size_limit import fitting_report
@@ -75,8 +76,8 @@ def blocks(
         about = {"confirmed_end": source.end_offset, "about": {}, "asked": [first, last]}
         packed = [
             fitting_report(
-                Timeline(source),
-                *(first, last, 1 << 24, partial(dict, about), _REDACTION, lambda offset: None),
+                Range(Timeline(source), first, last),
+                *(1 << 24, partial(dict, about), _REDACTION, lambda offset: None),
                 topics=topics,
                 kept=of,
                 known=since,

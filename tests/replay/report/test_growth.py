@@ -11,6 +11,7 @@ from metadata_log.format.batch import Batch
 from replay.report import kept_reports
 from replay.report import report as report_module
 from replay.report.columns import Columns, RowPlace
+from replay.report.gaps import Range
 from replay.report.kept_reports import KeptReports
 from replay.report.object_changes import Touched
 from replay.report.report import GrowingReport, Redaction
@@ -31,7 +32,7 @@ def report(
     source = FakeLog(log)
     last, none = source.end_offset - 1, lambda offset: None
     made = fitting_report(
-        Timeline(source), first, last, 1 << 24, dict, REDACTION, none, kept=kept, **options
+        Range(Timeline(source), first, last), 1 << 24, dict, REDACTION, none, kept=kept, **options
     )
     return made.packed
 
@@ -85,8 +86,8 @@ def test_the_last_report_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) 
     for first in (one, two):
         report(history[:40], first, kept)
     end = history[39].end_offset
-    assert kept.take((one, None), one, end) is None
-    assert kept.take((two, None), two, end) is not None
+    assert kept.take((one, None, 0), one, end) is None
+    assert kept.take((two, None, 0), two, end) is not None
 
 
 def after(packed: bytes) -> int | None:
