@@ -11,8 +11,8 @@ export const COLORS = 6;
 const QUIET_MS = 5000;
 
 /** @param {any[][]} terms As in the header: offset, time, epoch, node, time of the last record, longest pause.
- * @param {import("report/gaps.js").Gap[]} missing What was not recorded. @returns {Term[]} */
-export function termsOf(terms, missing) {
+ * @param {import("report/gaps.js").Gap[]} [missing] What was not recorded. @returns {Term[]} */
+export function termsOf(terms, missing = []) {
   const pause = Math.max(QUIET_MS, ...terms.map((term) => 3 * term[5]));
   return terms.map(([offset, begin, epoch, node, last], i) => {
     const [after, next] = i + 1 < terms.length ? terms[i + 1] : [offset, null];

@@ -60,9 +60,21 @@ def prepare_part(
     Raises:
         RequestError: `log` is no mirror; or the snapshot does not continue the history of `log`.
         CorruptLogError: the snapshot is damaged.
-        UnavailableError: the disk is full.
+        UnavailableError: another process writes `log`, or the disk is full.
     """
     fs, log = fs or OsFs(), log.resolve()
+    with LogReader.open(log, fs=fs):
+        pass  # there is a log to be locked
+    lock = lock_directory(fs, log)
+    try:
+        return _prepare_part(fs, log, base, found, now_ms)
+    finally:
+        lock.release()
+
+
+def _prepare_part(
+    fs: Fs, log: Path, base: KraftCheckpoint, found: Found, now_ms: int | None
+) -> EarlierPart:
     with LogReader.open(log, fs=fs) as reader:
         cluster_id, earlier = reader.cluster_id, earlier_parts(fs, log)
         epoch, time_ms = _last_confirmed(reader)

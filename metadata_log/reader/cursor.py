@@ -162,6 +162,10 @@ class LogCursor:
                 raise self._went_back(f"behind offset {place.next_offset}")
 
     def _went_back(self, where: str) -> RequestError:
+        with LogReader.open(self._directory, fs=self._fs) as reader:
+            if self._place.next_offset < reader.start_offset:
+                # A mirror goes on after a gap, in another directory of the same name.
+                return _not_kept(self._place.next_offset, reader.start_offset)
         return RequestError(
             "OFFSET_OUT_OF_RANGE",
             f"{self._directory} went back {where} while it was followed: the log "

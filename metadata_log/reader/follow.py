@@ -10,6 +10,11 @@ from metadata_log.files.names import COMMIT_MARK
 from metadata_log.format.batch import Batch
 from metadata_log.reader.cursor import LogCursor
 from metadata_log.reader.wakeup import Polling, Wakeup, watch
+from records.errors import UnavailableError
+
+_VANISHED_S = (0.05, 0.2, 0.5)
+"""Pauses before a log that vanished is read again. A mirror that goes on in a new part is renamed,
+and its directory is away for an instant."""
 
 
 async def follow(
@@ -39,10 +44,20 @@ async def follow(
     # Start watching before reading the mark, so that no change is missed between the two.
     with _watch(directory, fs) as wakeup:
         while True:
-            while batches := await asyncio.to_thread(cursor.read):
+            while batches := await _read(cursor):
                 for batch in batches:
                     yield batch
             await wakeup.wait()
+
+
+async def _read(cursor: LogCursor) -> list[Batch]:
+    """Read the next batches; wait for a log that vanished, because it may only be renamed."""
+    for pause_s in _VANISHED_S:
+        try:
+            return await asyncio.to_thread(cursor.read)
+        except UnavailableError:
+            await asyncio.sleep(pause_s)
+    return await asyncio.to_thread(cursor.read)
 
 
 def _watch(directory: Path, fs: Fs) -> AbstractContextManager[Wakeup]:

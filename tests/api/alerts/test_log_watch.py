@@ -13,12 +13,12 @@ from api.alerts.state import AlertState
 from controller.log_check import check_log
 from metadata_log.reader.log_reader import LogReader
 from replay.loader import replayer_from
-from tests.api.quorum.conftest import partition, whole, with_snapshots
+from tests.api.quorum.conftest import made, partition, whole, with_snapshots
 from tests.api.quorum.quorums import batch_end, read
 from tests.api.quorum.recordings import recording
 from tests.stand_in_quorum import Quorum
 
-__all__ = ["partition", "whole", "with_snapshots"]
+__all__ = ["made", "partition", "whole", "with_snapshots"]
 
 EXPECT = [
     "partitions.all(p, p.leader != -1)",

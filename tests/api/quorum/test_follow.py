@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.conftest import Metalog
 from tests.api.quorum.quorums import (
     batch_end,
     batches_in,
@@ -15,6 +16,7 @@ from tests.api.quorum.quorums import (
     read,
 )
 from tests.stand_in_quorum import FETCH, Answer, CloseAfter, Quorum
+from tests.stand_in_quorum.quorum import CLUSTER_ID
 
 
 @pytest.mark.parametrize("release", ["3.3", "3.9", "4.3"])
@@ -147,9 +149,15 @@ def test_killed_follower_loses_nothing(partition: Path, tmp_path: Path, seed: in
     assert exported(log, tmp_path / "exported") == batches_in(partition)
 
 
-def test_second_reader_of_a_mirror_is_refused(partition: Path, tmp_path: Path) -> None:
+def test_second_reader_of_a_mirror_is_refused(
+    metalog: Metalog, partition: Path, tmp_path: Path
+) -> None:
     log = tmp_path / "log"
+    (partition.parent / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER_ID}\n")
     with Quorum(partition) as quorum, following(quorum, log) as follower:
-        follower.wait_until(quorum.leader.log.end_offset)
-        done = read(quorum, log)
-    assert done.code == 4
+        follower.wait_until(quorum.leader.high_watermark)
+        over_network = read(quorum, log)
+        from_files = metalog("import", "kraft", partition, log, "--follow")
+    holder = f"{log} is being written by process {follower.process.pid}"
+    assert (over_network.code, holder in over_network.err) == (4, True)
+    assert (from_files.code, holder in from_files.err) == (4, True)

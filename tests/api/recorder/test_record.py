@@ -9,13 +9,13 @@ import pytest
 from benchmarks.generate_kraft import generate
 from tests.api.alerts.running import Hook, wait_until
 from tests.api.conftest import Metalog
-from tests.api.quorum.conftest import partition, whole, with_snapshots
+from tests.api.quorum.conftest import made, partition, whole, with_snapshots
 from tests.api.quorum.quorums import batch_end, ends, read
 from tests.api.quorum.recordings import cleaned, record_until
 from tests.api.recorder.running import mirror, recording
 from tests.stand_in_quorum import FETCH, Answer, Quorum
 
-__all__ = ["partition", "whole", "with_snapshots"]
+__all__ = ["made", "partition", "whole", "with_snapshots"]
 
 OTHER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 

@@ -21,14 +21,14 @@ from typer.main import get_command
 from api.cli.app import complete_app
 from api.cli.main import load_commands
 from tests.api.alerts.running import wait_until
-from tests.api.quorum.conftest import partition
+from tests.api.quorum.conftest import made, partition
 from tests.api.quorum.quorums import batch_end
 from tests.certificates import Authority
 from tests.docs_console import ROOT, commands, run_in_shell
 from tests.forked_commands import METALOG
 from tests.stand_in_quorum import Quorum
 
-__all__ = ["partition"]
+__all__ = ["made", "partition"]
 
 PAGE = (ROOT / "docs" / "recording.md").read_text()
 WALK = PAGE.partition("## From a Strimzi cluster to an alert")[2].partition("\n## ")[0]

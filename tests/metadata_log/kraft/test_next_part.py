@@ -1,9 +1,11 @@
 """The next part of a recording: begun, refused, and completed after a kill at any step."""
 
+import asyncio
 import errno
 import os
 import shutil
 import signal
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,14 @@ from metadata_log.kraft.new_mirror import begin_mirror
 from metadata_log.kraft.next_part import Found, prepare_part, take_up_part
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.kraft_format.batch import HEADER_SIZE, parse_header
+from metadata_log.reader.follow import follow
 from metadata_log.reader.log_reader import LogReader
-from records.errors import CommittedHistoryChangedError, RequestError, UnavailableError
+from records.errors import (
+    CommittedHistoryChangedError,
+    RequestError,
+    UnavailableError,
+    UnknownHistoryError,
+)
 from tests.metadata_log.kraft.logs import topic
 from tests.metadata_log.kraft.node import Node
 
@@ -68,6 +76,33 @@ def _batches(node: Node, start: int, end: int) -> bytes:
 
 def _segments(log: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in log.glob("*.avro")}
+
+
+async def test_follower_says_the_gap_also_if_the_mirror_is_away_for_an_instant(
+    log: Path, base: KraftCheckpoint
+) -> None:
+    async with aclosing(follow(log)) as batches:
+        while (await anext(batches)).end_offset < 4:
+            pass
+        prepare_part(log, base, _FOUND)
+        os.rename(log, log.with_name("log.part-1"))
+        waiting = asyncio.ensure_future(anext(batches))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        take_up_part(log)
+        with pytest.raises(UnknownHistoryError, match="offset 4 is not kept: history starts at 7"):
+            await waiting
+
+
+def test_part_is_not_prepared_while_another_reader_has_the_mirror(
+    log: Path, base: KraftCheckpoint
+) -> None:
+    prepare_part(log, base, _FOUND)
+    prepared = _segments(log.with_name("log.next"))
+    with ObservedMirror(log), pytest.raises(UnavailableError, match=f"by process {os.getpid()}"):
+        prepare_part(log, base, _FOUND)
+    assert _segments(log.with_name("log.next")) == prepared
+    assert take_up_part(log) is not None
 
 
 def test_next_part_takes_the_name_and_lists_the_gap(log: Path, base: KraftCheckpoint) -> None:
