@@ -37,6 +37,7 @@ PARAMETERS = ROUTES[path_of(REPORT.name)].parameters
 _FOLDER = "/page/"
 _LIST = "/page/list.html"
 _MAIN_OF_LIST = "served/logs.js"
+_OF_LIST = (_MAIN_OF_LIST, "served/shared_time.js", "served/together.js")
 _SERVER = "Metalog-Server"
 """Header with the service's address, as it is given on the command line."""
 
@@ -69,7 +70,7 @@ def _files() -> dict[str, _File]:
         [
             f'<link rel="modulepreload" href="{_FOLDER}{name}">'
             for name in modules
-            if name != _MAIN_OF_LIST
+            if name not in _OF_LIST
         ]
     )
     policy = {"Content-Security-Policy": _policy(imports)}

@@ -9,7 +9,7 @@ import msgspec
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
-FOLDERS = {"report/": "", "asked/": "asked/", "served/": "served/"}
+FOLDERS = {"report/": "", "asked/": "asked/", "play/": "play/", "served/": "served/"}
 """Folder of a module, by the first part of the name by which other modules import it."""
 
 

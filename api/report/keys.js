@@ -7,6 +7,8 @@ import { make } from "report/dom.js";
 const HELP = [
   ["← →", "select the previous or next change (of the selected object, if any)"],
   ["Shift ← →", "make the selection longer or shorter at its end"],
+  ["Space", "play the time that is shown in a minute; again: pause"],
+  ["m", "map: the brokers by rack, with what they lead and hold"],
   ["/", "search: a name, an offset, a time"],
   ["w", "why: the records that led to what is red, else to the value"],
   ["u", "UTC or local time"],
@@ -42,11 +44,15 @@ export class Keys {
   _key(/** @type {KeyboardEvent} */ event) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(target.tagName) || this.help.open) return;
+    // Space presses what has the focus.
+    if (event.key === " " && /BUTTON|SUMMARY|^A$/.test(target.tagName)) return;
     const { selection, picture, difference, search, answers, ask } = this.page;
     /** @type {Record<string, () => void>} */
     const actions = {
       "ArrowLeft": () => (event.shiftKey ? this._stretch(-1) : this.step(-1)),
       "ArrowRight": () => (event.shiftKey ? this._stretch(1) : this.step(1)),
+      " ": () => this.page.player.toggle(),
+      "m": () => this.page.map.toggle(),
       "/": () => search.focus(),
       "w": () => this.page.why(),
       "u": () => this.page.switchZone(),
@@ -61,7 +67,7 @@ export class Keys {
       "0": () => picture.zoom(true),
       "a": () => selection.set({ from: selection.first, to: selection.last }),
       "?": () => this.help.showModal(),
-      "Escape": () => (answers.element.hidden ? selection.set({ object: null }) : answers.close()),
+      "Escape": () => (this.page.player.isPlaying ? this.page.player.stop() : answers.element.hidden ? selection.set({ object: null }) : answers.close()),
     };
     const action = actions[event.key];
     if (!action) return;

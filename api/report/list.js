@@ -34,8 +34,8 @@ export class List {
     const all = events.count(from, to), count = isOn ? events.count(from, to, accepts) : all;
     this.filter.draw(events);
     const [begin, end] = [this.picture.timeAt(from), this.picture.timeAt(to)];
-    const range = `${clockText(begin)} – ${clockText(end, begin)}`;
-    this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${isOn ? `${grouped(count)} of ` : ""}${countText(all, "event")} · offsets ${from} – ${to}`));
+    const range = from > to ? "" : `${clockText(begin)} – ${clockText(end, begin)} · `, offsets = from > to ? "" : ` · offsets ${from} – ${to}`;
+    this.title.replaceChildren("What happened ", make("small", {}, `${range}${isOn ? `${grouped(count)} of ` : ""}${countText(all, "event")}${offsets}`));
     const isGrowing = this.selection.isGrowing, scrolled = isGrowing && this.isScrolled ? this.list.scrollTop : 0;
     if (!isGrowing) this.opened.clear();
     this.list.replaceChildren();

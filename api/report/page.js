@@ -12,6 +12,8 @@ import { List } from "report/list.js";
 import { MARKS } from "report/marks.js";
 import { OutagePanel } from "report/outage_panel.js";
 import { redOf } from "report/red.js";
+import { BrokerMap } from "play/broker_map.js";
+import { Player } from "play/player.js";
 import { Picture } from "report/picture.js";
 import { Search } from "report/search.js";
 import { Selection } from "report/selection.js";
@@ -45,6 +47,8 @@ export class Page {
     this.list = new List(data, this.selection, this.picture);
     this.outages = new OutagePanel(data, this.selection, this.answers);
     this.ask = new Ask(this, questions);
+    this.map = new BrokerMap(data, this.selection);
+    this.player = new Player(this.picture, this.selection, (isPlaying) => this._play(isPlaying));
     this.picture.onRed = ({ objects, bit, row, name }) => this.outages.open(objects, bit, row, name);
     this.picture.corner.append(this.zones);
     this.keys = new Keys(this);
@@ -59,7 +63,7 @@ export class Page {
     const header = make("header", {},
       make("h1", {}, plain(this.command.name), " ", make("small", {}, `cluster ${plain(this.data.header.cluster_id)}`)),
       this.range, search.element, help, ...more, ...this._summary(), this.remarks);
-    document.body.append(header, make("main", {}, legend(this), this.picture.element, this.said, this.ask.element,
+    document.body.append(header, make("main", {}, legend(this), make("div", { class: "stage" }, this.picture.element, this.map.element), this.said, this.ask.element,
       make("div", { class: "columns" }, this.list.element, this.difference.element)), keys.help);
     this.picture.redraw();
     this.selection.tell();
@@ -73,6 +77,7 @@ export class Page {
     for (const part of [this, this.answers, this.difference, this.search, this.list, this.outages]) part.data = data;
     this.picture.renew(data);
     this.ask.renew();
+    this.map.renew(data);
     this._tellOfData();
     this.selection.grow(data.first, data.last);
     this._say();
@@ -103,6 +108,12 @@ export class Page {
     this.picture.redraw();
     this.ask.redraw();
     this.selection.tell();
+  }
+
+  /** The map is part of it; a screen reader would read each step. */
+  _play(/** @type {boolean} */ isPlaying) {
+    if (isPlaying) this.map.toggle(true);
+    this.said.setAttribute("aria-live", isPlaying ? "off" : "polite");
   }
 
   _tellOfData() {
@@ -158,7 +169,7 @@ function remarks(data, command) {
   return found;
 }
 
-/** @param {{data: import("report/data.js").Data, picture: Picture, selection: Selection}} page */
+/** @param {{data: import("report/data.js").Data, picture: Picture, selection: Selection, player?: Player, map?: BrokerMap}} page */
 export function legend(page) {
   const { picture, selection } = page;
   // The first two are states of topics, the others of brokers.
@@ -176,7 +187,7 @@ export function legend(page) {
   paint();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick) => make("button", { type: "button", title, onclick }, text);
-  return make("nav", { class: "bar", "aria-label": "view" }, list, make("span", { class: "buttons" },
+  return make("nav", { class: "bar", "aria-label": "view" }, list, make("span", { class: "buttons" }, page.player?.button ?? null, page.map?.button ?? null,
     page.data.header.eventful ? button("most eventful", "select the most eventful range", () => { const [from, to] = page.data.header.eventful; selection.set({ from, to }); picture.zoom(true); }) : null,
     button("zoom in", "show the selection (z)", () => picture.zoom(false)),
     button("whole", "show the whole report (0)", () => picture.zoom(true))));

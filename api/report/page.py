@@ -7,7 +7,7 @@ import msgspec
 
 from api.report import assets
 
-MODULE_PREFIXES = ("report/", "asked/")
+MODULE_PREFIXES = ("report/", "asked/", "play/")
 """Modules import each other as `report/data.js`, so that a file can hold them as data: URLs."""
 
 

@@ -42,6 +42,8 @@ export class Picture {
   viewBegin = 0;
   viewEnd = 1;
   isWhole = true;
+  /** The times between which nothing happened; null: those of this log. @type {Float64Array|null} */ moments = null;
+  /** The selected time, if it is more than that of the selected records. @type {[number, number]|null} */ span = null;
   axis = new Axis([], 0, 1, 1);
   /** @type {Row[]} The rows that are shown. */
   current = [];
@@ -220,7 +222,7 @@ export class Picture {
   redraw() {
     const width = this.plot.clientWidth;
     if (!width) return;
-    this.axis = new Axis(this.times, this.viewBegin, this.viewEnd, width);
+    this.axis = new Axis(this.moments ?? this.times, this.viewBegin, this.viewEnd, width);
     const { header } = this.data;
     const confirmed = header.confirmed_end;
     draw(this.canvas, {
@@ -255,7 +257,8 @@ export class Picture {
   }
 
   _mark() {
-    const x0 = this.axis.x(this.timeAt(this.selection.from)), x1 = this.axis.x(this.timeAt(this.selection.to));
+    const [begin, end] = this.span ?? [this.timeAt(this.selection.from), this.timeAt(this.selection.to)];
+    const x0 = this.axis.x(begin), x1 = this.axis.x(end);
     Object.assign(this.band.style, { left: `${x0 - 1}px`, width: `${Math.max(3, x1 - x0 + 2)}px` });
     for (const button of this.names.querySelectorAll(".pick")) {
       const pressed = String(button.getAttribute("data-object") === this.selection.object);

@@ -13,6 +13,9 @@ const SOON_MS = 1000;
 
 const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
 
+/** The part of the address that asks for all logs on one time axis. */
+const TOGETHER = "#together";
+
 /** @typedef {{name: string, path: string, log: string, cluster_id: string|null, log_end: number|null, summary: any, error: {detail: string}|null}} Log */
 
 class Logs {
@@ -22,9 +25,24 @@ class Logs {
 
   async run() {
     document.title = "metalog: logs";
-    document.body.replaceChildren(make("header", {}, make("h1", {}, "Logs"), make("div", { class: "served" }, this.state)), make("main", {}, this.list));
+    document.body.replaceChildren(make("header", {}, make("h1", {}, "Logs"), make("div", { class: "served" }, this.state, make("a", { href: TOGETHER }, "all on one time axis"))), make("main", {}, this.list));
+    addEventListener("hashchange", () => { if (location.hash === TOGETHER || location.hash === "") location.reload(); });
+    if (location.hash.startsWith(TOGETHER) && await this._showTogether()) return;
     for (;;) {
       await pause(await this._show() ? AGAIN_MS : SOON_MS);
+    }
+  }
+
+  /** Show all logs on one time axis; return whether all could be read. */
+  async _showTogether() {
+    try {
+      const { logs } = await this.service.logs(), { Together } = await import("served/together.js");
+      (await Together.of(logs)).show();
+      return true;
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.state.textContent = plain(error.message);
+      return false;
     }
   }
 

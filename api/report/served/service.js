@@ -20,7 +20,9 @@ export class Refused extends Error {
 }
 
 export class Service {
-  constructor() {
+  /** @param {string} [base] The path of a log's page, from this one. */
+  constructor(base = "") {
+    this.base = base;
     /** The service's address, or the path of a log that is only shown. */
     this.name = "";
     /** How the command line names it. */
@@ -48,7 +50,7 @@ export class Service {
     /** @type {Response} */
     let response;
     try {
-      response = await fetch(`v1/${path}?${new URLSearchParams(given)}`, {
+      response = await fetch(`${this.base}v1/${path}?${new URLSearchParams(given)}`, {
         headers: { ...headers, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) },
         cache: "no-store", signal,
       });
