@@ -11,6 +11,7 @@ import asyncio
 import random
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 from metadata_log.reader.log_reader import LogReader
@@ -58,16 +59,22 @@ def run_faults(cluster_type: type[Cluster], seed: int, faults: list[str]) -> Out
     """Run faults on nodes of a new log."""
     scratch = tempfile.TemporaryDirectory(prefix="metalog-nodes-")
     with forking(), scratch as folder, cluster_type.running(Path(folder)) as cluster:
-        clients, pauses = asyncio.run(_run(cluster, random.Random(seed), faults))
-        problems = cluster.problems()
-        given_up = [_notes(folder) for folder in cluster.given_up]
-        with LogReader.open(cluster.nodes[0].folder) as reader:
-            problems += broken_promises(clients.told, reader.batches(), given_up)
+        clients, pauses = Clients(cluster.url, _CLIENTS), dict[str, list[float]]()
+        try:
+            asyncio.run(_run(cluster, clients, pauses, random.Random(seed), faults))
+        except (AssertionError, TimeoutError):
+            problems = [f"not mended in time: {traceback.format_exc()} {cluster.said()}"]
+        else:
+            problems = cluster.problems()
+            given_up = [_notes(folder) for folder in cluster.given_up]
+            with LogReader.open(cluster.nodes[0].folder) as reader:
+                problems += broken_promises(clients.told, reader.batches(), given_up)
     place = Place(seed=seed)
+    done = sum(map(len, pauses.values()))
     unanswered = sum(not isinstance(told.answer, int) for told in clients.told)
     return Outcome(
-        done=len(faults),
-        distinct=len(faults),
+        done=done,
+        distinct=done,
         failures=tuple(Failure(campaign=NAME, place=place, message=text) for text in problems[:20]),
         notes=(f"seed {seed}: {len(clients.times)} appends acknowledged, {unanswered} not",),
         times_s=pauses,
@@ -80,11 +87,13 @@ def _notes(folder: Path) -> dict[str, list[int]]:
 
 
 async def _run(
-    cluster: Cluster, rng: random.Random, faults: list[str]
-) -> tuple[Clients, dict[str, list[float]]]:
-    """Run faults while clients append; return the longest pauses by fault, in seconds."""
-    clients = Clients(cluster.url, _CLIENTS)
-    pauses: dict[str, list[float]] = {}
+    cluster: Cluster,
+    clients: Clients,
+    pauses: dict[str, list[float]],
+    rng: random.Random,
+    faults: list[str],
+) -> None:
+    """Run faults while clients append; collect the longest pauses by fault, in seconds."""
     async with clients.running():
         for name in faults:
             await asyncio.sleep(_AFTER_S)
@@ -96,4 +105,3 @@ async def _run(
                     await asyncio.sleep(0.01)
             await asyncio.sleep(_AFTER_S)
             pauses.setdefault(name, []).append(clients.longest_pause_s(began))
-    return clients, pauses

@@ -71,9 +71,13 @@ class Cluster:
             leader(*self.nodes)
             until(lambda: all(node.lines for node in self.nodes))
         except AssertionError as error:
-            said = [node.said() for node in self.nodes]
+            said = self.said()
             self.end()
             raise AssertionError(f"no node leads: {said}") from error
+
+    def said(self) -> str:
+        """Return the last lines that the nodes have printed."""
+        return "\n".join(f"node {node.number}: {node.said()[-1_000:]}" for node in self.nodes)
 
     def problems(self) -> list[str]:
         """Stop the nodes; return how their folders differ from the shared log."""
