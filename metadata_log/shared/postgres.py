@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from metadata_log.shared.identity import Identity
-from metadata_log.shared.postgres_connection import CHANNEL, Connection, Notifier
+from metadata_log.shared.postgres_connection import CHANNEL, Connection, Notifier, Servers
 from metadata_log.shared.shared_log import (
     EMPTY,
     GROUP_SIZE_BYTES_MAX,
@@ -199,10 +199,11 @@ class PostgresSharedLog:
         self._accepts_hollow = accept_hollow
         self._agreed: Durability | None = None
         # One for writing, so that a long read delays no append.
-        self._writing = Connection(url)
-        self._reading = Connection(url)
-        self._listening = Connection(url)
-        self._notifying = Notifier(Connection(url))
+        servers = Servers(url)
+        self._writing = Connection(servers)
+        self._reading = Connection(servers)
+        self._listening = Connection(servers)
+        self._notifying = Notifier(Connection(servers))
 
     async def open(self) -> Durability:
         """Connect, and check how durable the server's commits are.

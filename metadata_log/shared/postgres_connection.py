@@ -42,8 +42,36 @@ _CONNECTION = {
 }
 """Default parameters of libpq; parameters in the URL take precedence."""
 
+_PORT = "5432"
+
 _CANCELLED_WAIT = "01000"
 """SQLSTATE of the warning of a commit that no standby has confirmed."""
+
+
+class Servers:
+    """The servers of a URL, in the order in which connections try them: the last good one first.
+
+    A machine that was cut off costs each attempt to connect its whole timeout. After a fail-over
+    only one of a node's connections is to wait for that.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._parameters: dict[str, Any] = _CONNECTION | psycopg.conninfo.conninfo_to_dict(url)
+
+    def parameters(self) -> str:
+        """Return libpq's parameters for the next connection."""
+        return psycopg.conninfo.make_conninfo(**self._parameters)
+
+    def found(self, host: str, port: int) -> None:
+        """Try a server first from now on, which has just been connected to."""
+        hosts = str(self._parameters.get("host", "")).split(",")
+        ports = str(self._parameters.get("port", "")).split(",")
+        places = list(zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False))
+        if len(places) == 1 or "hostaddr" in self._parameters:
+            return
+        places.sort(key=lambda place: place[0] != host or (place[1] or _PORT) != str(port))
+        self._parameters["host"] = ",".join(place[0] for place in places)
+        self._parameters["port"] = ",".join(place[1] for place in places)
 
 
 class Connection:
@@ -51,8 +79,8 @@ class Connection:
     time.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
         self._turn = asyncio.Lock()
         self._connection: psycopg.AsyncConnection[Any] | None = None
         self._running: asyncio.Future[psycopg.AsyncCursor[Any]] | None = None
@@ -122,7 +150,7 @@ class Connection:
             yield cursor
 
     async def _connect(self) -> None:
-        connecting = asyncio.ensure_future(_connected(self._url))
+        connecting = asyncio.ensure_future(_connected(self._servers))
         try:
             self._connection = await asyncio.shield(connecting)
         except psycopg.Error as error:
@@ -131,6 +159,7 @@ class Connection:
             # Cancelled half-way, the server would wait for the rest of the login for a minute.
             connecting.add_done_callback(_finish_unused)
             raise
+        self._servers.found(self._connection.info.host, self._connection.info.port)
         self._connection.add_notice_handler(self._noticed)
 
     async def _execute(
@@ -206,10 +235,9 @@ class Notifier:
                 _LOG.debug("followers were not notified: %s", error)
 
 
-async def _connected(url: str) -> "psycopg.AsyncConnection[Any]":
-    parameters: dict[str, Any] = _CONNECTION | psycopg.conninfo.conninfo_to_dict(url)
+async def _connected(servers: Servers) -> "psycopg.AsyncConnection[Any]":
     return await psycopg.AsyncConnection.connect(
-        psycopg.conninfo.make_conninfo(**parameters),
+        servers.parameters(),
         autocommit=True,
         # A transaction pooler gives each statement another session.
         prepare_threshold=None,
