@@ -4,6 +4,7 @@
 """
 
 import functools
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -176,6 +177,20 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
     return rows
 
 
+# Integers of at most 63 bits, which are all that occur.
+_INTEGER = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
+_LONG_TIME = rb"[%s][\x80-\xff]{0,7}[\x00-\x7f]" % b"".join(
+    b"\\x%02x" % low for low in range(0x80, 0x100, 2)
+)
+_BEGINNING = re.compile(_INTEGER + b"(" + _INTEGER + _LONG_TIME + _INTEGER + b")")
+"""Offset, epoch, time and base offset of a row; the time is at least ONE_BYTE."""
+
+_FIRST_OF_BATCH = re.compile(
+    rb"[\x00-\x7f]\x00\x02" + _INTEGER + rb"\x02" + _INTEGER + rb"\x00\x00\x00"
+)
+"""A row that only has `durable_end` and `previous_crc32c`, from its version up to its record."""
+
+
 def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
     """True if a batch contains one of the wanted records, recognized by their first bytes.
 
@@ -233,18 +248,18 @@ def _split(data: bytes) -> list[bytes]:
     Each returned row starts at its `record_version`, after these bytes, and ends with the offset of
     the next row. Returns an empty list if the encoding of the time is too short to search for.
     """
-    _, start = decode_long(data, 0)
-    _, end = decode_long(data, start)
-    timestamp, end = decode_long(data, end)
-    _, end = decode_long(data, end)
     # A longer time contains bytes with and without a high bit, so it cannot overlap itself.
-    return data[end:].split(data[start:end]) if timestamp >= ONE_BYTE else []
+    found = _BEGINNING.match(data)
+    return [] if found is None else data[found.end() :].split(found[1])
 
 
 def _payload_position(row: bytes) -> int:
     """Return the position of the record in a row of the newest layout that `_split` returned."""
     if row.startswith(SIX_NULLS, 1) and row[0] < 0x80:
         return 1 + len(SIX_NULLS)
+    first = _FIRST_OF_BATCH.match(row)
+    if first is not None:
+        return first.end()
     _, position = decode_long(row, 0)
     for field in _fields_before_payload():
         _, position = optional(row, position, field)

@@ -187,12 +187,12 @@ class OutageTracker:
         """Begin and end the outages of a partition that a record has set."""
         topic_id, in_sync = after.topic_id, len(after.isr)
         key, min_isr = (topic_id, after.partition_id), self._min_isr[topic_id]
+        known = self._open.get(key)
         if after.leader != NO_LEADER and in_sync >= len(after.replicas) and in_sync >= min_isr:
-            if key in self._open:
+            if known is not None:
                 self._end(self._open.pop(key), row)
             return
         kinds = self._kinds_of(after, min_isr)
-        known = self._open.get(key)
         if known is None:
             if not kinds:
                 return
