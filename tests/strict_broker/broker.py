@@ -189,7 +189,10 @@ class StrictBroker:
             await self.raft.news()
         if self._controller is None:
             self._controller = await Connection.open(
-                self.raft.leader_voter(), self.identity.release, reply_s=_REPLY_S
+                self.raft.leader_voter(),
+                self.identity.release,
+                reply_s=_REPLY_S,
+                entry=self.identity.entry,
             )
         version = self._controller.version_of(key)
         return await self._controller.ask(key, version, message(version))

@@ -1,16 +1,32 @@
 """A connection of a broker to a controller: one request at a time, versions negotiated first."""
 
 import asyncio
+import ssl
 import struct
 from dataclasses import dataclass, field
 
 from tests.stand_in_quorum.wire import MalformedError, Reader, Writer
-from tests.strict_broker.releases import API_VERSIONS, Release, Versions
+from tests.strict_broker.releases import (
+    API_VERSIONS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    Release,
+    Versions,
+)
 from tests.strict_broker.traps import BrokenError, Trap
 
 UNSUPPORTED_VERSION = 35
 REPLY_S = 2.0
 """Kafka's timeouts of a request and of a fetch, in the raft client."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a broker enters the controllers' listener: with TLS, and with a login by SASL PLAIN."""
+
+    tls: ssl.SSLContext | None = None
+    user: str | None = None
+    password: str = field(default="", repr=False)
 
 
 @dataclass
@@ -26,18 +42,27 @@ class Connection:
 
     @classmethod
     async def open(
-        cls, address: tuple[str, int], release: Release, *, reply_s: float = REPLY_S
+        cls,
+        address: tuple[str, int],
+        release: Release,
+        *,
+        reply_s: float = REPLY_S,
+        entry: Entry | None = None,
     ) -> "Connection":
-        """Connect and ask for the versions.
+        """Connect, log in and ask for the versions.
 
         Raises:
             OSError: Nobody accepts the connection.
-            BrokenError: VERSION_REFUSAL.
+            BrokenError: VERSION_REFUSAL, or UNEXPECTED_ERROR: The login is refused.
         """
-        reader, writer = await asyncio.open_connection(*address)
+        entry = entry or Entry()
+        reader, writer = await asyncio.open_connection(*address, ssl=entry.tls)
         connection = cls(release, reader, writer, reply_s)
         try:
             await connection._negotiate()
+            if entry.user is not None:
+                await connection._log_in(entry.user, entry.password)
+                await connection._negotiate()
         except BaseException:
             connection.close()
             raise
@@ -104,6 +129,17 @@ class Connection:
             reader.end()
         except MalformedError as bad:
             raise BrokenError(Trap.MALFORMED, f"ApiVersions {version}: {bad}") from None
+
+    async def _log_in(self, user: str, password: str) -> None:
+        mechanism = Writer(is_flexible=False).string("PLAIN").done()
+        reader = await self.ask(SASL_HANDSHAKE, 1, mechanism, has_tags=False)
+        if error := reader.int16():
+            raise BrokenError(Trap.UNEXPECTED_ERROR, f"SaslHandshake: {error}")
+        token = f"\0{user}\0{password}".encode()
+        message = Writer(is_flexible=True).bytes_(token).tags().done()
+        reader = await self.ask(SASL_AUTHENTICATE, 2, message)
+        if error := reader.int16():
+            raise BrokenError(Trap.UNEXPECTED_ERROR, f"SaslAuthenticate: {error}")
 
     def _version_of_refusal(self, reader: Reader) -> int:
         """Return the version to ask again with: the answer has the layout of version 0."""

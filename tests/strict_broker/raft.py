@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.strict_broker.batches import Batch, DamagedError, split
-from tests.strict_broker.connection import REPLY_S, Connection
+from tests.strict_broker.connection import REPLY_S, Connection, Entry
 from tests.strict_broker.image import Image
 from tests.strict_broker.messages import (
     TOPIC,
@@ -48,6 +48,7 @@ class Identity:
     Attributes:
         voters: `controller.quorum.voters`; empty with `controller.quorum.bootstrap.servers`.
         bootstrap: Where the first request may go.
+        entry: How it enters the controllers' listener.
     """
 
     node_id: int
@@ -56,6 +57,7 @@ class Identity:
     voters: dict[int, Address] = field(default_factory=dict)
     bootstrap: tuple[Address, ...] = ()
     directory: bytes = b"\7" * 16
+    entry: Entry | None = None
 
 
 @dataclass
@@ -192,7 +194,10 @@ class RaftClient:
     async def _connection(self, address: Address) -> Connection:
         if address not in self._connections:
             self._connections[address] = await Connection.open(
-                address, self.identity.release, reply_s=self._reply_s
+                address,
+                self.identity.release,
+                reply_s=self._reply_s,
+                entry=self.identity.entry,
             )
         return self._connections[address]
 

@@ -27,5 +27,5 @@ def cluster_id_of(log: Path) -> str:
 
 def address_of(service: Served) -> Address:
     """Return where the service takes Kafka's protocol."""
-    host, port = service.kafka.removeprefix("kafka://").rsplit(":", 1)
+    host, port = service.kafka.partition("://")[2].rsplit(":", 1)
     return host, int(port)
