@@ -400,7 +400,9 @@ class Controller:
         if level < TRANSACTIONS_LEVEL:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
-                f"transactions need metadata.version {TRANSACTIONS_LEVEL}, it is {level}",
+                f"transactions need metadata.version {TRANSACTIONS_LEVEL} or higher, the cluster "
+                f"has {level}; run `metalog features upgrade "
+                f"metadata.version={TRANSACTIONS_LEVEL}` first",
             )
 
     def _gone_back(self) -> None:

@@ -36,8 +36,9 @@ class Steps:
         if context.metadata_version < TRANSACTIONS_LEVEL:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
-                f"transactions need metadata.version {TRANSACTIONS_LEVEL}, "
-                f"it is {context.metadata_version}",
+                f"transactions need metadata.version {TRANSACTIONS_LEVEL} or higher, the cluster "
+                f"has {context.metadata_version}; run `metalog features upgrade "
+                f"metadata.version={TRANSACTIONS_LEVEL}` first",
             )
         start = context.next_offset + 1  # after the Begin
         self._context = replace(context, next_offset=start)

@@ -83,7 +83,9 @@ def checks_of(texts: list[str]) -> Checks:
     files = [text for text in texts if Path(text).is_file()]
     if files and len(texts) > 1:
         raise RequestError(
-            "INVALID_REQUEST", f"{files[0]} is a file of checks: name no other --expect with it"
+            "INVALID_REQUEST",
+            f"{files[0]} is a file of checks, which must be the only --expect; leave the others "
+            "out",
         )
     if files:
         return read_checks(Path(files[0]))

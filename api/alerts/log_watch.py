@@ -128,14 +128,14 @@ class LogWatch:
         elif known != reader.cluster_id:
             raise RequestError(
                 "INCONSISTENT_CLUSTER_ID",
-                f"{self._log} is of cluster {reader.cluster_id!r}, and its alerts' state of "
-                f"{known!r}; name another --state FILE",
+                f"{self._log} is of cluster {reader.cluster_id!r}, but the state of its alerts is "
+                f"of cluster {known!r}; name another --state FILE",
             )
         if read_end > reader.end_offset:
             raise RequestError(
                 "OFFSET_OUT_OF_RANGE",
-                f"{self._log} ends at {reader.end_offset}, but was checked up to {read_end}: it "
-                "was restored; remove the alerts' state to begin anew",
+                f"{self._log} ends at {reader.end_offset}, but was checked up to {read_end}: the "
+                "log was restored; remove the state of its alerts to begin anew",
             )
 
     def _end(self, reader: LogReader) -> int:

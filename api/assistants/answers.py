@@ -110,7 +110,7 @@ class LongAnswers:
         if (caller, digest) not in self._kept or not start.isdecimal():
             raise RequestError(
                 "RESOURCE_GONE",
-                "the answer of this cursor is not kept any more; ask without cursor",
+                "the answer of this cursor is no longer kept; ask again without a cursor",
             )
         self._kept.move_to_end((caller, digest))
         return self._part(caller, digest, int(start))

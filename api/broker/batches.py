@@ -133,7 +133,8 @@ def _header(data: bytes, position: int) -> BatchHeader:
         )
     if left < HEADER_SIZE:
         raise CorruptLogError(
-            f"byte {position}: {left} bytes are left, a batch header has {HEADER_SIZE}"
+            f"byte {position}: only {left} bytes are left, fewer than the {HEADER_SIZE} of a "
+            "batch header"
         )
     return parse_header(data, position)
 

@@ -149,7 +149,8 @@ class OffsetLookups:
 def _check_known(replica: Replica, *, is_client: bool) -> None:
     if is_client and not replica.has_caught_up_with_epoch:
         raise RequestError(
-            "OFFSET_NOT_AVAILABLE", "a new leader does not know yet how far clients may read"
+            "OFFSET_NOT_AVAILABLE",
+            "the leader is new and does not know yet how far clients may read; try again",
         )
 
 

@@ -321,7 +321,8 @@ class PartitionLog:
         if produced and len(batches) > 1:
             raise RequestError(
                 "INVALID_RECORD",
-                f"{len(batches)} batches for a partition; idempotent producers send one",
+                f"the request has {len(batches)} batches for one partition; an idempotent "
+                "producer may send only one",
             )
         return self._batches.producers.written(produced[0]) if produced else None
 

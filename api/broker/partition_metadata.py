@@ -43,7 +43,7 @@ def read_partition_metadata(folder: Path) -> PartitionMetadata | None:
         version = int(values["schema_version"])
         if version != SCHEMA_VERSION:
             raise CorruptLogError(
-                f"{path}: schema_version {version}; this release reads {SCHEMA_VERSION}"
+                f"{path} has schema_version {version}, but this release reads only {SCHEMA_VERSION}"
             )
         created = values.get("create_offset")
         return PartitionMetadata(

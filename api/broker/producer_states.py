@@ -88,8 +88,8 @@ class ProducerStates:
         if batch.producer_epoch < last.producer_epoch:
             raise RequestError(
                 "INVALID_PRODUCER_EPOCH",
-                f"producer {batch.producer_id} has epoch {last.producer_epoch}, "
-                f"the batch says {batch.producer_epoch}",
+                f"producer {batch.producer_id} has epoch {last.producer_epoch}, but the batch "
+                f"says {batch.producer_epoch}",
             )
         if batch.producer_epoch > last.producer_epoch:
             if batch.first_sequence != 0:

@@ -99,7 +99,8 @@ async def _delete(replica: Replica, requested: int, leader_epoch: int) -> int:
         offset = high_watermark if requested == HIGH_WATERMARK else requested
         if offset >= high_watermark and not replica.has_caught_up_with_epoch:
             raise RequestError(
-                "LEADER_NOT_AVAILABLE", "a new leader does not know yet what is committed"
+                "LEADER_NOT_AVAILABLE",
+                "the leader is new and does not know yet what is committed; try again",
             )
         if not 0 <= offset <= high_watermark:
             raise RequestError(

@@ -78,7 +78,8 @@ class RecordRules(msgspec.Struct, frozen=True):
         size = len(batch.data)
         if size > self.size_bytes_max:
             raise RequestError(
-                "MESSAGE_TOO_LARGE", f"the batch has {size} bytes; {_SIZE} is {self.size_bytes_max}"
+                "MESSAGE_TOO_LARGE",
+                f"the batch has {size} bytes; {_SIZE} allows at most {self.size_bytes_max}",
             )
         if self._reads_records(batch, now_ms):
             self._check_records(batch, now_ms)

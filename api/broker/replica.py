@@ -155,7 +155,7 @@ class Replica:
             leader = "nobody" if state is None else f"broker {state.leader}"
             raise RequestError(
                 "NOT_LEADER_OR_FOLLOWER",
-                f"this broker does not lead; {leader} leads, as far as known here",
+                f"this broker does not lead the partition; as far as it knows, {leader} leads",
             )
         if leader_epoch != ANY_EPOCH and leader_epoch != state.leader_epoch:
             code = "FENCED_LEADER_EPOCH"
@@ -163,7 +163,7 @@ class Replica:
                 code = "UNKNOWN_LEADER_EPOCH"
             raise RequestError(
                 code,
-                f"the request has leader epoch {leader_epoch}, this broker {state.leader_epoch}",
+                f"the request has leader epoch {leader_epoch}, the broker has {state.leader_epoch}",
             )
         return state
 

@@ -77,8 +77,8 @@ def server_address(url: str) -> ServerAddress:
     if scheme.lower() in _HTTP:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{url!r} is a service's address for HTTP; name that of its Kafka "
-            "listener instead, such as kafka://127.0.0.1:9092",
+            f"{url!r} is a service's address for HTTP; name the address of its Kafka listener "
+            "instead, such as kafka://127.0.0.1:9092",
         )
     if not host or protocol is None or (separator and not scheme):
         raise RequestError(

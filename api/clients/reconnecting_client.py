@@ -228,6 +228,6 @@ class ReconnectingClient(CommandClient):
             await client.close()
             raise RequestError(
                 "INCONSISTENT_CLUSTER_ID",
-                f"{self._url} is now cluster {client.cluster_id}, it was {expected}; "
-                "connect with a new client if that is meant",
+                f"{self._url} now serves cluster {client.cluster_id}, no longer {expected}; if "
+                "that is intended, connect with a new client",
             )

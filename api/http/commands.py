@@ -204,7 +204,8 @@ def _lines(body: bytes) -> LineBatch:
     if next(batches, None) is not None:
         raise RequestError(
             "MESSAGE_TOO_LARGE",
-            f"a request is one batch, of at most {BATCH_RECORDS_MAX} records; send several",
+            f"a request is one batch, of at most {BATCH_RECORDS_MAX} records; send several "
+            "requests",
         )
     return first
 

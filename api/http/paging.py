@@ -219,9 +219,9 @@ def _check_held(call: Call, question: Question, content: _Content, as_of: int) -
 def _unreadable() -> RequestError:
     return RequestError(
         "INVALID_REQUEST",
-        "parameter cursor: it is no cursor of this question; send the `next` of the page before, "
-        "as the same user and with the same parameters (limit may differ), or leave cursor out for "
-        "a new list",
+        "parameter cursor: the value is not a cursor of this question; send the `next` of the "
+        "page before, as the same user and with the same parameters (limit may differ), or leave "
+        "cursor out for a new list",
     )
 
 

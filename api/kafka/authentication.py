@@ -78,7 +78,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     def end(self) -> AuthenticationError:
         """Return the error for a client that sends requests after its session has ended."""
         return AuthenticationError(
-            f"the session of {self.login.principal} has ended, and it did not authenticate again"
+            f"the session of {self.login.principal} has ended, and the client did not "
+            "authenticate again"
         )
 
 
@@ -253,8 +254,8 @@ class _Conversation:
 def _check_unchanged(before: Session, login: Login, mechanism: str) -> None:
     if (login.principal, mechanism) != (before.login.principal, before.mechanism):
         raise AuthenticationError(
-            f"{before.login.principal} by {before.mechanism} wants to be {login.principal} by "
-            f"{mechanism} on the same connection"
+            f"this connection is authenticated as {before.login.principal} by {before.mechanism}, "
+            f"and cannot become {login.principal} by {mechanism}; open a new connection"
         )
 
 

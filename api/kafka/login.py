@@ -77,7 +77,7 @@ async def log_in(ask: Ask, login: ClientLogin, address: str) -> int:
         raise _refused(
             address,
             name_of(handshake.error_code),
-            f"{login.mechanism} is not offered; {', '.join(handshake.mechanisms)} are",
+            f"{login.mechanism} is not offered; use one of: {', '.join(handshake.mechanisms)}",
         )
     exchange = ClientExchange(login)
     message: bytes | None = exchange.begin()

@@ -50,7 +50,9 @@ def message(request: DeletePartitions) -> DeletePartitionsRequest:
     """
     if request.validate_only or not all(isinstance(t.topic, str) for t in request.topics):
         raise RequestError(
-            "INVALID_REQUEST", "DeletePartitions needs topic names and has no dry run; use `run`"
+            "INVALID_REQUEST",
+            "Kafka's request DeletePartitions needs topic names and has no dry run; send the "
+            "command with `run`",
         )
     return DeletePartitionsRequest(
         delete_partitions_delay=request.delay_ms,

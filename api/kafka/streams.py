@@ -67,7 +67,8 @@ def _size(raw: bytes, size_bytes_max: int) -> int:
     (size,) = LENGTH.unpack(raw)
     if not 0 <= size <= size_bytes_max:
         raise MalformedFrameError(
-            f"a frame of {size} bytes; 0 to {size_bytes_max} are allowed: is this Kafka?"
+            f"the frame has {size} bytes; 0 to {size_bytes_max} are allowed: does the other side "
+            "speak Kafka's protocol?"
         )
     return int(size)
 

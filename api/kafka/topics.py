@@ -59,7 +59,9 @@ def creation_request(request: CreateTopics) -> CreateTopicsRequest:
     """
     if request.placement is not None or any(t.topic_id is not None for t in request.topics):
         raise RequestError(
-            "INVALID_REQUEST", "CreateTopics cannot have a placement or topic ids; use `run`"
+            "INVALID_REQUEST",
+            "Kafka's request CreateTopics cannot have a placement or topic ids; send the command "
+            "with `run`",
         )
     return CreateTopicsRequest(
         topics=tuple([_creatable(topic) for topic in request.topics]),

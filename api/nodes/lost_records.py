@@ -85,7 +85,8 @@ def check_not_stopped(lease: Lease | None) -> None:
     mark = None if lease is None else lease_content(lease).lost
     if mark is not None:
         raise ToldToStopError(
-            f"{mark.text}: no node runs until `metalog nodes repair` on that node's machine",
+            f"{mark.text}: no node runs until `metalog nodes repair` has run on that node's "
+            "machine",
             from_offset=mark.from_offset,
             end_offset=mark.end_offset,
         )

@@ -181,7 +181,7 @@ async def _check_is_copy(log: SharedLog, fs: Fs, directory: Path) -> None:
     except LostRecordsError as error:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{directory} is no copy of the shared log: they differ from offset "
+            f"{directory} is no copy of the shared log: the two differ from offset "
             f"{error.from_offset}; name a new directory, or, if the shared log has lost records, "
             f"see `metalog nodes repair {directory} --shared URL`",
         ) from error

@@ -147,8 +147,8 @@ def naming_part(error: UnknownHistoryError, past: Past) -> UnknownHistoryError:
     if before is None:
         return error
     return UnknownHistoryError(
-        f"{error}; what was recorded before offset {before.gap.from_offset} is in {before.folder}, "
-        "and this reads one part at a time"
+        f"{error}; what was recorded before offset {before.gap.from_offset} is in "
+        f"{before.folder}; name that folder, because this question reads a single part"
     )
 
 
@@ -214,7 +214,7 @@ def _open(
         raise RequestError(
             error.code,
             f"{folder} is no log, but should have what was recorded before offset "
-            f"{part.gap.from_offset}: put it back there, or ask for a range from "
+            f"{part.gap.from_offset}: put that log back there, or ask for a range from "
             f"{part.gap.to_offset} on",
         ) from error
     if earlier.cluster_id != reader.cluster_id or earlier.confirmed_end < part.gap.from_offset:

@@ -200,13 +200,14 @@ class Past:
         if to in (first - 1, first) and self._is_after(point, self._last_point):
             raise RequestError(
                 "INVALID_REQUEST",
-                f"the range begins at {point} and ends before it, at {self._last_point}; exchange "
-                "them",
+                f"the range begins at {point}, which is after its end, {self._last_point}; "
+                "exchange the two points",
             )
         if to < (first - 1 if is_time(point) else first):
             raise RequestError(
                 "INVALID_REQUEST",
-                f"the range begins at offset {first} and ends before it, at {to}; exchange them",
+                f"the range begins at offset {first}, which is after its end, {to}; exchange the "
+                "two points",
             )
         if first == start - 1:
             return start

@@ -30,8 +30,8 @@ async def cluster_id_of(broker: ServerAddress, security: ConnectionSecurity) -> 
         if METADATA.key not in newest:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
-                f"{address} does not answer Metadata: --brokers names a broker's listener, not a "
-                "controller's",
+                f"{address} does not answer Metadata requests, so it is not a broker's listener; "
+                "name one with --brokers",
             )
         version = min(METADATA.max_version, newest[METADATA.key])
         answer = await connection.request(

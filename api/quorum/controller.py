@@ -105,7 +105,7 @@ def _check_versions(versions: Mapping[int, int], address: str) -> None:
         raise RequestError(
             "UNSUPPORTED_VERSION",
             f"{address} does not serve the metadata log: it is a broker's listener, or not "
-            "Kafka's; name a controller's (controller.listener.names)",
+            "Kafka's; name a controller's listener (controller.listener.names)",
         )
     if versions[FETCH.key] < FETCH_VERSION_MIN:
         raise RequestError(

@@ -57,7 +57,8 @@ class Recorder:
             server = await serve_metrics(self._settings.metrics, self._text)
         except OSError as error:
             raise UnavailableError(
-                f"metrics: {host}:{port} cannot be listened on ({error.strerror}); name another"
+                f"metrics: {host}:{port} cannot be listened on ({error.strerror}); name another "
+                "address"
             ) from error
         with stopped_by_signal() as stop:
             loop.add_signal_handler(signal.SIGHUP, self._hangup.set)

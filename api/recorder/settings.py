@@ -198,7 +198,7 @@ def _check_cluster(table: TomlTable, mirror: MirrorSettings) -> None:
     except MetadataLogError as error:
         raise table.error(str(error), "mirror") from error
     if manifest.kind is not Kind.MIRROR:
-        raise table.error(f"{mirror.log} is a log of its own, no mirror; name another", "mirror")
+        raise table.error(f"{mirror.log} is a log, but not a mirror; name another folder", "mirror")
     if mirror.cluster_id and mirror.cluster_id != manifest.cluster_id:
         raise table.error(
             f"{mirror.log} mirrors cluster {manifest.cluster_id!r}; name another folder for "
@@ -213,6 +213,6 @@ def _check_folders(table: TomlTable, mirrors: dict[str, MirrorSettings]) -> None
         folder = os.path.realpath(mirror.log)
         if folder in folders:
             raise table.table(name).error(
-                f"is also the folder of mirror {folders[folder]!r}; name another", "mirror"
+                f"is also the folder of mirror {folders[folder]!r}; name another folder", "mirror"
             )
         folders[folder] = name

@@ -102,7 +102,7 @@ class Command(msgspec.Struct, frozen=True):
         if isinstance(self.request, type) and not isinstance(request, self.request):
             wanted, given = self.request.__name__, type(request).__name__
             raise RequestError(
-                "INVALID_REQUEST", f"{self.name}: the request is {given}, not {wanted}"
+                "INVALID_REQUEST", f"{self.name}: the request is of type {given}, not {wanted}"
             )
 
     def check_fields(self, request: Any) -> None:

@@ -199,7 +199,7 @@ def _text(value: str, as_type: Any) -> Any:
     if member is not None:
         return member.value
     if names is not None and is_code(of):
-        raise ValueError(f"{value!r} is none of {', '.join(names.__members__)}, nor a number")
+        raise ValueError(f"{value!r} is neither a number nor one of {', '.join(names.__members__)}")
     return value
 
 

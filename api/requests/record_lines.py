@@ -177,7 +177,7 @@ def _decoded(text: bytes) -> _Line:
 def _parse(line: _Line, number: int) -> _Parsed:
     if _holds_redacted(line.data):
         raise ValueError(
-            f"{line.type} holds {REDACTED!r} instead of a secret; dump it with --show-secrets"
+            f"{line.type} holds {REDACTED!r} instead of a secret; dump the log with --show-secrets"
         )
     record = _record(line)
     if isinstance(record, _BY_THE_LOG_ITSELF):

@@ -118,8 +118,8 @@ def _start(past: Past, point: str | None, at: int, changes: Changes) -> int:
         if start > at + 1:
             raise RequestError(
                 "INVALID_REQUEST",
-                f"the fork begins after offset {start - 1} and ends before it, at {at}; exchange "
-                "them",
+                f"the fork begins after offset {start - 1}, which is after its end, {at}; "
+                "exchange the two points",
             )
     elif changes.first_offset is not None:
         start = changes.first_offset

@@ -88,7 +88,8 @@ class Authenticator:
         """
         if mechanism not in self.mechanisms:
             raise AuthenticationError(
-                f"mechanism {mechanism[:64]!r} is not offered; {', '.join(self.mechanisms)} are"
+                f"mechanism {mechanism[:64]!r} is not offered; use one of: "
+                f"{', '.join(self.mechanisms)}"
             )
         if mechanism == PLAIN:
             exchange: ServerExchange = _PlainExchange(self._users, self._checks)

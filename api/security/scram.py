@@ -205,7 +205,7 @@ def _unpacked(text: str) -> bytes:
 
 def _xor(left: bytes, right: bytes) -> bytes:
     if len(left) != len(right):
-        raise AuthenticationError("the proof has another size than the mechanism's")
+        raise AuthenticationError("the size of the proof does not fit the mechanism")
     return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 

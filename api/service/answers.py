@@ -374,9 +374,14 @@ class Waiters:
         """
         key = (caller.principal, caller.host)
         if self._by_caller.total() >= all_max:
-            raise UnavailableError(f"{all_max} {self._what}; try again later")
+            raise UnavailableError(
+                f"the service is at its limit: {all_max} {self._what}; try again later"
+            )
         if self._by_caller[key] >= caller_max:
-            raise UnavailableError(f"{caller_max} {self._what} for {caller.principal}; try later")
+            raise UnavailableError(
+                f"{caller.principal} is at the limit of one caller: {caller_max} {self._what}; "
+                "try again later"
+            )
         self._by_caller[key] += 1
         try:
             yield

@@ -82,7 +82,7 @@ class ServerHandshake:
             raise RequestError(
                 _FAILED,
                 "this socket requires a user; write socket+sasl_ssl:// or "
-                f"socket+sasl_plaintext://; {', '.join(offered)} are offered",
+                f"socket+sasl_plaintext://; mechanisms offered: {', '.join(offered)}",
             )
         try:
             self._attempt = self._authenticator.begin(hello.mechanism, self.caller.host or "")

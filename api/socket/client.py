@@ -154,7 +154,7 @@ class SocketClient(CommandClient):
             raise RequestError(
                 "UNSUPPORTED_VERSION",
                 f"the server speaks version 1 of the socket protocol, which {lack}; use its "
-                "kafka://HOST:PORT, or upgrade it",
+                "kafka://HOST:PORT, or upgrade the server",
             )
 
     async def _ask(self, frame: Callable[[int], bytes]) -> Any:

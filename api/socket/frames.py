@@ -86,7 +86,7 @@ class FrameReader:
             return None
         (size,) = LENGTH.unpack_from(buffer, at)
         if not 0 < size <= self.size_bytes_max:
-            raise FrameError(f"a frame of {size} bytes; 1 to {self.size_bytes_max} are allowed")
+            raise FrameError(f"the frame has {size} bytes; 1 to {self.size_bytes_max} are allowed")
         start = at + LENGTH.size
         end = start + size
         if end > len(buffer):

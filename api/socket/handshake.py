@@ -95,7 +95,9 @@ def agree(hello: Hello, cluster_id: str) -> Welcome:
         )
     if hello.cluster_id not in (None, cluster_id):
         raise RequestError(
-            "INCONSISTENT_CLUSTER_ID", f"this is cluster {cluster_id}, expected {hello.cluster_id}"
+            "INCONSISTENT_CLUSTER_ID",
+            f"this server is of cluster {cluster_id}, but the client expects {hello.cluster_id}; "
+            "check the address",
         )
     version = min(VERSION, hello.version)
     return Welcome(version=version, cluster_id=cluster_id, schema=schema, schemas=tuple(read))

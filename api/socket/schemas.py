@@ -31,5 +31,6 @@ def check_known(records: tuple[Record, ...], layout: Layout) -> None:
     for record in records:
         if (lacking := layout.lacks(record)) is not None:
             raise RequestError(
-                "UNSUPPORTED_VERSION", f"the server's release has no {lacking}; upgrade it first"
+                "UNSUPPORTED_VERSION",
+                f"the server's release has no {lacking}; upgrade the server first",
             )

@@ -186,7 +186,7 @@ def request_of(asked: Asked, as_type: Any, records: Sequence[Record]) -> Any:
     if asked.version != version_of(asked.command):
         raise _lost(f"this release cannot read version {asked.version} of {asked.command}")
     if asked.request is None:
-        raise _lost(f"the log omits its {asked.omitted_bytes or 0} bytes")
+        raise _lost(f"the log omits the request's {asked.omitted_bytes or 0} bytes")
     raw = restored(asked.request, asked.secrets, records)
     if as_type is AppendRows and isinstance(msgspec.msgpack.decode(raw)[0], list):
         # Services of 0.2.0.dev2 kept appends in this form.

@@ -296,7 +296,9 @@ def with_hmac(created: TokenCreated, asked: Asked, settings: Settings) -> TokenC
     answer = replace(created, hmac=token_hmac(secret_key, created.token_id))
     seen = {} if asked.observed is None else msgspec.msgpack.decode(asked.observed)
     if _HASH in seen and hash_of_hmac(answer) != {_HASH: seen[_HASH]}:
-        raise _disabled(f"{SECRET_KEY} is not the one with which the token was made")
+        raise _disabled(
+            f"the static config {SECRET_KEY} is not the one with which the token was made"
+        )
     return answer
 
 

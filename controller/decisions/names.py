@@ -49,7 +49,9 @@ def check_topic_name(name: str) -> None:
             f"{name!r} has {len(name)} characters; at most {TOPIC_NAME_LENGTH_MAX} are allowed"
         )
     if TIER_SEPARATOR in name:
-        raise invalid_topic_name(f"{name!r}: ':' ends a namespace, which has a field of its own")
+        raise invalid_topic_name(
+            f"{name!r}: a topic name cannot contain ':'; give the namespace in its own field"
+        )
     if not _TOPIC_NAME.fullmatch(name):
         raise invalid_topic_name(
             f"{name!r} has characters other than ASCII letters, digits, '.', '_' and '-'"
@@ -64,7 +66,7 @@ def check_namespace_name(name: str) -> None:
     """
     if len(name) > _NAMESPACE_LENGTH_MAX:
         raise invalid_namespace(
-            f"a namespace of {len(name)} characters; at most {_NAMESPACE_LENGTH_MAX} are allowed"
+            f"the namespace has {len(name)} characters; at most {_NAMESPACE_LENGTH_MAX} are allowed"
         )
     for tier in name.split(TIER_SEPARATOR):
         if len(tier) > _TIER_LENGTH_MAX:

@@ -156,7 +156,7 @@ def _check_filters(filters: tuple[QuotaFilter, ...]) -> None:
         if kind not in TYPES:
             raise RequestError("UNSUPPORTED_VERSION", f"there is no entity type {kind!r}")
         if (filter_.match is Match.EXACT) != (filter_.name is not None):
-            raise _invalid(f"{kind}: a name is needed for an exact match, and only then")
+            raise _invalid(f"{kind}: an exact match needs a name, and any other match takes none")
     if IP in types and len(types) > 1:
         raise _invalid("an ip cannot be combined with a user or a client id")
 

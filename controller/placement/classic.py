@@ -134,8 +134,8 @@ def _racks(brokers: Sequence[UsableBroker]) -> dict[int, str]:
     if racks and len(racks) < len(brokers):
         lacking = sorted(broker.broker_id for broker in brokers if broker.rack is None)
         raise invalid_assignment(
-            f"brokers {lacking} have no rack while others have; "
-            "give all of them one, or place without racks",
+            f"brokers {lacking} have no rack, but others have one; give every broker a rack, or "
+            "choose a placement without racks",
         )
     return racks
 

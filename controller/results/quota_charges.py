@@ -36,7 +36,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
         if not self.rate:
             raise RequestError(
                 "THROTTLING_QUOTA_EXCEEDED",
-                f"{self.subject} is 0: ask again once it is raised",
+                f"{self.subject} is 0; try again once that rate is raised",
                 retry_ms=_RETRY_MS_MAX,
             )
         debt = spent - self.tokens

@@ -114,4 +114,6 @@ def cannot_be_repeated() -> RequestError:
 
 def lost_transaction(name: str) -> RequestError:
     """Return the error for a step of a transaction that is over."""
-    return RequestError("NOT_CONTROLLER", f"{name} is over: a batch of it failed, or it has ended")
+    return RequestError(
+        "NOT_CONTROLLER", f"{name} is over: one of its batches failed, or the transaction has ended"
+    )

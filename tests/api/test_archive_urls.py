@@ -292,7 +292,7 @@ def test_files_of_kafka_in_a_bucket_are_refused_by_their_url(
     words = ["s3://bucket/cold" if word == "URL" else word for word in command.split()]
     answer = metalog(*words)
     assert answer.code == 2
-    assert "read from a directory; copy those of s3://bucket/cold to one" in answer.err
+    assert "read from a directory; copy the files of s3://bucket/cold to one" in answer.err
 
 
 @pytest.mark.parametrize("prefix", ["../logs", "a/../b", "a/./b", "a//b", ".."])

@@ -379,7 +379,7 @@ def test_range_of_times_inside_a_run_has_its_records_and_a_reversed_one_is_refus
         log, page = mirrors.folder / name, tmp_path / f"{name}.html"
         assert metalog("report", log, page, "--from", early, "--to", late).code == 0
         refused = metalog("report", log, page, "--from", late, "--to", early)
-        assert (refused.code, "exchange them" in refused.err) == (3, True)
+        assert (refused.code, "exchange the two points" in refused.err) == (3, True)
 
 
 @sampled

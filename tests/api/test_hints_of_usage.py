@@ -36,7 +36,7 @@ def test_server_given_as_http_is_told_the_other_listeners(
 ) -> None:
     answer = metalog(*verb.split(), "--server", f"{scheme}://127.0.0.1:8080")
     assert (answer.code, answer.out) == (2, "")
-    assert "HTTP; name that of its Kafka listener instead" in answer.err
+    assert "HTTP; name the address of its Kafka listener instead" in answer.err
     assert "kafka://127.0.0.1:9092" in answer.err
 
 

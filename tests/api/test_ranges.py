@@ -42,7 +42,7 @@ def test_times_in_the_wrong_order_are_refused_where_no_record_is_between_them(
     later, earlier = "2027-01-01T10:00:00Z", "2027-01-01T09:00:00Z"
     code, out, err = ask(metalog, demo_log, command, later, earlier)
     assert (code, out) == (3, "")
-    assert f"the range begins at {later} and ends before it, at {earlier}; exchange them" in err
+    assert f"the range begins at {later}, which is after its end, {earlier}; exchange" in err
     code, _, err = ask(metalog, demo_log, command, earlier, later)
     assert "exchange" not in err
 

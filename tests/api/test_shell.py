@@ -146,7 +146,7 @@ def test_errors_say_what_is_there_and_end_a_script(ask: Ask) -> None:
         ("nonsense", "there is no verb nonsense; `help` lists"),
         ("cd /nowhere", "the parts are topics, partitions"),
         ("cat /brokers/99", "`ls /brokers` shows what is there"),
-        ("cat /brokers/1#nope", "broker:1 has no nope; it has incarnation_id"),
+        ("cat /brokers/1#nope", "broker:1 has no field nope; its fields are incarnation_id"),
         ("ls a b", "too many words: a b"),
         ("ls 'a", "No closing quotation"),
         ("history", "/ is no object; name one"),

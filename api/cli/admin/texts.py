@@ -35,8 +35,8 @@ def need_topics(namespace: str, named: object) -> None:
     """
     if namespace and not named:
         raise bad_parameter(
-            f"name topics in it, or leave it out for all; `metalog topics list --namespace "
-            f"{namespace}` lists them",
+            "name topics of the namespace, or leave --namespace out for all topics; `metalog "
+            f"topics list --namespace {namespace}` lists its topics",
             param_hint="--namespace",
         )
 

@@ -166,7 +166,7 @@ def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
 
     if names[0] in ("sql", "shell"):
         if parameters:
-            raise bad_parameter(f"`audit {names[0]}` has no parameters: --set")
+            raise bad_parameter(f"`audit {names[0]}` has no parameters; leave out --set")
         return
     for name in names:
         query_with_parameters([name, *parameters])

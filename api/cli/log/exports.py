@@ -73,7 +73,7 @@ def kraft(
         raise bad_parameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")
     if as_ != "commands" and (only is not None or since is not None):
         raise bad_parameter(
-            "these options are only for --as commands", param_hint="--only, --since"
+            "only --as commands takes these options; leave them out", param_hint="--only, --since"
         )
     with LogReader.open(log) as reader:
         if as_ == "segments":

@@ -159,7 +159,8 @@ class Shell:
         if isinstance(found, GapFound):
             raise RequestError(
                 "OFFSET_OUT_OF_RANGE",
-                f"{gap_text(found.gap)}; `metalog history` shows what of {name} differs after them",
+                f"{gap_text(found.gap)}; `metalog history` shows what of {name} differs after "
+                "this gap",
             )
         return found
 
@@ -201,7 +202,8 @@ class Shell:
         if field not in found or field in _BESIDE:
             names = ", ".join(name for name in found if name not in _BESIDE)
             raise RequestError(
-                "RESOURCE_NOT_FOUND", f"{found['object']} has no {field}; it has {names}"
+                "RESOURCE_NOT_FOUND",
+                f"{found['object']} has no field {field}; its fields are {names}",
             )
         if self.as_json:
             shown = FieldValue(object=found["object"], field=field, value=found[field])

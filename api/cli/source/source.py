@@ -55,7 +55,7 @@ def log_path(text: str) -> Path:
     """Parse the path of a log directory; reject a URL."""
     if "://" in log_place(text):
         raise bad_parameter(
-            f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "
+            f"this command needs a log directory; `metalog restore {text} LOG` makes one from an "
             "archive or backup"
         )
     return Path(text)
@@ -64,7 +64,9 @@ def log_path(text: str) -> Path:
 def kafka_path(text: str) -> Path:
     """Parse the path of Kafka's own files; reject a URL."""
     if "://" in log_place(text):
-        raise bad_parameter(f"Kafka's files are read from a directory; copy those of {text} to one")
+        raise bad_parameter(
+            f"Kafka's files can only be read from a directory; copy the files of {text} to one"
+        )
     return Path(text)
 
 
@@ -122,12 +124,16 @@ class Source(NamedTuple):
                 raise bad_parameter("--database needs a log; name LOG instead of --server")
             if KEEP_GOING.get():
                 raise bad_parameter(
-                    "--keep-going is for mirrors, and a service's log is none; name LOG"
+                    "--keep-going is only for mirrors, and a service's log is not a mirror; name "
+                    "LOG instead of --server"
                 )
             point = self.point(at, is_first=False)
             return _ask_server(self.server, question, request, point, within_s)
         if CONSISTENT.get():
-            raise bad_parameter("--consistent needs --server; a log is read as far as it goes")
+            raise bad_parameter(
+                "--consistent needs --server; leave it out, since a log is always read up to its "
+                "end"
+            )
         return self._ask_log(question, request, at)
 
     def point(self, text: str, *, is_first: bool = True) -> str:
@@ -311,6 +317,6 @@ def _about(server: str, page: "AnswerPage") -> "About":
     if page.about is None:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"{server} runs a release whose answers do not name their offset",
+            f"{server} runs a release whose answers do not name their offset; upgrade the service",
         )
     return page.about

@@ -65,7 +65,10 @@ def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after:
     """
 
     if KEEP_GOING.get():
-        raise bad_parameter("--keep-going is for mirrors, and a service's log is none; name LOG")
+        raise bad_parameter(
+            "--keep-going is only for mirrors, and a service's log is not a mirror; name LOG "
+            "instead"
+        )
     before, about = _named_by(log, request.before, request)
     now, about_other = _named_by(other, after, request)
     only = _only(request)

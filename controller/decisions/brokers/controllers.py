@@ -46,7 +46,8 @@ def register_controller(context: Context, request: RegisterController) -> Contro
     if context.metadata_version < CONTROLLER_REGISTRATION_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"controllers register from metadata.version {CONTROLLER_REGISTRATION_LEVEL} on",
+            f"controllers can only register from metadata.version {CONTROLLER_REGISTRATION_LEVEL} "
+            "on",
         )
     record = RegisterControllerRecord(
         controller_id=request.controller_id,

@@ -65,8 +65,9 @@ def assign_replicas(
     if context.metadata_version < DIRECTORIES_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"log directories need metadata.version {DIRECTORIES_LEVEL}, "
-            f"it is {context.metadata_version}",
+            f"log directories need metadata.version {DIRECTORIES_LEVEL} or higher, the cluster "
+            f"has {context.metadata_version}; run `metalog features upgrade "
+            f"metadata.version={DIRECTORIES_LEVEL}` first",
         )
     broker = checked_broker(context, request.broker_id, request.broker_epoch)
     times = Counter([(each.topic_id, each.partition_id) for each in request.replicas])

@@ -277,7 +277,7 @@ def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
         raise unknown_config(type_, change.name)
     if definition.type is not ConfigType.LIST:
         raise invalid_config(
-            type_, f"{change.name} is not a list, as {change.operation.value} needs; use set"
+            type_, f"{change.name} is not a list, which {change.operation.value} needs; use set"
         )
     items = list_items(definition.default if old is None else old)
     given = list_items(change.value)
@@ -295,7 +295,7 @@ def _check_deletion(type_: int, name: str, old: str | None) -> None:
         RequestError: INVALID_CONFIG or INVALID_REQUEST.
     """
     if type_ == GROUP and name == SUBSCRIBED_PATTERN:
-        raise invalid_config(type_, f"{name} is deleted by `metalog subscriptions delete`")
+        raise invalid_config(type_, f"only `metalog subscriptions delete` deletes {name}")
     if old is None and find_definition(type_, name) is None:
         raise unknown_config(type_, name)
     if type_ == BROKER_LOGGER and name == _ROOT_LOGGER:

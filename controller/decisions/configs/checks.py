@@ -66,7 +66,7 @@ def _check_value(context: ConfigLevels, resource: ConfigResource, name: str, val
     if for_all and definition.update is Update.BROKER:
         raise invalid_config(type_, f"{name} can be set for one broker, not for the whole cluster")
     if type_ == GROUP and name == SUBSCRIBED_PATTERN:
-        raise invalid_config(type_, f"{name} is set by `metalog subscriptions register`")
+        raise invalid_config(type_, f"only `metalog subscriptions register` sets {name}")
     try:
         definition.check(value)
     except ValueError as error:

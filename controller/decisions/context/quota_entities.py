@@ -27,7 +27,7 @@ def checked_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     pairs = list(pairs)
     types = [kind for kind, _ in pairs]
     if not pairs:
-        raise _invalid("an entity is a user, a client id, both, or an ip; none is named")
+        raise _invalid("the entity is empty; name a user, a client id, both, or an ip")
     for kind, name in pairs:
         if kind not in TYPES:
             raise _invalid(f"there is no entity type {kind!r}, only {', '.join(TYPES)}")

@@ -134,9 +134,13 @@ def _check(context: Context, update: FeatureUpdate) -> None:
     current = _level(context, update.name)
     upgrade = update.upgrade_type is UpgradeType.UPGRADE
     if update.level < current and upgrade:
-        raise _invalid(update, f"it is at level {current}; an upgrade needs a higher one")
+        raise _invalid(
+            update, f"the feature is at level {current}; an upgrade needs a higher level"
+        )
     if update.level > current and not upgrade:
-        raise _invalid(update, f"it is at level {current}; a downgrade needs a lower one")
+        raise _invalid(
+            update, f"the feature is at level {current}; a downgrade needs a lower level"
+        )
     if update.name == METADATA_VERSION:
         _check_metadata_version(update, current)
     if update.level == 0 and _is_in_use(context, update.name):

@@ -167,6 +167,7 @@ def _altered(
     if not allow_rf_change and len(target.broker_ids) != has:
         raise invalid_replication_factor(
             f"{ref_text(target.topic)}/{target.partition_id} has {has} replicas, "
-            f"{len(target.broker_ids)} are given, and the request does not allow a change"
+            f"{len(target.broker_ids)} are given, and the request does not allow their number to "
+            "change"
         )
     return move(context, partition, target.broker_ids)

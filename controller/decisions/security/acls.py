@@ -283,7 +283,8 @@ def _by_name(image: MetadataImage, acl: AclBinding) -> AclBinding:
         return acl
     if acl.pattern_type != PatternType.LITERAL.value:
         raise RequestError(
-            "INVALID_REQUEST", f"{acl.resource_name} is an id; a prefix must be one of topic names"
+            "INVALID_REQUEST",
+            f"{acl.resource_name} is an id; a prefix must be the beginning of topic names",
         )
     return replace(acl, resource_name=full_name(image, acl.resource_name))
 
@@ -340,8 +341,9 @@ def _check_host_range(context: Context, host: str) -> None:
     if context.metadata_version < HOST_RANGES_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"ranges of hosts need metadata.version {HOST_RANGES_LEVEL}, "
-            f"it is {context.metadata_version}",
+            f"ranges of hosts need metadata.version {HOST_RANGES_LEVEL} or higher, the cluster "
+            f"has {context.metadata_version}; run `metalog features upgrade "
+            f"metadata.version={HOST_RANGES_LEVEL}` first",
         )
 
 

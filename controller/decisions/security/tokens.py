@@ -247,8 +247,9 @@ def _secret_key(context: Context) -> str:
     if context.metadata_version < DELEGATION_TOKEN_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"delegation tokens need metadata.version {DELEGATION_TOKEN_LEVEL}, "
-            f"it is {context.metadata_version}",
+            f"delegation tokens need metadata.version {DELEGATION_TOKEN_LEVEL} or higher, the "
+            f"cluster has {context.metadata_version}; run `metalog features upgrade "
+            f"metadata.version={DELEGATION_TOKEN_LEVEL}` first",
         )
     return secret_key
 

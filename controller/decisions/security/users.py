@@ -121,8 +121,9 @@ def _check_level(context: Context) -> None:
     if context.metadata_version < SCRAM_LEVEL:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"SCRAM credentials need metadata.version {SCRAM_LEVEL}, "
-            f"it is {context.metadata_version}",
+            f"SCRAM credentials need metadata.version {SCRAM_LEVEL} or higher, the cluster has "
+            f"{context.metadata_version}; run `metalog features upgrade "
+            f"metadata.version={SCRAM_LEVEL}` first",
         )
 
 
@@ -130,7 +131,8 @@ def _set(context: Context, item: ScramUpsertion) -> UserScramCredentialRecord:
     mechanism = scram_mechanism(item.mechanism)
     if not ITERATIONS_MIN <= item.iterations <= ITERATIONS_MAX:
         raise _unacceptable(
-            f"{item.iterations} iterations; {ITERATIONS_MIN} to {ITERATIONS_MAX} are allowed"
+            f"{item.iterations} iterations are given; {ITERATIONS_MIN} to {ITERATIONS_MAX} are "
+            "allowed"
         )
     is_present = context.image.scram_credential(item.user, item.mechanism) is not None
     if is_present and item.expected is Expected.ABSENT:

@@ -173,7 +173,8 @@ class _Alteration:
         named = [assignment.partition_id for assignment in in_order]
         if named and named != list(range(start, start + len(named))):
             raise invalid_assignment(
-                f"the assignments name partitions {named}; new ones start at {start}, without gaps"
+                f"the assignments name partitions {named}; new partitions start at {start}, "
+                "without gaps"
             )
         growth = TopicGrowth(
             topic=item.topic,
@@ -211,11 +212,14 @@ def _instruction(item: TopicAlteration, partition_count: int) -> Instruction:
     given = [name for name, is_given in named.items() if is_given]
     if not given:
         raise RequestError(
-            "INVALID_REQUEST", f"the request changes nothing of {ref_text(item.topic)}"
+            "INVALID_REQUEST",
+            f"the request names no change to {ref_text(item.topic)}; give partitions, "
+            "replication_factor, assignments or configs",
         )
     if len(given) > 1:
         raise multiple_instructions(
-            f"{ref_text(item.topic)}: {' and '.join(given)}; one kind of change at a time"
+            f"{ref_text(item.topic)}: {' and '.join(given)} cannot be changed in one request; "
+            "send a request for each"
         )
     if not partitions_set:
         return _BY_NAME[given[0]]

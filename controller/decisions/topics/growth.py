@@ -110,7 +110,7 @@ def new_partitions(
         raise invalid_partitions(f"{name!r} has {len(partitions)} partitions already")
     if additional < 0:
         raise decrease_not_allowed(
-            f"{name!r} has {len(partitions)} partitions; {growth.partitions} is no increase"
+            f"{name!r} has {len(partitions)} partitions; {growth.partitions} is not an increase"
         )
     if not partitions:
         raise invalid_partitions(f"{name!r} has no partition to take the number of replicas from")

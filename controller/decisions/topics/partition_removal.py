@@ -197,7 +197,9 @@ def check_delay(delay_ms: int) -> None:
     if delay_ms < 0:
         raise RequestError("INVALID_REQUEST", f"the delay of {delay_ms} ms is negative")
     if delay_ms > _INT64_MAX:
-        raise RequestError("INVALID_REQUEST", f"the delay of {delay_ms} ms is above {_INT64_MAX}")
+        raise RequestError(
+            "INVALID_REQUEST", f"the delay of {delay_ms} ms is above the limit of {_INT64_MAX} ms"
+        )
 
 
 def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]:

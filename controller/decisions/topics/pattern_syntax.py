@@ -79,7 +79,7 @@ def parse(pattern: str) -> Choice:
     """
     if len(pattern) > _LENGTH_MAX:
         raise invalid_pattern(
-            f"a pattern of {len(pattern)} characters; at most {_LENGTH_MAX} are allowed"
+            f"the pattern has {len(pattern)} characters; at most {_LENGTH_MAX} are allowed"
         )
     return _Parser(pattern).parse()
 

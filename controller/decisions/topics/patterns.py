@@ -148,7 +148,9 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
         if compiled.matches(name):
             found.append(name)
         if compiled.is_exhausted:
-            raise invalid_pattern(f"{pattern!r} takes too much work; make it simpler")
+            raise invalid_pattern(
+                f"the pattern {pattern!r} takes too much work to match; simplify the pattern"
+            )
     return found
 
 

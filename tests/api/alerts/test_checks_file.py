@@ -43,5 +43,5 @@ def test_file_is_not_mixed_with_expressions(tmp_path: Path) -> None:
     path.write_text("[expect]\nsome = 'size(topics) > 0'\n")
     assert list(checks_of([str(path)]).expect) == ["some"]
     assert list(checks_of(["size(topics) > 0"]).expect) == ["size(topics) > 0"]
-    with pytest.raises(RequestError, match="name no other --expect with it"):
+    with pytest.raises(RequestError, match="must be the only --expect"):
         checks_of([str(path), "size(topics) > 0"])

@@ -62,7 +62,7 @@ def test_folder_without_the_file_says_nothing(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("nonsense\n", "line 1: 'nonsense' is not `key: value`"),
-        ("schema_version: 9\n", "schema_version 9; this release reads 1"),
+        ("schema_version: 9\n", "schema_version 9, but this release reads only 1"),
         ("schema_version: 1\nname: a\npartition: 0\n", "there is no id"),
         ("schema_version: 1\nid: x\nname: a\npartition: 0\n", "'x' is not an id"),
     ],

@@ -107,7 +107,7 @@ async def test_an_ended_session_can_only_be_renewed(
             await log_in(raw, login)
             await asyncio.sleep(0.01)
             assert await raw.metadata() is None
-    assert "the session of User:ann has ended, and it did not authenticate again" in caplog.text
+    assert "User:ann has ended, and the client did not authenticate again" in caplog.text
 
 
 # A client renews its session when 5 to 15 % of it are left: enough for a busy machine.

@@ -185,7 +185,7 @@ def test_a_log_that_went_on_by_itself_stops_nobody(
     metalog("backup", str(leading.folder), str(strange))
     _create(nodes, "a")
     metalog("namespaces", "create", "b", "--log", str(strange))
-    assert "is no copy of the shared log: they differ from offset" in refused(
+    assert "is no copy of the shared log: the two differ from offset" in refused(
         "serve", str(strange), "--shared", url, "--node", "4"
     )
     assert not (strange / "node.json").exists()

@@ -83,8 +83,8 @@ async def test_what_was_sent_before_the_connection_broke_is_committed_whole_or_n
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes"),
-        (bytes(4), "a frame of 0 bytes"),
+        (b"GET / HTTP/1.1\r\n\r\n", "the frame has 1195725856 bytes"),
+        (bytes(4), "the frame has 0 bytes"),
         (size_prefixed(b"\x01MLGX\x01\x80"), "not a hello"),
         (size_prefixed(b"\x01MLGS"), "not a hello"),
         (size_prefixed(b"\x01MLGS\x01\xc1"), "cannot be read"),

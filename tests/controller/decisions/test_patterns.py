@@ -109,7 +109,7 @@ def test_patterns_match_whole_names(pattern: str, matched: list[str]) -> None:
         ("[b-a]", "a range must go from a character to a later one"),
         ("ä", "'ä' is in no name: names are ASCII"),
         ("(" * 51 + ")" * 51, "groups are nested deeper than 50"),
-        ("a" * 1_001, "a pattern of 1001 characters; at most 1000 are allowed"),
+        ("a" * 1_001, "the pattern has 1001 characters; at most 1000 are allowed"),
         ("(a{100}){100}", "more than 250 characters with its repeats written out"),
         ("((((){999}){999}){999}){999}", "more than 250 characters with its repeats written out"),
         ("((a{0,9}){0,9}){0,9}", "more than 250 characters with its repeats written out"),

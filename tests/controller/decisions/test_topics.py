@@ -125,7 +125,7 @@ def test_a_bad_name_is_refused(cluster: Cluster, name: str) -> None:
 def test_a_name_with_its_namespace_before_it_is_refused_with_a_hint(cluster: Cluster) -> None:
     refusal = _create(cluster, NewTopic(name="org:tx1:a"))[0].refusal
     assert refusal is not None
-    assert "namespace, which has a field of its own" in refusal.message
+    assert "give the namespace in its own field" in refusal.message
 
 
 @pytest.mark.parametrize("name", ["a", "a" * 249, "__a-b", "...", "0", "__cluster_metadata-0"])
