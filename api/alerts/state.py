@@ -66,8 +66,8 @@ class StateFile:
             self._lock = self._fs.lock(lock, f"{os.getpid()}\n")
         except BlockingIOError as error:
             raise UnavailableError(
-                f"process {str(error) or 'unknown'} already checks with {path}; name another "
-                "--state FILE to check twice"
+                f"process {str(error) or 'unknown'} already checks with {path}; to check twice, "
+                "name another --state FILE"
             ) from error
         try:
             self.state = self._read()
@@ -100,7 +100,7 @@ class StateFile:
         if found.version > _VERSION:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
-                f"{self.path} has version {found.version}, this release reads up to {_VERSION}; "
-                "use a newer release",
+                f"{self.path} has version {found.version}, but this release reads only up to "
+                f"{_VERSION}; use a newer release",
             )
         return found

@@ -261,7 +261,9 @@ def _between_brokers(options: BrokerOptions) -> ListenerAddress:
         if name is None or address.name == name.upper():
             return address
     names = ", ".join(address.name for address in options.listeners)
-    raise RequestError("INVALID_REQUEST", f"{name} is none of the listeners: {names}")
+    raise RequestError(
+        "INVALID_REQUEST", f"{name} is not a listener of this broker; its listeners: {names}"
+    )
 
 
 def _identity(

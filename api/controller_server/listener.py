@@ -354,7 +354,7 @@ async def _no_producer_ids() -> range:
     Raises:
         UnavailableError: always.
     """
-    raise UnavailableError("producer ids are given by brokers, not by the controller")
+    raise UnavailableError("producer ids are given by brokers, not by the controller; ask a broker")
 
 
 def _encoded(frame: RequestFrame, respond: Callable[[], Response]) -> bytes:

@@ -71,7 +71,10 @@ def election(request: ElectLeadersRequest) -> ElectLeaders:
         RequestError: INVALID_REQUEST, the election type does not exist.
     """
     if request.election_type not in (PREFERRED, UNCLEAN):
-        raise RequestError("INVALID_REQUEST", f"there is no election type {request.election_type}")
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"there is no election type {request.election_type}; use 0 (preferred) or 1 (unclean)",
+        )
     return ElectLeaders(
         partitions=tuple(
             [

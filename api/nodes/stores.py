@@ -186,8 +186,8 @@ async def _upload(log: SharedLog, directory: Path, progress: Callable[[int], Non
         if reader.start_offset > 0:
             raise RequestError(
                 "INVALID_REQUEST",
-                f"{directory} begins at offset {reader.start_offset}: a shared log needs all "
-                "records; restore the archive first",
+                f"{directory} begins at offset {reader.start_offset}, but a shared log needs all "
+                "records; restore them from the archive first",
             )
         for segment in committed_segments(OsFs(), reader):
             for made in groups_of(segment, at):

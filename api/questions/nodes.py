@@ -66,7 +66,7 @@ class SharedLogState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nodes_listed(past: Past, at: int, request: ListNodes) -> Computed:
-    """Return the state of a log that is not asked of its store: the log's end, and no nodes."""
+    """Return the state of a log without asking its store: the log's end, and no nodes."""
     image = past.image(at)
     answer = SharedLogState(
         cluster_id=past.reader.cluster_id,

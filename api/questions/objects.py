@@ -30,7 +30,7 @@ PARTS: dict[str, Kind] = {
 }
 
 _VALUES_MAX = 100
-"""Values in one piece: enough to be cheap, few enough for pages of about the same size."""
+"""Number of values in a piece: enough to be cheap, few enough for pages of about the same size."""
 
 
 class Piece(msgspec.Struct, frozen=True):

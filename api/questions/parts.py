@@ -220,7 +220,7 @@ def _open(
     if earlier.cluster_id != reader.cluster_id or earlier.confirmed_end < part.gap.from_offset:
         raise RequestError(
             "INCONSISTENT_CLUSTER_ID",
-            f"{folder} is not the part before {reader.directory}: it should have cluster "
+            f"{folder} is not the part before {reader.directory}: that part has cluster "
             f"{reader.cluster_id!r} up to offset {part.gap.from_offset}",
         )
     return past_of(earlier, before)

@@ -90,7 +90,8 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     if requested > at and at >= past.reader.start_offset:
         raise RequestError(
             "INVALID_REQUEST",
-            f"no record from {request.first} up to offset {at}: let the range begin earlier",
+            f"the range from {request.first} to offset {at} has no records; let the range begin "
+            "earlier",
         )
     wanted = _range(parts, at).narrowed(_first(requested, at, request.records_max), at)
     mask = HostMask()

@@ -61,7 +61,7 @@ class Workers:
         return len(self._begun)
 
     def begin(self, name: str, payload: bytes, at: str) -> None:
-        """Start to compute an answer's first page; the first caller of `page` that asks gets it.
+        """Start to compute an answer's first page; the first such call of `page` returns it.
 
         Call `forget` once the log has grown.
         """

@@ -65,7 +65,9 @@ class Link(asyncio.Protocol):
             while (content := self._reader.next_frame()) is not None:
                 self._handle(content)
         except FrameError as error:
-            self._fail(UnavailableError(f"{self._address} is not a server of this kind: {error}"))
+            self._fail(
+                UnavailableError(f"{self._address} does not speak the socket protocol: {error}")
+            )
             self.abort()
 
     def pause_writing(self) -> None:

@@ -82,7 +82,8 @@ async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
             high = middle
     if low == start > 0:
         raise UnknownHistoryError(
-            f"{reader.directory} and the shared log diverge before group {low}, the first kept"
+            f"{reader.directory} and the shared log diverge before group {low}, the first that "
+            "the shared log keeps"
         )
     before = EMPTY if low == 0 else (await _group(log, low - 1)).end
     return _equal_blocks(reader, before.end_offset, await _group(log, low))

@@ -67,8 +67,8 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
     if manifest.format_version > NODE_FORMAT_VERSION:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"{path} names log format {manifest.format_version}, this release reads up to "
-            f"{NODE_FORMAT_VERSION}; use a newer release",
+            f"{path} names log format {manifest.format_version}, but this release reads only up "
+            f"to {NODE_FORMAT_VERSION}; use a newer release",
         )
     return manifest
 

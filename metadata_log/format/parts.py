@@ -87,7 +87,7 @@ def earlier_parts(fs: ByteStore, directory: Path) -> tuple[EarlierPart, ...]:
     if found.version > _VERSION:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"{directory / PARTS} has version {found.version}, this release reads up to "
+            f"{directory / PARTS} has version {found.version}, but this release reads only up to "
             f"{_VERSION}; use a newer release",
         )
     return found.earlier

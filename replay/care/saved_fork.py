@@ -107,7 +107,7 @@ def _check(made: Path, at: int, image: MetadataImage) -> None:
     with LogReader.open(made) as reader, explained(reader):
         found, expected = image_digest(load_image(reader, at)), image_digest(image)
     if found != expected:
-        raise CorruptLogError(f"the saved log has digest {found}, the fork {expected}")
+        raise CorruptLogError(f"the saved log has digest {found}, but the fork has {expected}")
 
 
 def _note_rows(notes: Iterable[NoteRecord], image: MetadataImage) -> list[Envelope]:

@@ -71,7 +71,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {"int": to_int, "string": _text}
 def _of_texts(method: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
     def checked(text: Any, argument: Any) -> bool:
         if not isinstance(text, str) or not isinstance(argument, str):
-            raise TypeError(f"this needs two strings, not {type_name(text)}, {type_name(argument)}")
+            raise TypeError(
+                f"the function needs two strings, not {type_name(text)} and {type_name(argument)}"
+            )
         return method(text, argument)
 
     return checked

@@ -121,7 +121,9 @@ def delete(
 
     filters = entries.of(selected)
     if filters == [AclFilter()] and not all_:
-        raise bad_parameter("this would select all entries; name some, or use --all")
+        raise bad_parameter(
+            "these options would select all entries; name some entries, or use --all"
+        )
     result = ask.run(
         "acls delete",
         DeleteAcls(

@@ -112,7 +112,7 @@ def describe(
         bool, Option("--strict", help="Only entities with exactly the given types.")
     ] = False,
 ) -> None:
-    """Describe the quotas that match all filters; without filters, all."""
+    """Describe the quotas that match all filters; without filters, all quotas."""
     from controller.descriptions.quotas import DescribeQuotas
 
     filters = [

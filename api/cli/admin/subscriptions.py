@@ -30,7 +30,7 @@ def register(
         ),
     ],
 ) -> int:
-    """Set the pattern of the topics that a group consumes, in place of an earlier one."""
+    """Set the pattern of the topics that a group consumes, replacing an earlier pattern."""
     from controller.decisions.topics.subscriptions import RegisterSubscription
 
     request = RegisterSubscription(group=group, pattern=pattern)

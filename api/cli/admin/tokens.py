@@ -48,8 +48,8 @@ class _Lifetime(NamedTuple):
         Option(
             "--period-ms",
             metavar="MS",
-            help="Time until the token expires, from now on; default: renew: the configured time, "
-            "expire: none.",
+            help="Time from now until the token expires; default: for renew the configured time, "
+            "for expire 0.",
             show_default=False,
         ),
     ] = -1

@@ -38,8 +38,10 @@ def create(
     names: Annotated[
         list[str], Argument(metavar="TOPIC...", help="Names of the topics.", show_default=False)
     ],
-    partitions: Annotated[int, Option(help="-1: the server's default.")] = -1,
-    replication_factor: Annotated[int, Option(help="-1: the server's default.")] = -1,
+    partitions: Annotated[int, Option(help="Number of partitions; -1: the server's default.")] = -1,
+    replication_factor: Annotated[
+        int, Option(help="Number of replicas of each partition; -1: the server's default.")
+    ] = -1,
     assignment: Annotated[
         str | None,
         Option(metavar="1:2,2:3", help="Brokers of each partition, the leader first."),

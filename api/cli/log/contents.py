@@ -30,7 +30,10 @@ def dump(
     show_secrets: ShowSecrets = False,
     asked: ShowAsked = False,
     mask_hosts: Annotated[
-        bool, Option("--mask-hosts", help="Replace names of hosts and addresses.")
+        bool,
+        Option(
+            "--mask-hosts", help="Replace host names and addresses by stand-ins such as host-1."
+        ),
     ] = False,
     verbose: Annotated[
         bool,

@@ -25,7 +25,7 @@ from metadata_log.kraft.observed_mirror import ObservedMirror
 from records.errors import RequestError
 
 _GIVE_UP_S = 30.0
-"""Longer than an election or a controller's restart takes."""
+"""Maximum time to look for a leader: longer than an election or a restart takes."""
 
 _NO_CLUSTER_ID = (
     "say which cluster it is: --cluster-id ID (cluster.id in a node's meta.properties), or "

@@ -107,7 +107,7 @@ def consistent_option() -> Any:
         False,
         typer.Option(
             "--consistent",
-            help="With --server: answer from a state that includes all that any node has "
+            help="With --server: answer from a state with all records that any node has "
             "acknowledged.",
             callback=remember,
             expose_value=False,

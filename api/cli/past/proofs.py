@@ -48,7 +48,8 @@ def bisect(
         bool,
         Option(
             "--monotone",
-            help="Assume that the value changes at most once, and halve the range over snapshots.",
+            help="Assume that the value changes at most once, and find the change by binary "
+            "search over snapshots.",
         ),
     ] = False,
     json: Json = False,

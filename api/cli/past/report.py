@@ -43,7 +43,10 @@ def report(
     from_: From = "start",
     to: To = "end",
     mask_hosts: Annotated[
-        bool, Option("--mask-hosts", help="Replace names of hosts and addresses.")
+        bool,
+        Option(
+            "--mask-hosts", help="Replace host names and addresses by stand-ins such as host-1."
+        ),
     ] = False,
     json: Json = False,
     server: Server = None,

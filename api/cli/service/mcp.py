@@ -26,8 +26,8 @@ _Http = Annotated[
     Option(
         "--http",
         metavar="ADDRESS",
-        help="Answer over HTTP at /mcp of this address, instead of over standard input and "
-        "output; the forms are those of `view --http`.",
+        help="Answer over HTTP at /mcp of this address, written as for `view --http`, instead of "
+        "over standard input and output.",
         show_default=False,
         rich_help_panel=LISTENERS,
     ),

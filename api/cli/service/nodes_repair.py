@@ -17,7 +17,7 @@ from records.text import time_text
 from replay.snapshot.database import shown_url
 
 _SHOWN = 20
-"""Maximum of batches in the printed table; the JSON document has all."""
+"""Maximum number of batches in the printed table; the JSON document has all batches."""
 
 
 def repaired(log: Path, url: str, *, is_put_back: bool, copy: str | None, json: bool) -> int:

@@ -19,7 +19,7 @@ from records.errors import RequestError
 from replay.name_patterns import name_matcher
 
 _LINES_MAX = 1_000
-"""Lines of a tree; more than anybody reads."""
+"""Maximum number of lines that `tree` prints."""
 
 # Not fields of the object itself.
 _BESIDE = frozenset({"object", "version"})

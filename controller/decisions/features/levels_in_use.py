@@ -154,7 +154,10 @@ def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
         raise _invalid(update, "a downgrade that loses metadata is not supported")
     crossed = sorted(level for level in CHANGED_METADATA if update.level < level <= current)
     if crossed:
-        raise _invalid(update, f"metadata changed at level {crossed[0]}, which would be lost")
+        raise _invalid(
+            update,
+            f"level {crossed[0]} changed the metadata, and this downgrade would lose the change",
+        )
 
 
 def _is_in_use(context: Context, name: str) -> bool:

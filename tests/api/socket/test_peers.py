@@ -301,7 +301,7 @@ async def test_peer_that_is_not_a_server_is_recognised() -> None:
         writer.write(b"220 mail.example ESMTP\r\n")
 
     async with other_server(answer) as port:
-        with pytest.raises(UnavailableError, match="is not a server of this kind"):
+        with pytest.raises(UnavailableError, match="does not speak the socket protocol"):
             await SocketClient.connect(LOOPBACK, port)
 
 
