@@ -22,7 +22,7 @@ SECTIONS: dict[str, dict[str, str | Noun]] = {
     "Make a log": {
         "init": "log.logs",
         "demo": "log.logs",
-        "import": Noun("Import a log that Kafka wrote.", ("log.imports",)),
+        "import": Noun("Import a log that Kafka wrote.", ("log.imports", "log.gap_import")),
         "fork": "log.fork",
     },
     "Look at a log": {

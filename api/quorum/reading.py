@@ -209,7 +209,7 @@ class Reading:
                 mirror.write()
                 raise BehindLogStartError(mirror, answer, self._observer.node)
         if mirror.is_due:
-            mirror.write()
+            mirror.write_due()
 
     async def _check_same(self) -> None:
         """Compare the mirror's last batch with the leader's.

@@ -3,7 +3,9 @@
 The leader says which offsets are committed (its high watermark), so the mirror is confirmed up to
 there. Later batches are its tail: the leader may still withdraw them, and they are cut off then.
 
-Batches are gathered before they are written (gathered_batches.py). Below the high watermark runs of
+Batches are gathered before they are written (gathered_batches.py). A leader's high watermark trails
+its newest batches by an instant, so these wait for it, no longer than others are gathered: a write
+of each batch, and another to confirm it, would double the bytes. Below the high watermark runs of
 NoOps become one record; in the tail every batch keeps its own place, so that it can be cut off
 there.
 
@@ -87,7 +89,8 @@ class ObservedMirror:
         self._by_type: Counter[type[Record]] = Counter()
         # Batches that are not written yet, in order.
         self._pending: list[KraftBatch] = []
-        self._pending_since = 0.0
+        # When each of them was taken, in seconds.
+        self._since: list[float] = []
         self._first_offset = self.end_offset
         self.high_watermark = self.confirmed_end
         self.leader_epoch = 0
@@ -172,9 +175,8 @@ class ObservedMirror:
             source=source,
         )
         for batch in map(self._contested.checked_batch, found):
-            if not self._pending:
-                self._pending_since = self._clock()
             self._pending.append(batch)
+            self._since.append(self._clock())
             self.leader_epoch = batch.leader_epoch
             self._taken(batch.rows)
 
@@ -183,14 +185,31 @@ class ObservedMirror:
         """True if there is something to write or to confirm that has waited long enough."""
         if sum(each.size for each in self._pending) >= PENDING_BYTES_MAX:
             return True
-        has_only_noops = self._collapse_noops and all(map(is_noop, self._pending))
-        gather_ms = RECORD_GATHER_MS if has_only_noops else OBSERVE_GATHER_MS
         is_confirmable = self._confirmable_end > self.confirmed_end
         if is_confirmable and (self._awaits_confirmation or not self._pending):
             return True
         if not self._pending:
             return False
-        return (self._clock() - self._pending_since) * 1_000 >= gather_ms
+        return self._has_waited(self._since[0])
+
+    def _has_waited(self, since: float) -> bool:
+        has_only_noops = self._collapse_noops and all(map(is_noop, self._pending))
+        gather_ms = RECORD_GATHER_MS if has_only_noops else OBSERVE_GATHER_MS
+        return (self._clock() - since) * 1_000 >= gather_ms
+
+    def write_due(self) -> None:
+        """Write, commit and confirm the pending batches below the high watermark, and those above
+        it that have waited long enough; raises as `write`.
+        """
+        count = len(self._pending)
+        if sum(each.size for each in self._pending) < PENDING_BYTES_MAX:
+            while count and not self._is_writable(count - 1):
+                count -= 1
+        self._write(count)
+
+    def _is_writable(self, index: int) -> bool:
+        is_below = self._pending[index].end_offset <= self.high_watermark
+        return is_below or self._has_waited(self._since[index])
 
     def write(self) -> None:
         """Write and commit all pending batches, and confirm them up to the high watermark.
@@ -199,7 +218,11 @@ class ObservedMirror:
             UnavailableError: the disk is full; the pending batches were not written.
             FencedError: another process took the mirror over.
         """
-        pending, self._pending = self._pending, []
+        self._write(len(self._pending))
+
+    def _write(self, count: int) -> None:
+        pending, self._pending = self._pending[:count], self._pending[count:]
+        del self._since[:count]
         before = self.end_offset
         gathering = Gathering(self._append, collapse_noops=self._collapse_noops)
         try:
@@ -214,6 +237,8 @@ class ObservedMirror:
                 not is_noop(batch) for batch in pending if batch.end_offset > self.high_watermark
             ) or (self._awaits_confirmation and self.confirmed_end < before)
         except UnavailableError:
+            # Later ones do not follow what the mirror has now.
+            self._pending, self._since = [], []
             self._load_end()
             raise
 

@@ -120,6 +120,7 @@ OTHERS = {
     "doctor": "is about no log: tests/api/quorum/test_doctor.py",
     "confirm": "needs a mirror with an unconfirmed end: tests/api/test_confirm.py",
     "audit": "test_audit_says_where_in_the_log_it_stands, and `audit list` is about no log",
+    "import gap": "joins parts of a recording: tests/api/quorum/test_filled_gap.py",
     "shrink": "stands at the flip: tests/api/test_shrink.py",
     "brokers wait": "asks a service",
     "shell": "several answers, each with its place: tests/api/test_shell.py",

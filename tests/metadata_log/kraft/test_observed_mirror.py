@@ -115,6 +115,38 @@ def test_batches_wait_a_second_and_noops_ten(log: Path) -> None:
         assert mirror.is_due
 
 
+@pytest.mark.parametrize("trailing", [0, 1, 2])
+def test_batches_above_the_high_watermark_wait_for_it_and_share_a_block(
+    log: Path, trailing: int
+) -> None:
+    """A leader's high watermark trails; a block for each batch would double the bytes."""
+    clock = _Clock()
+    with ObservedMirror(log, clock=clock) as mirror:
+        for offset in range(40):
+            clock.now += OBSERVE_GATHER_MS / 10_000
+            mirror.take(_log((offset, 1, topic(f"t{offset}"))), offset + 1 - trailing, _NODE)
+            if mirror.is_due:
+                mirror.write_due()
+                assert mirror.fetch_offset - mirror.end_offset <= trailing
+                assert mirror.confirmed_end == mirror.end_offset
+    with LogReader.open(log) as reader:
+        assert len(list(reader.placed_blocks(0))) <= 6
+
+
+def test_batch_is_written_after_a_second_also_if_the_high_watermark_stands_still(log: Path) -> None:
+    clock = _Clock()
+    with ObservedMirror(log, clock=clock) as mirror:
+        mirror.take(_EPOCH_1, 2, _NODE)
+        clock.now += OBSERVE_GATHER_MS / 1_000
+        mirror.take(_log((3, 1, topic("c"))), 2, _NODE)
+        mirror.write_due()
+        assert _ends(log) == (3, 2)
+        clock.now += OBSERVE_GATHER_MS / 1_000
+        assert mirror.is_due
+        mirror.write_due()
+        assert _ends(log) == (4, 2)
+
+
 def test_records_are_confirmed_at_once_while_noops_wait(log: Path) -> None:
     clock = _Clock()
     with ObservedMirror(log, clock=clock) as mirror:
