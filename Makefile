@@ -57,7 +57,7 @@ site: .venv/installed ## Build the documentation as a web site in .site; begin a
 	$(BIN)/python -m tests.site .site
 
 lock: .venv/installed ## Pin the newest allowed versions anew
-	$(BIN)/uv pip compile pyproject.toml --extra archive --extra duckdb --extra http --extra mcp --extra postgres --extra spark --extra connect \
+	$(BIN)/uv pip compile pyproject.toml --extra archive --extra duckdb --extra http --extra mcp --extra otel --extra postgres --extra spark --extra connect \
 	  --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt

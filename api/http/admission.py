@@ -18,9 +18,17 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from api.http.metrics import OTHER, noting_status
+from api.http.metrics import OTHER, STATUS, noting_status
 from api.http.problems import Problem, problem
-from api.http.request import IS_RESERVED, PRINCIPAL, SHARED, headers_of, reply_with, send_reply
+from api.http.request import (
+    IS_RESERVED,
+    PRINCIPAL,
+    SHARED,
+    TRACE,
+    headers_of,
+    reply_with,
+    send_reply,
+)
 from api.http.shared_state import Listener, SharedState
 from api.http.tokens import principal_of
 from controller.authorization.caller import Authentication, Caller
@@ -77,10 +85,17 @@ class Admission:
         scope = cast("HTTPScope", given)  # the listener ignores Upgrade
         scope["path"] = _SLASHES.sub("/", scope["path"]).rstrip("/") or "/"
         method = scope["method"] if scope["method"] in _METHODS else OTHER
+        tracer = self._shared.listener.tracer
+        trace = None if tracer is None else tracer.begin(headers_of(scope))
+        if trace is not None:
+            scope["state"][TRACE] = trace
         try:
             await self._pass(scope, receive, noting_status(scope, send))
         finally:
             self._shared.requests.answered(scope, method, begun_s)
+            if tracer is not None and trace is not None:
+                route = scope["path"] if scope["path"] in self._paths.all else OTHER
+                tracer.end(trace, method, route, scope["state"].get(STATUS))
 
     async def _pass(self, scope: "HTTPScope", receive: "Receive", send: "Send") -> None:
         path = scope["path"]

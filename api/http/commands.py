@@ -105,6 +105,7 @@ async def _changed(command: Command, call: Call, body: bytes) -> Reply:
         caller=caller,
         origin=origin,
         expected_versions=call.expected_versions,
+        trace=call.trace,
     )
     return await _beside(is_large, lambda: _reply_of(command, call, wanted, done))
 
@@ -184,6 +185,8 @@ async def _appended(call: Call, body: bytes) -> Reply:
         expected_end_offset=one_offset(call.values, EXPECTED_END),
         expected_versions=call.expected_versions,
     )
+    if call.trace is not None:
+        call.trace.committed(result.end_offset)
     return Reply(msgspec.json.encode(_position(result)))
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -27,6 +28,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         tokens: Principals by the digest of their bearer token; empty: no token is required.
         tokens_file: The file from which the tokens were read.
         connections_max: Maximum number of connections, besides those reserved for monitoring.
+        traces: URL to which traces of requests are sent; None: there are none.
     """
 
     host: str | None = None
@@ -36,6 +38,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Tokens = {}
     tokens_file: Path | None = None
     connections_max: int = CONNECTIONS_MAX
+    traces: str | None = None
 
     @classmethod
     def parse(
@@ -45,15 +48,17 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         security: SecurityOptions | None = None,
         *,
         connections_max: int = CONNECTIONS_MAX,
+        traces: str | None = None,
     ) -> "HttpOptions":
         """Parse `[http://]HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
 
         Args:
             tokens: A file of bearer tokens.
             security: The security options that all listeners share.
+            traces: URL of the collector of traces.
 
         Raises:
-            RequestError: INVALID_REQUEST, the text is malformed; other machines can reach the
+            RequestError: INVALID_REQUEST, a text is malformed; other machines can reach the
                 address without authentication; or the libraries are not installed. INVALID_CONFIG,
                 the tokens cannot be read.
         """
@@ -63,6 +68,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
                 "INVALID_REQUEST",
                 f"HTTP needs {', '.join(missing)}: pip install 'metadata-log[http]'",
             )
+        if traces is not None:
+            _check_traces(traces)
         known = {} if tokens is None else read_tokens(tokens)
         if text == UNIX:
             raise RequestError("INVALID_REQUEST", f"{text!r} has no path; write unix:PATH")
@@ -72,6 +79,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
                 tokens=known,
                 tokens_file=tokens,
                 connections_max=connections_max,
+                traces=traces,
             )
         has_tls = text.startswith(HTTPS)
         scheme = HTTPS if has_tls else "http://"
@@ -89,4 +97,18 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
             tokens=known,
             tokens_file=tokens,
             connections_max=connections_max,
+            traces=traces,
+        )
+
+
+def _check_traces(url: str) -> None:
+    """Raise an error if traces cannot be sent to a URL."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise RequestError(
+            "INVALID_REQUEST", f"{url!r} is not a URL such as http://localhost:4318/v1/traces"
+        )
+    if importlib.util.find_spec("opentelemetry.exporter") is None:
+        raise RequestError(
+            "INVALID_REQUEST", "traces need OpenTelemetry: pip install 'metadata-log[otel]'"
         )

@@ -19,6 +19,7 @@ from api.http.problems import headers_of as headers_required_by
 from api.http.versions import expected_versions
 from api.questions.rows import is_offset
 from api.service.service import Service
+from api.service.trace import Trace
 from api.transport.connections import Place
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
@@ -39,6 +40,9 @@ PRINCIPAL = "principal"
 
 IS_RESERVED = "is_reserved"
 """Key in a connection's state for whether it uses a place that is reserved for monitoring."""
+
+TRACE = "trace"
+"""Key in a request's state for its `Trace`, if it has one."""
 
 MEMORY = "memory"
 """Key in a request's state for the `BodyMemory` of its connection."""
@@ -81,6 +85,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         documents: Semaphore that is held while a large answer is made.
+        trace: Collects the parts of the request; None: it is not traced.
     """
 
     documents: asyncio.Semaphore
@@ -88,6 +93,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     caller: Caller
     values: Mapping[str, Sequence[str]]
     headers: Mapping[str, str]
+    trace: Trace | None = None
 
     def acting_caller(self) -> Caller:
         """Return the caller, acting as the identity in the parameter `as` if that is given.
@@ -147,6 +153,7 @@ def call_of(scope: Mapping[str, Any]) -> Call:
         caller=scope["state"]["caller"],
         values=_query(scope["query_string"]),
         headers=headers_of(scope),
+        trace=scope["state"].get(TRACE),
     )
 
 

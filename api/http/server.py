@@ -38,6 +38,8 @@ from api.transport.unix_sockets import UNIX
 if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
+    from api.http.tracing import Tracer
+
 _NO_SECURITY = SecurityOptions()
 
 SERVICE = "service"
@@ -90,7 +92,12 @@ class HttpServer:
             UnavailableError: the server cannot listen on the address.
             RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
-        listener = Listener(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
+        listener = Listener(
+            host=options.host,
+            has_tls=options.has_tls,
+            tokens=options.tokens,
+            tracer=_tracer(options),
+        )
         app, states = app_of(listener, logs)
         if around is not None:
             app = around(app, listener, states)
@@ -173,6 +180,9 @@ class HttpServer:
         for task in list(self._state.tasks):
             task.cancel()
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
+        for tracer in {state.listener.tracer for state in self.states.values()}:
+            if tracer is not None:
+                await asyncio.to_thread(tracer.close)
 
 
 def app_of(
@@ -197,6 +207,14 @@ def _quota(options: HttpOptions, connections: Connections) -> Quota:
 
 def _tls(options: HttpOptions, security: SecurityOptions) -> ssl.SSLContext | None:
     return server_context(security.tls, security.client_auth) if options.has_tls else None
+
+
+def _tracer(options: HttpOptions) -> "Tracer | None":
+    if options.traces is None:
+        return None
+    from api.http.tracing import Tracer
+
+    return Tracer(options.traces)
 
 
 def _bracketed(host: str) -> str:

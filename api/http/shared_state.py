@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,6 +15,9 @@ from api.service.feed import Feed
 from api.service.service import Service
 from records.errors import UnavailableError
 
+if TYPE_CHECKING:
+    from api.http.tracing import Tracer
+
 _LOADING = "the service is loading the log; ask again"
 
 
@@ -23,11 +27,13 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         host: The name or address of the listener; None: a unix socket.
         tokens: If not empty, every request needs a token or a certificate.
+        tracer: Sends traces of requests; None: there are none.
     """
 
     host: str | None
     has_tls: bool = False
     tokens: Tokens = {}
+    tracer: "Tracer | None" = None
 
 
 class SharedState:

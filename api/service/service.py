@@ -21,6 +21,7 @@ from api.service.feed import Feed
 from api.service.history import History
 from api.service.lockout import check_lockout
 from api.service.refused_items import refused_items
+from api.service.trace import Trace
 from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.authorization.authorizer import CLUSTER, Access, Operation
@@ -276,6 +277,7 @@ class Service(Alone):
         caller: Caller,
         origin: Origin | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
+        trace: Trace | None = None,
     ) -> Answer[Any]:
         """Run a command within the caller's rights; answer once it is committed.
 
@@ -284,6 +286,7 @@ class Service(Alone):
             origin: Stored in the log; None: the caller's, without a request id. A request id gets
                 the request's hash, if it has none.
             expected_versions: Objects, and the versions they must have when the command is decided.
+            trace: Gets the decision and the commit.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
@@ -298,7 +301,7 @@ class Service(Alone):
         if origin.command == command:
             origin = replace(origin, command=found.name)
         try:
-            return await self._run(found, request, caller, origin, expected_versions)
+            return await self._run(found, request, caller, origin, expected_versions, trace)
         except (AttributeError, TypeError):
             found.check_fields(request)  # a request made in this process was never decoded
             raise
@@ -310,6 +313,7 @@ class Service(Alone):
         caller: Caller,
         origin: Origin,
         expected_versions: tuple[ExpectedVersion, ...],
+        trace: Trace | None,
     ) -> Answer[Any]:
         if origin.request_id is not None and origin.request_hash is None:
             origin = identified(origin, origin.request_id, found.name, to_wire(request))
@@ -326,7 +330,11 @@ class Service(Alone):
         decide = found.bound(request, caller, expected_versions)
         if found.is_question:
             return await self._asked(decide)
+        if trace is not None:
+            decide = trace.decision(decide)
         answer = await shielded(self._decided(self._controller.submit(decide, origin=origin)))
+        if trace is not None:
+            trace.committed(answer.end_offset)
         return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
 
     async def know_requests(self) -> None:

@@ -34,6 +34,17 @@ class HttpListenerOptions(NamedTuple):
             rich_help_panel=LISTENERS,
         ),
     ] = 1_200
+    traces: Annotated[
+        str | None,
+        Option(
+            "--traces",
+            metavar="URL",
+            help="Send traces of HTTP requests with a traceparent to this OpenTelemetry "
+            "collector, such as http://localhost:4318/v1/traces; default: none.",
+            show_default=False,
+            rich_help_panel=LISTENERS,
+        ),
+    ] = None
 
     def listener(self, address: str, security: "SecurityOptions") -> "HttpOptions":
         """Return the listener at an address.
@@ -44,5 +55,9 @@ class HttpListenerOptions(NamedTuple):
         from api.http.options import HttpOptions
 
         return HttpOptions.parse(
-            address, self.http_tokens, security, connections_max=self.http_connections
+            address,
+            self.http_tokens,
+            security,
+            connections_max=self.http_connections,
+            traces=self.traces,
         )
