@@ -35,7 +35,7 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund
 	@touch $@
 
-heavy: .venv/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples
+heavy: .venv/installed .venv/dbt/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples
 	METALOG_REQUIRE_CLIENTS=1 SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
@@ -88,6 +88,11 @@ clean: ## Remove the environment and what the demo and the mutants made
 .venv/patroni/installed: requirements/patroni.txt | .venv/installed
 	$(BIN)/uv venv --quiet --clear --python /usr/bin/python3 .venv/patroni
 	$(BIN)/uv pip install --quiet --python .venv/patroni/bin/python --require-hashes -r $<
+	@touch $@
+
+.venv/dbt/installed: requirements/dbt.txt | .venv/installed
+	$(BIN)/uv venv --quiet --clear .venv/dbt
+	$(BIN)/uv pip install --quiet --python .venv/dbt/bin/python --require-hashes -r $<
 	@touch $@
 
 # The suite of kafka-python is in its source distribution; the hash is that of the installed version.

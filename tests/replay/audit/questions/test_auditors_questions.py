@@ -4,7 +4,6 @@ import datetime
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,16 +12,12 @@ import pytest
 from sqlalchemy import URL
 
 from api.cli.main import run
-from metadata_log.kraft.directory import open_directory
-from metadata_log.kraft.importer import import_directory
-from metadata_log.reader.log_reader import LogReader
 from replay import audit
-from replay.audit.committed_files import committed_files
-from replay.audit.duck.engine import DuckAudit
-from replay.audit.queries.asking import Range
 from tests.postgres import new_database, text_of
 from tests.real_logs import DataSet, each_data_set_where
+from tests.replay.audit.questions.conftest import TOPIC
 from tests.replay.audit.questions.events import Asked, id_text, lives, read
+from tests.replay.audit.questions.logs import end_of, export_changes, imported
 from tests.replay.audit.questions.more_oracle import unavailability_of_a_team
 from tests.replay.audit.questions.oracle import ORACLE
 
@@ -36,8 +31,6 @@ REAL = {
     "indus-rig-removetopic-snapshots/kafka-data": True,  # the only one with an unclean election
 }
 """The real logs, and which of them is asked about in `make test`."""
-
-TOPIC = "orders"
 
 
 class Question(NamedTuple):
@@ -89,34 +82,6 @@ def test_answers_about_a_real_log_with_spark(
         assert compare(log, end_of(log) // 3, changes, postgres, capsys, opened)
 
 
-def imported(data_set: DataSet, folder: Path) -> Path:
-    import_directory(open_directory(data_set.materialise(folder)), folder / "log")
-    return folder / "log"
-
-
-@pytest.fixture
-def own_log(demo_log: Path, tmp_path: Path) -> tuple[Path, int]:
-    """A demo log with ACLs and a broker that is gone; and the offset at which more begins."""
-    log = tmp_path / "log"
-    shutil.copytree(demo_log, log)
-    for principal, more in {
-        "User:reader": ("--topic", TOPIC, "--operation", "read"),
-        "User:all": ("--topic", "*", "--operation", "all"),
-        "User:some": ("--topic", "ord", "--pattern-type", "prefixed", "--operation", "read"),
-        "User:other": ("--topic", "prices", "--operation", "read"),
-        "User:writer": ("--topic", TOPIC, "--operation", "write"),
-        "User:gone": ("--topic", TOPIC, "--operation", "read"),
-    }.items():
-        assert run(["acls", "create", "--log", str(log), "--principal", principal, *more]) == 0
-    assert run(["brokers", "unregister", "--log", str(log), "6"]) == 0
-    point = end_of(log)
-    assert run(["configs", "set", "--log", str(log), "broker/1", "num.io.threads=9"]) == 0
-    assert run(["topics", "create", "--log", str(log), TOPIC]) == 0
-    assert run(["acls", "delete", "--log", str(log), "--principal", "User:gone"]) == 0
-    assert run(["reassignments", "start", "--log", str(log), "__consumer_offsets/0=1,2,3"]) == 0
-    return log, point
-
-
 def test_answers_about_an_own_log(
     own_log: tuple[Path, int], postgres: URL, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,21 +106,6 @@ def test_answers_about_an_own_log_with_spark(
         opened.export(tmp_path / "changes", include_unconfirmed=True)
         answered = compare(log, point, tmp_path / "changes", postgres, capsys, opened)
     assert answered >= {*range(1, 31)} - {6, 14, 23, 25}
-
-
-def end_of(log: Path) -> int:
-    with LogReader.open(log) as reader:
-        return reader.end_offset
-
-
-def export_changes(log: Path, to: Path) -> None:
-    """Write all changes to a Parquet file without Spark, which does the same in the heavy tests."""
-    import pyarrow.parquet
-
-    (to / "day=any").mkdir(parents=True)
-    with LogReader.open(log) as reader, DuckAudit(committed_files(reader)) as opened:
-        changes = opened.view("changes", Range(reader.history_start, reader.end_offset - 1))
-    pyarrow.parquet.write_table(changes, to / "day=any" / "part.parquet")
 
 
 def team_of(log: Path, point: int) -> str:
