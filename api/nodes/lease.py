@@ -91,9 +91,9 @@ class HeldLease:
             proven: Returns an end of the shared log that is known to be committed.
         """
         pause_s = self.lease.duration_ms / 1_000 / _RENEWALS
-        while self._left_s() > 0:
+        while self.left_s() > 0:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(pause_s, max(self._left_s(), 0))):
+                async with asyncio.timeout(min(pause_s, max(self.left_s(), 0))):
                     await self._changed.wait()
             self._changed.clear()
             renewed = replace(
@@ -103,7 +103,7 @@ class HeldLease:
                 content=self._content,
             )
             try:
-                async with asyncio.timeout(max(self._left_s(), 0)):
+                async with asyncio.timeout(max(self.left_s(), 0)):
                     if not await self._write(renewed, self.lease):
                         # An operator may have written it, for this node to hand over.
                         await self._found_again()
@@ -140,5 +140,6 @@ class HeldLease:
             # Not longer valid by that: it is not known when it was sent.
             self.lease = found
 
-    def _left_s(self) -> float:
+    def left_s(self) -> float:
+        """Return for how many seconds this process still holds the lease; negative: no more."""
         return (self._valid_until_ns - self._clocks.boot_ns()) / 1e9

@@ -236,7 +236,9 @@ class Node:
         settings = msgspec.structs.replace(self._settings, cluster_id=cluster_id)
         followed = FollowedLog(self._directory, self._fs)
         nodes = partial(state_of, self._log)
-        service = NodeService(followed, image, settings, self._log.confirmed_end, nodes)
+        service = NodeService(
+            followed, image, settings, self._log.confirmed_end, nodes, standby.known_s
+        )
         await self._follow_folder(service)  # an open transaction, which the image is without
         await listening.enter_async_context(self._serve(service))
         self._service = service
@@ -261,7 +263,7 @@ class Node:
             found = await self._log.lease()
             await standby.check_not_stopped(found)
             service.leader = leader_of(found)
-            service.caught_up()
+            service.caught_up(standby.known_s)
             look_s = _OFTEN_S if self._candidacy.is_next(found) else self._look_s
             is_free = self._candidacy.is_free(found, is_patient=self._membership.clock_is_off)
             if not self._may_lead(standby, service, found) or not is_free:
@@ -344,7 +346,7 @@ class Node:
         except BaseException:
             await log.close()
             raise
-        await service.lead(log)
+        await service.lead(log, held.left_s)
         self._leads(service)
         held.tell(msgspec.msgpack.encode(content))
         self._membership.changed()

@@ -41,18 +41,21 @@ class NodeService(FollowerService):
         settings: Settings,
         confirmed_end: Callable[[], Awaitable[Position]],
         nodes: Callable[[], Awaitable[SharedLogState]],
+        known_s: float,
     ) -> None:
         """Begin as a follower, with the image of all records in the folder.
 
         Args:
             confirmed_end: Asks the store for the end of the shared log.
             nodes: Asks the store for the nodes of the shared log.
+            known_s: As of `caught_up`.
         """
         super().__init__(log, image, settings)
         self._confirmations = Confirmations(confirmed_end)
         self._nodes = nodes
+        self._lease_left_s: Callable[[], float] = _no_time
         self.leader: Leader | None = None
-        self.caught_up()
+        self.caught_up(known_s)
 
     @property
     def live_answers(self) -> "Mapping[str, Live]":
@@ -81,13 +84,19 @@ class NodeService(FollowerService):
 
     @property
     def behind_s(self) -> float:
-        """Seconds since this node last knew that it had all committed records; 0 if it leads."""
-        return 0.0 if self.is_active else asyncio.get_running_loop().time() - self._caught_up_s
+        """Seconds since this node last knew that it had all committed records; 0 if it leads.
+
+        For a leader that was suspended beyond its lease, the time since the lease ran out: another
+        node may lead, and this one does not know yet.
+        """
+        if self.is_active:
+            return max(-self._lease_left_s(), 0.0)
+        return asyncio.get_running_loop().time() - self._caught_up_s
 
     @property
     def standing(self) -> FollowerStatus | None:
-        """This node's id, and how many ms it may be behind; None while it leads."""
-        if self.is_active:
+        """This node's id, and how many ms it may be behind; None while it leads by its lease."""
+        if self.is_active and self._lease_left_s() >= 0:
             return None
         return FollowerStatus(node=self.settings.node_id, lag_ms=int(self.behind_s * 1_000))
 
@@ -99,19 +108,22 @@ class NodeService(FollowerService):
         """
         return (await self._confirmations.end()).end_offset
 
-    def caught_up(self) -> None:
-        """Note that this node has just now caught up with the store."""
-        self._caught_up_s = asyncio.get_running_loop().time()
+    def caught_up(self, known_s: float) -> None:
+        """Note that this node has all that the store had at a time of the event loop."""
+        self._caught_up_s = known_s
 
-    async def lead(self, log: MetadataLog) -> None:
+    async def lead(self, log: MetadataLog, lease_left_s: Callable[[], float]) -> None:
         """Decide on requests from now on; `log` must end where this service has followed to.
+
+        Args:
+            lease_left_s: Returns for how long this node still holds the lease.
 
         Raises:
             MetadataLogError: the log could not be written.
         """
         follower = self._controller
         assert isinstance(follower, Follower), "one leads once"
-        self.leader = None
+        self.leader, self._lease_left_s = None, lease_left_s
         controller = self._new_controller(log, follower.image, follower.state.index)
         log.on_sync = self._followed.on_sync
         self._log, self._controller = log, controller
@@ -161,6 +173,10 @@ class NodeService(FollowerService):
     def _committed(self, decided: Decided) -> None:
         super()._committed(decided)
         self._told_to = decided.end_offset
+
+
+def _no_time() -> float:
+    return 0.0
 
 
 def _wrote_nothing(done: asyncio.Future[Answer[T]]) -> bool:

@@ -45,6 +45,7 @@ class Standby:
 
     Attributes:
         copy: The folder, as a copy of the shared log.
+        known_s: Time of the event loop at which the store had no more than the folder has now.
     """
 
     def __init__(self, log: SharedLog, copy: FolderCopy, directory: Path, fs: Fs) -> None:
@@ -52,7 +53,7 @@ class Standby:
         self._directory = directory
         self._fs = fs
         self.copy = copy
-        self._synced = asyncio.get_running_loop().time()
+        self.known_s = self._synced = asyncio.get_running_loop().time()
 
     @classmethod
     async def open(
@@ -110,8 +111,11 @@ class Standby:
         Raises:
             MetadataLogError, OSError: the errors of `catch_up`.
         """
+        asked_s = asyncio.get_running_loop().time()
         if await self._log.wait(self.copy.position.number, timeout_s) != self.copy.position:
             await self.catch_up(applied)
+        else:
+            self.known_s = asked_s  # the store's last look may have been its first
         await self._sync_in_time()
 
     async def catch_up(self, applied: Applied) -> None:
@@ -128,6 +132,7 @@ class Standby:
             CorruptLogError: a batch group does not follow the folder's last one.
             OSError: the disk fails; open the folder again.
         """
+        asked_s = asyncio.get_running_loop().time()
         end = await self._log.confirmed_end()
         if end.number <= self.copy.position.number and end != self.copy.position:
             await check_nothing_lost(self._log, self._fs, self._directory)
@@ -144,6 +149,7 @@ class Standby:
                 await check_nothing_lost(self._log, self._fs, self._directory)
                 raise
             await applied(batches)
+        self.known_s = asked_s
 
     async def check_not_stopped(self, lease: Lease | None) -> None:
         """Check that neither this nor another node has records that the store has lost.

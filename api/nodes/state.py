@@ -6,7 +6,7 @@ from api.nodes.membership import GONE_MS, content_of
 from api.nodes.options import content_of as lease_content
 from api.nodes.options import leader_of
 from api.questions.nodes import LostRecords, SharedLogNode, SharedLogState
-from metadata_log.shared.shared_log import Lease, Member, Position, SharedLog
+from metadata_log.shared.shared_log import Lease, Member, Position, SharedLog, kept_group
 
 
 async def state_of(log: SharedLog) -> SharedLogState:
@@ -40,8 +40,7 @@ async def kept_from(log: SharedLog) -> int:
     start = await log.start()
     if start == 0:
         return 0
-    (first, *_) = await log.read(start, 0)
-    return first.end_offset
+    return (await kept_group(log, start, (await log.end()).number - 1)).end_offset
 
 
 def held_by(members: Sequence[Member], nodes: Sequence[SharedLogNode]) -> int | None:

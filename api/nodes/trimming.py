@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 from api.nodes.membership import content_of
 from metadata_log.limits import REQUEST_WINDOW_OFFSETS
-from metadata_log.shared.shared_log import SharedLog
-from records.errors import CorruptLogError, UnavailableError
+from metadata_log.shared.shared_log import MissingGroupError, SharedLog, kept_group
+from records.errors import UnavailableError
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Trimming:
             await asyncio.sleep(self._every_s)
             try:
                 await self.trim()
-            except (UnavailableError, CorruptLogError) as error:
+            except (UnavailableError, MissingGroupError) as error:
                 _LOG.warning("the shared log was not trimmed: %s", error)
 
     async def trim(self) -> None:
@@ -60,7 +60,7 @@ class Trimming:
 
         Raises:
             UnavailableError: the store does not answer.
-            CorruptLogError: the store has lost a group.
+            MissingGroupError: the store has lost a group.
         """
         archived_end = self.archived_end()
         if archived_end is None:
@@ -82,9 +82,9 @@ class Trimming:
         """Return the number of the first group that ends at or after an offset, at most `high`."""
         while low < high:
             middle = (low + high) // 2
-            (group, *_) = await self._log.read(middle, 0)
+            group = await kept_group(self._log, middle, high)
             if group.end_offset >= offset:
                 high = middle
             else:
-                low = middle + 1
+                low = group.number + 1
         return low

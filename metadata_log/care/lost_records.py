@@ -14,7 +14,14 @@ import msgspec
 from metadata_log.files.fs import ByteStore
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
-from metadata_log.shared.shared_log import EMPTY, EntryKind, Group, Position, SharedLog
+from metadata_log.shared.shared_log import (
+    EMPTY,
+    EntryKind,
+    Group,
+    Position,
+    SharedLog,
+    kept_group,
+)
 from records.errors import UnknownHistoryError
 
 
@@ -75,9 +82,9 @@ async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
     high = end.number - 1  # the last group, which the folder does not have
     while low < high:
         middle = (low + high) // 2
-        group = await _group(log, middle)
+        group = await kept_group(log, middle, high)
         if _has(reader, group.end_offset, group.crc32c):
-            low = middle + 1
+            low = group.number + 1
         else:
             high = middle
     if low == start > 0:
@@ -85,8 +92,8 @@ async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
             f"{reader.directory} and the shared log diverge before group {low}, the first that "
             "the shared log keeps"
         )
-    before = EMPTY if low == 0 else (await _group(log, low - 1)).end
-    return _equal_blocks(reader, before.end_offset, await _group(log, low))
+    before = EMPTY if low == 0 else (await kept_group(log, low - 1, low - 1)).end
+    return _equal_blocks(reader, before.end_offset, await kept_group(log, low, low))
 
 
 def _has(reader: LogReader, offset: int, crc32c: int) -> bool:
@@ -113,8 +120,3 @@ def _equal_blocks(reader: LogReader, offset: int, group: Group) -> int:
             break
         offset = block.end_offset
     return offset
-
-
-async def _group(log: SharedLog, number: int) -> Group:
-    (group, *_) = await log.read(number, 0)
-    return group

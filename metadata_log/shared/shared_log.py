@@ -165,6 +165,10 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     age_ms: int
 
 
+class MissingGroupError(CorruptLogError):
+    """The store has lost a group of a shared log, and has later ones."""
+
+
 class SharedLog(Protocol):
     """A shared log in a store.
 
@@ -225,7 +229,7 @@ class SharedLog(Protocol):
 
         Raises:
             UnknownHistoryError: the shared log begins after this number.
-            CorruptLogError: the store has later groups, but has lost the one of this number.
+            MissingGroupError: the store has later groups, but has lost the one of this number.
         """
         ...
 
@@ -281,13 +285,34 @@ class SharedLog(Protocol):
         ...
 
 
-def missing_group(number: int, where: str) -> CorruptLogError:
+async def kept_group(log: SharedLog, number: int, last: int) -> Group:
+    """Return the group of a number; if the store has lost it, the next one that it has.
+
+    Args:
+        last: Number of the last group to try.
+
+    Raises:
+        UnknownHistoryError, UnavailableError: as `SharedLog.read`.
+        MissingGroupError: the store has none of them.
+    """
+    while True:
+        try:
+            (group, *_) = await log.read(number, 0)
+        except MissingGroupError:
+            if number >= last:
+                raise
+            number += 1
+        else:
+            return group
+
+
+def missing_group(number: int, where: str) -> MissingGroupError:
     """Return the error for a group that a store has lost, while it has later ones.
 
     Args:
         where: Where the store should have the group.
     """
-    return CorruptLogError(
+    return MissingGroupError(
         f"group {number} of the shared log is missing in {where}, though later groups are there: "
         "the store has lost it. Nodes that have its records go on; fill the folder of another "
         "node by `metalog restore` from a backup of one of them, and start it again"

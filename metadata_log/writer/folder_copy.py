@@ -13,7 +13,14 @@ from metadata_log.format.block import ReadBlock
 from metadata_log.format.segment import SegmentHeader, decode_header
 from metadata_log.format.segment_scan import SegmentScan
 from metadata_log.format.tail import Tail
-from metadata_log.shared.shared_log import EMPTY, EntryKind, Group, Position, SharedLog
+from metadata_log.shared.shared_log import (
+    EMPTY,
+    EntryKind,
+    Group,
+    Position,
+    SharedLog,
+    kept_group,
+)
 from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.owned_log import OwnedLog
 from records.errors import CorruptLogError, UnknownHistoryError
@@ -199,6 +206,7 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
     Raises:
         UnknownHistoryError: the shared log is trimmed beyond the folder's end.
         LostRecordsError: the folder has records that the shared log does not have.
+        MissingGroupError: the store has lost the group that the folder continues from.
         UnavailableError: the store does not answer.
     """
     if tail.end_offset == 0:
@@ -214,25 +222,28 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
             end_offset=tail.end_offset,
         )
     low, high = await log.start(), end.number - 1
-    first = await _group_at(log, low)
+    first = await kept_group(log, low, high)
     if low > 0 and first.end_offset > tail.end_offset:
         raise too_old(directory, tail)
     while low < high:
         middle = (low + high) // 2
-        if (await _group_at(log, middle)).end_offset >= tail.end_offset:
+        found = await kept_group(log, middle, high)
+        if found.end_offset >= tail.end_offset:
             high = middle
         else:
-            low = middle + 1
-    group = await _group_at(log, low)
+            low = found.number + 1
+    group = await kept_group(log, low, end.number - 1)
     if group.end_offset == tail.end_offset:
         if group.crc32c != tail.last_crc32c:
             raise _lost(directory, group, tail)
         # Without a block it is not the group that the folder ends with, which is trimmed: a
         # segment may begin in it that the folder lacks.
-        return group.end if _has_block(group) else replace(group.end, number=low)
+        return group.end if _has_block(group) else replace(group.end, number=group.number)
     if not any(_ends_with(group, tail)):
+        if group.number > low:
+            await kept_group(log, low, low)  # the store has lost it, and it may be the folder's end
         raise _lost(directory, group, tail)
-    return EMPTY if low == 0 else (await _group_at(log, low - 1)).end
+    return EMPTY if low == 0 else (await kept_group(log, low - 1, low - 1)).end
 
 
 def _has_block(group: Group) -> bool:
@@ -244,11 +255,6 @@ def _ends_with(group: Group, tail: Tail) -> Iterator[bool]:
     for entry in group.entries:
         if entry.kind is EntryKind.BLOCK:
             yield google_crc32c.value(entry.content) == tail.last_crc32c
-
-
-async def _group_at(log: SharedLog, number: int) -> Group:
-    (group, *_) = await log.read(number, 0)
-    return group
 
 
 def too_old(directory: Path, tail: Tail) -> UnknownHistoryError:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from metadata_log.shared.shared_log import MissingGroupError
 from metadata_log.writer.folder_copy import LostRecordsError
 from records.errors import (
     CorruptLogError,
@@ -66,6 +67,38 @@ async def test_a_follower_takes_over_and_the_old_leader_is_fenced(
     assert list(first.files()) == ["00000000000000000000.avro", "00000000000000000004.avro"]
     await first.stop()
     await second.stop()
+
+
+@pytest.mark.parametrize("lost", range(1, 11))
+async def test_a_folder_finds_its_place_beside_a_lost_group(
+    tmp_path: Path, store: MemoryStore, lost: int
+) -> None:
+    """It goes on behind the group, or names it; nobody is told that records are gone."""
+    first = _node(tmp_path, store, 1)
+    behind: list[Path] = []
+    for _ in range(2):
+        await first.start()
+        await first.lead()
+        for _ in range(3):
+            await first.append()
+            behind.append(shutil.copytree(first.directory, tmp_path / f"at {len(behind)}"))
+        await first.stop()
+    assert store.end.number == 12  # a claim, five groups of batches, and the same again
+    store.lost.add(lost)
+    found: list[str] = []
+    for directory in behind:
+        node = Node(directory, first.log, 2)
+        try:
+            await node.start()
+            await node.follow()
+            found.append("goes on")
+            await node.stop()
+        except MissingGroupError:
+            found.append("missing")
+            if node.copy is not None:
+                node.copy.abandon()
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == "goes on"
 
 
 async def test_nodes_take_turns_and_crash(tmp_path: Path, store: MemoryStore) -> None:

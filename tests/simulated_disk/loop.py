@@ -6,11 +6,12 @@ no callbacks, while time goes on for the others, as with SIGSTOP.
 """
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 from asyncio import AbstractEventLoop, Future, Handle, Task, TimerHandle
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Executor
 from contextvars import Context, ContextVar
 from typing import Any, TypeVar, TypeVarTuple, cast
@@ -64,7 +65,8 @@ class SimulatedLoop:
         """Advance the time, and run the callbacks that become due."""
         until = self._now + seconds
         self._run_while(lambda: bool(self._ready or self._due(until)), until)
-        self.at_rest()
+        with self._running():
+            self.at_rest()
         self._now = until
 
     def forget(self) -> None:
@@ -85,8 +87,7 @@ class SimulatedLoop:
         return process in self._paused
 
     def _run_while(self, wanted: Callable[[], bool], until: float | None = None) -> None:
-        asyncio._set_running_loop(self._self)
-        try:
+        with self._running():
             while wanted():
                 if not self._ready and not self._fire_timer(until):
                     return
@@ -95,6 +96,13 @@ class SimulatedLoop:
                     held.append(handle)
                 elif not handle.cancelled():
                     handle._run()
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """Be the loop that runs while the body runs."""
+        asyncio._set_running_loop(self._self)
+        try:
+            yield
         finally:
             asyncio._set_running_loop(None)
 

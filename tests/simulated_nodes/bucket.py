@@ -5,6 +5,7 @@ because the group that was there is trimmed by then.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextvars import Context
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from obstore.exceptions import AlreadyExistsError, GenericError, PreconditionErr
 from obstore.store import S3Store
 
 from metadata_log.shared.bucket import BucketSharedLog
-from metadata_log.shared.bucket_groups import GROUPS, decoded
+from metadata_log.shared.bucket_groups import GROUPS, HEADER_SIZE, decoded
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import EMPTY, Group, Position
 from records.errors import UnavailableError
@@ -24,9 +25,6 @@ from tests.simulated_nodes.link import Link
 from tests.simulated_nodes.store import WALL_MS
 
 _PAGE = 50
-
-LATE_S = 20.0
-"""Longest time that a PUT is on its way: a trim can be before it."""
 
 
 class _Object(NamedTuple):
@@ -41,11 +39,14 @@ class SimulatedBucket:
     Attributes:
         groups: The group that got each number first; those that are trimmed are kept here.
         problems: Objects that no group may be.
-        late: Number of PUTs that arrived late and found their number free.
-        raised: Number of those whose number was trimmed.
+        events: What happened, and how often.
+        LATE_S: Longest time that a PUT is on its way: a trim can be before it.
         is_alone, fail_overs: As of `SimulatedStore`; a bucket has no standbys.
     """
 
+    LATE_S = 20.0
+    LOST_FATES = ("dropped", "no answer", "late")
+    LEASE_FATES = ("again", "twice", "no answer", "dropped", "conflict", "late", "error after")
     FATES = ("again", "again", "twice", "no answer", "dropped", "conflict", "late", "error after")
 
     def __init__(self) -> None:
@@ -53,8 +54,7 @@ class SimulatedBucket:
         self.objects: dict[str, _Object] = {}
         self.groups: list[Group] = []
         self.problems: list[str] = []
-        self.late = 0
-        self.raised = 0
+        self.events: Counter[str] = Counter()
         self.is_alone = False
         self.fail_overs = 0
         self._versions = 0
@@ -110,9 +110,9 @@ class SimulatedBucket:
             self.put(name, content, mode, now_s)
         except (AlreadyExistsError, PreconditionError):
             return
-        self.late += 1
-        if name.startswith(GROUPS) and int(name.removeprefix(GROUPS)) < self.start:
-            self.raised += 1
+        self.events["late"] += name.startswith(GROUPS)
+        is_trimmed = name.startswith(GROUPS) and int(name.removeprefix(GROUPS)) < self.start
+        self.events["late after a trim"] += is_trimmed
 
     def _note(self, number: int, content: bytes) -> None:
         """Note a group under its number, unless that was given before, and trimmed."""
@@ -136,7 +136,7 @@ class BucketNode(BucketSharedLog, Link):
     """
 
     def __init__(self, bucket: SimulatedBucket, random: Random) -> None:
-        Link.__init__(self, random)
+        Link.__init__(self, random, bucket.events)
         requests = cast(S3Store, _Requests(bucket, self))
         BucketSharedLog.__init__(self, requests, wall_ns=_wall_ns)
 
@@ -156,20 +156,23 @@ class _Requests:
     ) -> dict[str, str]:
         await self._reach(name)
         # Only writes of groups and of the lease have fates: the others are repeated anyway.
-        fate = self._link.next_fate() if name.startswith(GROUPS) else None
+        what = _what(name, content)
+        fate = None if what is None else self._link.next_fate(what)
         match fate:
             case "dropped":
                 await self._no_answer(name)
             case "conflict":
                 # It names a conflict where nothing is: another request was under way, or none.
                 await self._come_back(name)
-                raise AlreadyExistsError(name)
+                raise (PreconditionError if isinstance(mode, dict) else AlreadyExistsError)(name)
             case "late":
                 delay_s = self._link.random.choice((0.05, 3.0, 12.0)) * self._link.random.random()
                 self._send_late(name, content, mode, delay_s)
                 await self._no_answer(name)
             case "again":
-                self._send_late(name, content, mode, self._link.random.uniform(6.0, LATE_S))
+                self._send_late(
+                    name, content, mode, self._link.random.uniform(6.0, self._bucket.LATE_S)
+                )
             case "twice":
                 self._bucket.put(name, content, mode, _now_s())
         e_tag = self._bucket.put(name, content, mode, _now_s())
@@ -262,6 +265,13 @@ class _Got(NamedTuple):
 
     async def bytes_async(self) -> bytes:
         return self.content
+
+
+def _what(name: str, content: bytes) -> str | None:
+    """Return what an object is, if its writes have fates."""
+    if name.startswith(GROUPS):
+        return "claim" if len(content) == HEADER_SIZE else "group"
+    return "lease" if name == "lease" else None
 
 
 def _now_s() -> float:

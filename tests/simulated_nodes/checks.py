@@ -1,15 +1,22 @@
 """What holds at every step: whenever no callback is left to run before the time moves on."""
 
+from bisect import bisect_right
+from operator import itemgetter
+
+from api.service.service import Service
 from controller.decisions.brokers.heartbeats import FENCE
 from metadata_log.format.batch import Batch
 from records.brokers import BrokerRegistrationChangeRecord, FenceBrokerRecord
 from tests.simulated_disk.loop import SimulatedLoop
 from tests.simulated_nodes.clients import Broker
 from tests.simulated_nodes.committed import CommittedFiles
-from tests.simulated_nodes.machine import SESSION_MS, WINDOW_OFFSETS, SimulatedNode, Store
+from tests.simulated_nodes.machine import LEASE_MS, SESSION_MS, WINDOW_OFFSETS, SimulatedNode, Store
 
 _CLOCK_SLACK = 0.8
 """A log's clock that takes a correction over runs at most a tenth faster, and a time is rounded."""
+
+_LOOK_S = 0.01
+"""What a node hears from the store is so old by then, beside the time that it counts."""
 
 
 class Checks:
@@ -38,6 +45,21 @@ class Checks:
         self.committed.grow(self._loop.time())
         return self.committed.end_offset
 
+    def must_have(self, service: Service) -> int:
+        """Return the end offset that an answer of now has, by what the service says of its age.
+
+        A leader is bounded by its lease; an append of its own may be there without an answer yet.
+        """
+        standing, epoch = service.standing, service.controller_epoch
+        old_ms = LEASE_MS if standing is None else standing.lag_ms + 1
+        self.committed_end()
+        at_s = self._loop.time() - old_ms / 1_000 - _LOOK_S
+        count = bisect_right(self.committed.written_s, at_s, key=itemgetter(1))
+        if not count or (service.is_active and self._store.groups[count - 1].epoch <= epoch):
+            return 0
+        end_offset = self.committed.written_s[count - 1][0]
+        return self.committed.truth.answered_end(end_offset)
+
     def leads(self, node: SimulatedNode) -> None:
         """Look at a node that begins to lead."""
         assert node.service is not None
@@ -63,6 +85,10 @@ class Checks:
             seen = node.service.image.provenance.next_offset
             if seen > end_offset:
                 self._found(f"node {node.number} answers up to {seen}, confirmed is {end_offset}")
+            if seen < end_offset and not node.is_paused:
+                wanted = self.must_have(node.service)
+                if seen < wanted:
+                    self._found(f"node {node.number} answers up to {seen} instead of {wanted}")
             state = (node.lives, node.disk.boundary_count, end_offset)
             if self._seen.get(node.number) != state:
                 self._seen[node.number] = state

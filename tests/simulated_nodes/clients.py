@@ -23,6 +23,7 @@ from tests.simulated_nodes.machine import SESSION_MS, SimulatedNode
 
 _NAMES = 6
 _ATTEMPTS = 6
+
 _FEATURES = tuple(
     BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
     for name, (low, high) in SUPPORTED_LEVELS.items()
@@ -35,24 +36,33 @@ class Clients:
 
     Attributes:
         calls: All that they asked.
+        problems: Answers that are older than they say, or than what the clients have seen.
     """
 
-    def __init__(self, nodes: list[SimulatedNode], committed_end: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        nodes: list[SimulatedNode],
+        committed_end: Callable[[], int],
+        must_have: Callable[[Service], int],
+    ) -> None:
         """Ask nodes.
 
         Args:
             committed_end: Returns the end offset that is committed now.
+            must_have: Returns the end offset that a service's answer of now has.
         """
         self._nodes = nodes
+        self._must_have = must_have
         self._committed_end = committed_end
         self._asked = 0
         self._known_end = 0
         self.calls: list[Call] = []
+        self.problems: list[str] = []
 
     async def ask(self, random: Random) -> None:
         """Make a request: list the names, or change one; follow the leader, and try again."""
         if random.random() < 0.3:
-            await self._list(random.choice(self._nodes))
+            await self._list(random.choice(self._nodes), is_consistent=random.random() < 0.5)
             return
         kind, name = random.choice((Kind.CREATE, Kind.DELETE)), f"n{random.randrange(_NAMES)}"
         await self._change(random, kind, name, has_id=random.random() < 0.7)
@@ -126,13 +136,22 @@ class Clients:
         except MetadataLogError as error:
             self._answered(call, error.outcome)
 
-    async def _list(self, node: SimulatedNode) -> None:
+    async def _list(self, node: SimulatedNode, *, is_consistent: bool) -> None:
+        """List the names: as of now, or as a node knows them that says how old this may be."""
         call = self._begun(self._number(), Kind.LIST, "")
+        min_end = call.first  # of what its client has seen
 
         async def read(service: Service) -> tuple[frozenset[str], int]:
-            await service.answers.up_to_date(CONTROLLER)
-            names = frozenset(each.name for each in service.image.namespaces())
-            return names, service.image.provenance.next_offset
+            if is_consistent:
+                await service.answers.up_to_date(CONTROLLER)
+            else:
+                if min_end > 0:
+                    await service.answers.holds(min_end - 1, CONTROLLER)
+                call.first = max(self._must_have(service), min_end)
+            end_offset = service.image.provenance.next_offset
+            if end_offset < call.first:
+                self.problems.append(f"a node answered up to {end_offset} instead of {call.first}")
+            return frozenset(each.name for each in service.image.namespaces()), end_offset
 
         try:
             names, end_offset = await node.call(read)

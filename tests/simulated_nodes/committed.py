@@ -1,14 +1,15 @@
 """What a store has committed, as the segment files that each folder must be a copy of."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
+import google_crc32c
+
 from metadata_log.files.names import segment_name, segment_offsets
-from metadata_log.format.batch import Batch
 from metadata_log.format.segment import decode_header
 from metadata_log.format.segment_scan import SegmentScan
 from metadata_log.shared.shared_log import EntryKind, Group
 from tests.simulated_disk.disk import SimulatedDisk
+from tests.simulated_nodes.history import Truth
 from tests.simulated_nodes.machine import DIRECTORY, Store
 
 
@@ -19,6 +20,7 @@ class CommittedFiles:
         files: Content of each segment by its base offset, in their order.
         groups: Number of the groups that they have.
         written_s: Virtual time at which each end offset was seen first.
+        truth: What their batches say.
     """
 
     def __init__(self, store: Store) -> None:
@@ -27,6 +29,8 @@ class CommittedFiles:
         self.groups = 0
         self.end_offset = 0
         self.written_s: list[tuple[int, float]] = []
+        self.truth = Truth()
+        self._last_crc32c = 0
         # Headers of empty segments that were replaced: a folder may have them for a while.
         self._replaced: dict[int, list[bytes]] = {}
 
@@ -47,7 +51,26 @@ class CommittedFiles:
                     self._replaced.setdefault(base, []).append(bytes(self.files.pop(base)))
                 self.files[base] = bytearray(entry.content)
             else:
-                self.files[next(reversed(self.files))] += entry.content
+                self._take_block(entry.content)
+
+    def _take_block(self, content: bytes) -> None:
+        base = next(reversed(self.files))
+        file = self.files[base]
+        header, size = decode_header(bytes(file))
+        scan = SegmentScan(
+            _Block(content, len(file)),
+            Path(segment_name(base)),
+            header,
+            position=len(file),
+            limit=len(file) + len(content),
+            next_offset=base if len(file) == size else self.truth.ends[-1],
+            last_crc32c=header.previous_crc32c if len(file) == size else self._last_crc32c,
+        )
+        for block in scan.blocks():
+            for batch in block.batches:
+                self.truth.add(batch)
+        self._last_crc32c = google_crc32c.value(content)
+        file += content
 
     def problem(self, disk: SimulatedDisk) -> str | None:
         """Return in what a folder is not a prefix of what is committed, or the rest of one."""
@@ -71,22 +94,6 @@ class CommittedFiles:
         """Return whether a folder is as it was made, before anything came."""
         return len(found) == 1 and found[0][0] == 0 and _is_empty(found[0][1])
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield all batches."""
-        for base, content in self.files.items():
-            header, size = decode_header(bytes(content))
-            scan = SegmentScan(
-                _Bytes(bytes(content)),
-                Path(segment_name(base)),
-                header,
-                position=size,
-                limit=len(content),
-                next_offset=base,
-                last_crc32c=header.previous_crc32c,
-            )
-            for block in scan.blocks():
-                yield from block.batches
-
 
 def segments(disk: SimulatedDisk) -> list[tuple[int, bytes]]:
     """Return the segments of a folder with their base offsets, in their order."""
@@ -99,15 +106,19 @@ def _is_empty(segment: bytes) -> bool:
     return len(segment) == decode_header(segment)[1]
 
 
-class _Bytes:
-    def __init__(self, content: bytes) -> None:
+class _Block:
+    """The bytes of one block, read like the file that has it."""
+
+    def __init__(self, content: bytes, position: int) -> None:
         self._content = content
+        self._position = position
 
     def pread(self, size: int, position: int) -> bytes:
-        return self._content[position : position + size]
+        start = position - self._position
+        return self._content[start : start + size]
 
     def size(self) -> int:
-        return len(self._content)
+        return self._position + len(self._content)
 
     def close(self) -> None:
         """Do nothing."""

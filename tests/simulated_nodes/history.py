@@ -58,20 +58,38 @@ class Call(msgspec.Struct, kw_only=True):
 
 
 class Truth:
-    """What the log has: the batches of each call, and the names after each batch."""
+    """What the log has.
 
-    def __init__(self, batches: Iterable[Batch]) -> None:
+    Attributes:
+        batches: All batches, in their order.
+        ends: 0, and the end of each batch.
+        names: The names at each of these ends.
+        found: The batches of each call, by its number.
+    """
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
         self.ends: list[int] = [0]
         self.names: list[frozenset[str]] = [frozenset()]
         self.found: dict[int, list[Batch]] = {}
-        replayer = Replayer(MetadataImage.EMPTY)
-        for batch in batches:
-            replayer.replay(batch)
-            self.ends.append(batch.end_offset)
-            self.names.append(frozenset(each.name for each in replayer.image().namespaces()))
-            origin = batch.rows[0].origin
-            if origin is not None and (origin.reason or "").startswith("call "):
-                self.found.setdefault(int((origin.reason or "")[5:]), []).append(batch)
+        self._answered: list[int] = [0]
+        self._replayer = Replayer(MetadataImage.EMPTY)
+
+    def add(self, batch: Batch) -> None:
+        """Take in the next batch."""
+        self._replayer.replay(batch)
+        image = self._replayer.image()
+        self.batches.append(batch)
+        self.ends.append(batch.end_offset)
+        self.names.append(frozenset(each.name for each in image.namespaces()))
+        self._answered.append(image.provenance.next_offset)
+        origin = batch.rows[0].origin
+        if origin is not None and (origin.reason or "").startswith("call "):
+            self.found.setdefault(int((origin.reason or "")[5:]), []).append(batch)
+
+    def answered_end(self, end_offset: int) -> int:
+        """Return up to where a log that ends there is answered from: not an open transaction."""
+        return self._answered[bisect_right(self.ends, end_offset) - 1]
 
     def states(self, first: int, last: int) -> list[frozenset[str]]:
         """Return the names at each end of the log from one to another."""
@@ -79,9 +97,8 @@ class Truth:
         return self.names[max(min(low, high - 1), 0) : high]
 
 
-def problems(calls: Iterable[Call], batches: Iterable[Batch]) -> list[str]:
+def problems(calls: Iterable[Call], truth: Truth) -> list[str]:
     """Return the calls whose answers no order explains, and what was lost, moved or doubled."""
-    truth = Truth(batches)
     requests: dict[int, list[Call]] = {}
     for call in calls:
         requests.setdefault(call.number, []).append(call)
@@ -90,6 +107,8 @@ def problems(calls: Iterable[Call], batches: Iterable[Batch]) -> list[str]:
         made = truth.found.get(number, [])
         found += _wrong_count(attempts, made)
         found += [p for call in attempts if (p := _problem(call, attempts[0].first, made, truth))]
+    times = [batch.timestamp for batch in truth.batches]
+    found += [f"time went back from {a} to {b}" for a, b in pairwise(times) if b < a][:1]
     return found
 
 

@@ -38,14 +38,21 @@ Store = SimulatedStore | SimulatedBucket
 
 
 class SimulatedClocks:
-    """A machine's clocks, over virtual time; the wall clock can be set."""
+    """A machine's clocks, over virtual time; the wall clock can be set.
+
+    Attributes:
+        off_ms: How far the wall clock is ahead of the store's.
+    """
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
-        self.ahead_ns = WALL_MS * 1_000_000
+        self.off_ms = 0
+
+    def jump(self, seconds: int) -> None:
+        self.off_ms += seconds * 1_000
 
     def wall_ns(self) -> int:
-        return self.boot_ns() + self.ahead_ns
+        return self.boot_ns() + (WALL_MS + self.off_ms) * 1_000_000
 
     def boot_ns(self) -> int:
         return int(self._loop.time() * 1_000_000_000)

@@ -9,27 +9,24 @@ that sent its heartbeats.
 The store of schedules with an even number is like PostgreSQL, that of the others a bucket.
 """
 
-import asyncio
 import contextlib
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from unittest.mock import patch
 
 from api.nodes.release import Release, this_release
-from controller.authorization.caller import CONTROLLER
-from metadata_log.format.batch import Batch, NewBatch
+from metadata_log.format.batch import Batch
 from metadata_log.shared.shared_log import Group
-from records.configs import FeatureLevelRecord
 from records.errors import Outcome, UnavailableError, UnknownHistoryError
 from replay.image.digest import image_digest
 from tests.simulated_disk.loop import SimulatedLoop
 from tests.simulated_nodes import history
-from tests.simulated_nodes.bucket import LATE_S, SimulatedBucket
+from tests.simulated_nodes.bucket import SimulatedBucket
 from tests.simulated_nodes.checks import Checks
 from tests.simulated_nodes.clients import Broker, Clients
 from tests.simulated_nodes.committed import segments
+from tests.simulated_nodes.faults import FEATURE, Faults
 from tests.simulated_nodes.machine import LEASE_MS, WINDOW_OFFSETS, SimulatedNode, Store
 from tests.simulated_nodes.store import SimulatedStore
 
@@ -43,7 +40,6 @@ _HEAL_S = 60.0
 _BUSY_S = 5.0
 """Clients ask on for so long when all faults are over."""
 
-_FEATURE = "of.the.next.release"
 _FINGERPRINT = "api.questions.workers.fingerprint"
 """Of this program's files, which do not change here: 20 ms for each process that is asked."""
 
@@ -61,10 +57,10 @@ class Schedule:
         self._newer = frozenset(self.random.choice(((0, 1, 2), (1, 2), (2,))))
         self.nodes = [SimulatedNode(self, number) for number in range(NODES)]
         self.checks = Checks(self.store, self.nodes, self.loop)
-        self.clients = Clients(self.nodes, self.checks.committed_end)
+        self.clients = Clients(self.nodes, self.checks.committed_end, self.checks.must_have)
         self.brokers = [Broker(n, self.nodes, self.loop.time) for n in (1, 2)]
-        self._operations = self._weighted()
-        self.events: Counter[str] = Counter()
+        self._operations = Faults(self.nodes, self.store, self.clients, self.loop).weighted()
+        self.events = self.store.events
 
     def leads(self, node: SimulatedNode) -> None:
         """Look at a node that begins to lead."""
@@ -72,14 +68,14 @@ class Schedule:
         assert node.service is not None
         self.events["take-over"] += 1
         self.events["take-over by a cut folder"] += segments(node.disk)[0][0] > 0
-        self.events["next release"] += _FEATURE in node.service.image.features()
+        self.events["next release"] += FEATURE in node.service.image.features()
 
     def release(self, number: int) -> Release:
         """Return the release of a node: the newest, or the one before."""
         this = this_release()
         if number not in self._newer:
             return this
-        return Release("next", {**this.levels, _FEATURE: (0, 1)})
+        return Release("next", {**this.levels, FEATURE: (0, 1)})
 
     def run(self, operations: Sequence[int] = range(OPERATIONS)) -> list[str]:
         """Run the operations that are named; return the problems that were found."""
@@ -107,6 +103,9 @@ class Schedule:
                 self.loop.at_rest = lambda: None
                 self.loop.advance(1.0)
 
+    def _operate(self, random: Random) -> None:
+        random.choice(self._operations)(random.choice(self.nodes), random)
+
     def _begin(self) -> None:
         for node in self.nodes:
             node.start()
@@ -118,149 +117,12 @@ class Schedule:
         ]
         self.loop.advance(2.0)
 
-    def _weighted(self) -> list[Callable[[SimulatedNode, Random], None]]:
-        weights: dict[Callable[[SimulatedNode, Random], None], int] = {
-            self._cut: 1,
-            self._slow: 1,
-            self._lose: 4,
-            self._isolate: 1,
-            self._kill: 1,
-            self._lose_power: 1,
-            self._stop: 1,
-            self._start: 4,
-            self._stand_alone: 1,
-            self._come_back: 1,
-            self._fail_over: 1,
-            self._set_clock: 1,
-            self._pause: 2,
-            self._resume: 2,
-            self._retain: 2,
-            self._take_turns: 1,
-            self._remove: 1,
-            self._use_next_release: 1,
-            self._open_transaction: 1,
-            self._ask: 5,
-        }
-        return [operation for operation, weight in weights.items() for _ in range(weight)]
-
-    def _operate(self, random: Random) -> None:
-        random.choice(self._operations)(random.choice(self.nodes), random)
-
-    def _cut(self, node: SimulatedNode, random: Random) -> None:
-        node.log.is_cut = not node.log.is_cut
-
-    def _slow(self, node: SimulatedNode, random: Random) -> None:
-        node.log.delay_s = random.choice((0.0, 0.05, 1.2))
-
-    def _lose(self, node: SimulatedNode, random: Random) -> None:
-        leading = [each for each in self.nodes if each.leads]
-        random.choice(leading or self.nodes).log.fates.append(random.choice(self.store.FATES))
-
-    def _isolate(self, node: SimulatedNode, random: Random) -> None:
-        """Cut a leader off in the middle of an append, until others have gone on and trimmed.
-
-        An operator takes it off the list meanwhile.
-        """
-        for each in self.nodes:
-            if each.leads:
-                link, number = each.log, each.number
-                link.fates.insert(0, random.choice(("no answer", "answer", "late")))
-                self.loop.call_later(random.uniform(0.1, 1.9), setattr, link, "is_cut", True)
-                self.loop.call_later(2.5, self.store.forget_member, number)
-                self.loop.call_later(random.uniform(4, 12), link.heal)
-
-    def _kill(self, node: SimulatedNode, random: Random) -> None:
-        node.end(loses_power=False)
-
-    def _lose_power(self, node: SimulatedNode, random: Random) -> None:
-        node.end(loses_power=True)
-
-    def _stop(self, node: SimulatedNode, random: Random) -> None:
-        node.stop()
-
-    def _start(self, node: SimulatedNode, random: Random) -> None:
-        if not node.runs:
-            node.start()
-
-    def _stand_alone(self, node: SimulatedNode, random: Random) -> None:
-        self.store.is_alone = True
-
-    def _come_back(self, node: SimulatedNode, random: Random) -> None:
-        self.store.come_back()
-
-    def _fail_over(self, node: SimulatedNode, random: Random) -> None:
-        self.store.fail_over()
-
-    def _set_clock(self, node: SimulatedNode, random: Random) -> None:
-        # By some seconds, or by more than a leader's clock may be wrong.
-        node.clocks.ahead_ns += random.randrange(-10, 10) * random.choice((1, 20)) * 10**9
-
-    def _pause(self, node: SimulatedNode, random: Random) -> None:
-        self.events["leader paused"] += node.leads
-        node.pause()
-
-    def _resume(self, node: SimulatedNode, random: Random) -> None:
-        node.resume()
-
-    def _retain(self, node: SimulatedNode, random: Random) -> None:
-        """Drop old segments of a node that may be about to lead."""
-        if node.runs and not node.is_paused:
-            self.events["retained"] += node.retain() > 0
-
-    def _take_turns(self, node: SimulatedNode, random: Random) -> None:
-        """Let every node drop what it may right after a take-over, and the next one follow."""
-        self.loop.create_task(self._turns())
-
-    async def _turns(self) -> None:
-        for _ in range(2):
-            ended = next((each for each in self.nodes if each.leads), None)
-            if ended is None:
-                return
-            ended.end(loses_power=False)
-            for _ in range(60):
-                await asyncio.sleep(0.05)
-                if any(each.leads for each in self.nodes):
-                    break
-            for each in self.nodes:
-                self._retain(each, self.random)
-            if not ended.runs:
-                ended.start()
-
-    def _remove(self, node: SimulatedNode, random: Random) -> None:
-        """Take the nodes that do nothing off the list, as an operator does for good."""
-        for each in self.nodes:
-            if each.is_paused or each.log.is_cut or not each.runs:
-                self.store.forget_member(each.number)
-
-    def _use_next_release(self, node: SimulatedNode, random: Random) -> None:
-        """Write what only the next release understands, if a node of it leads."""
-        if node.service is not None and node.leads and node.number in self._newer:
-            service = node.service
-            level = FeatureLevelRecord(name=_FEATURE, feature_level=1)
-            batch = NewBatch(records=(level,))
-            task = self.loop.create_task(
-                node.call(lambda _: service.append(batch, caller=CONTROLLER))
-            )
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-    def _open_transaction(self, node: SimulatedNode, random: Random) -> None:
-        """Let the leader begin a transaction, and end it after a while, if it can."""
-        for each in self.nodes:
-            if each.leads:
-                # Heartbeats wait meanwhile, so it is shorter than a session, as it has to be.
-                open_s = random.choice((0.1, 0.5, 1.0))
-                self.loop.create_task(self.clients.transaction(each, open_s))
-
-    def _ask(self, node: SimulatedNode, random: Random) -> None:
-        for _ in range(random.randrange(1, 5)):
-            self.loop.create_task(self.clients.ask(Random(random.randrange(2**32))))
-
     def _heal(self) -> None:
         """End all faults, let the nodes find together, and make a last change."""
         self._end_faults()
         self.loop.advance(_BUSY_S)
         self._end_clients()
-        self.loop.advance(LATE_S - _BUSY_S)
+        self.loop.advance(self.store.LATE_S - _BUSY_S)
         self._until(lambda: all(self._is_settled(node) for node in self.nodes))
         self._until(self._is_whole)
         # The leader may have been fenced by a claim that came late; the first change finds out.
@@ -318,13 +180,14 @@ class Schedule:
         leaders = [node for node in self.nodes if node.leads]
         if len(leaders) != 1:
             problems.append(f"{len(leaders)} nodes lead in the end")
-        problems += self.checks.problems + getattr(self.store, "problems", [])
+        problems += (
+            self.checks.problems + self.clients.problems[:1] + getattr(self.store, "problems", [])
+        )
         problems += self._unlike_nodes()
-        batches = list(self.checks.committed.batches())
-        groups = self.store.groups
-        problems += _wrong_epochs(groups, batches)
-        problems += history.problems(self.clients.calls, batches)
-        problems += self.checks.fenced_too_early(self.brokers, batches)
+        truth = self.checks.committed.truth
+        problems += _wrong_epochs(self.store.groups, truth.batches)
+        problems += history.problems(self.clients.calls, truth)
+        problems += self.checks.fenced_too_early(self.brokers, truth.batches)
         problems += [problem for broker in self.brokers for problem in broker.problems[:1]]
         last = self.clients.calls[-1]
         if not isinstance(last.told, int):
@@ -334,8 +197,6 @@ class Schedule:
     def _count(self) -> None:
         """Count what happened, apart from the operations themselves."""
         self.events["trimmed"] += self.store.start > 0
-        self.events["late"] += self.store.late
-        self.events["late after a trim"] += self.store.raised
         told: dict[int, list[object]] = {}
         for call in self.clients.calls:
             told.setdefault(call.number, []).append(call.told)

@@ -7,7 +7,8 @@ everything since.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from random import Random
 
@@ -37,11 +38,15 @@ class SimulatedStore:
         confirmed: Number of groups that the standbys have, too: they can never vanish.
         is_alone: True while the standbys are away.
         fail_overs: How often a standby took over; connections from before are lost.
-        late: Number of groups that arrived late.
-        raised: 0; as of a bucket.
+        shown: Number of groups that nodes have seen, confirmed or not.
+        LATE_S: Longest time that a write is on its way.
+        events: What happened, and how often.
     """
 
     FATES = ("request", "answer", "late", "refused")
+    LEASE_FATES = ("request", "answer", "late")
+    LATE_S = 8.0
+    LOST_FATES = ("request", "answer", "late")
 
     def __init__(self) -> None:
         self.identity = Identity(cluster_id="simulated", log_id="1")
@@ -53,7 +58,8 @@ class SimulatedStore:
         self.lease: Lease | None = None
         self._lease_before: Lease | None = None
         self.members: dict[int, tuple[float, bytes]] = {}
-        self.late = self.raised = 0
+        self.shown = 0
+        self.events: Counter[str] = Counter()
         self._grown = asyncio.Event()
 
     def connect(self, random: Random) -> "SimulatedSharedLog":
@@ -67,6 +73,11 @@ class SimulatedStore:
     def end(self) -> Position:
         return self.groups[-1].end if self.groups else EMPTY
 
+    def show_end(self) -> Position:
+        """Return the end as nodes see it, also of what is not confirmed."""
+        self.shown = max(self.shown, len(self.groups))
+        return self.end
+
     def put(self, group: Group, after: Position) -> bool:
         """Write a group if the log ends at a position; return whether it is there."""
         if self.end != after:
@@ -78,7 +89,7 @@ class SimulatedStore:
         return True
 
     def put_late(self, group: Group, after: Position) -> None:
-        self.late += self.put(group, after)
+        self.events["late"] += self.put(group, after)
 
     async def grown(self) -> None:
         """Wait for a group."""
@@ -98,6 +109,9 @@ class SimulatedStore:
     def fail_over(self) -> None:
         """A standby takes over: what was not confirmed is gone, perhaps the newest lease, too."""
         if self.is_alone:
+            self.events["taken back"] += len(self.groups) > self.confirmed
+            self.events["taken back, seen before"] += self.shown > self.confirmed
+            self.shown = min(self.shown, self.confirmed)
             del self.groups[self.confirmed :]
             self.lease = self._lease_before
         self.is_alone = False
@@ -133,12 +147,12 @@ class SimulatedStore:
 class SimulatedSharedLog(Link):
     """One node's connections to a store.
 
-    Fates of an append: `request` and `answer` are lost, `late` arrives later, `refused` was never
+    Fates of a write: `request` and `answer` are lost, `late` arrives later, `refused` was never
     sent.
     """
 
     def __init__(self, store: SimulatedStore, random: Random) -> None:
-        super().__init__(random)
+        super().__init__(random, store.events)
         self._store = store
 
     async def create(self, identity: Identity) -> None:
@@ -150,7 +164,7 @@ class SimulatedSharedLog(Link):
 
     async def end(self) -> Position:
         await self.reach()
-        return self._store.end
+        return self._store.show_end()
 
     async def confirmed_end(self) -> Position:
         await self.reach()
@@ -162,14 +176,11 @@ class SimulatedSharedLog(Link):
     async def append(self, group: Group, *, after: Position) -> None:
         check_follows(group, after)
         await self.reach()
-        fate = self.next_fate()
+        fate = self.next_fate("claim" if group.is_claim else "group")
         if fate == "refused":
             raise UnavailableError("the store cannot be reached")
         if fate == "late":
-            delay_s = self.random.uniform(0.01, 8)
-            loop = asyncio.get_running_loop()
-            # In no process's context: it is on its way, whatever becomes of the node.
-            loop.call_later(delay_s, self._store.put_late, group, after, context=Context())
+            self._send_late(self._store.put_late, group, after)
         if fate in ("late", "request"):
             await asyncio.sleep(STATEMENT_TIMEOUT_S)
             raise lost_answer()
@@ -198,7 +209,7 @@ class SimulatedSharedLog(Link):
                 while self._store.end.number <= number:
                     await self._store.grown()
                 await asyncio.sleep(self.random.uniform(0.000_1, 0.02))
-        return self._store.end
+        return self._store.show_end()
 
     async def start(self) -> int:
         await self.reach()
@@ -216,9 +227,24 @@ class SimulatedSharedLog(Link):
         await self.reach()
         return self._store.lease
 
+    def _send_late(self, write: Callable[..., object], *args: object) -> None:
+        loop = asyncio.get_running_loop()
+        # In no process's context: it is on its way, whatever becomes of the node.
+        loop.call_later(
+            self.random.uniform(0.01, self._store.LATE_S), write, *args, context=Context()
+        )
+
     async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
         await self.reach()
+        fate = self.next_fate("lease")
+        if fate == "late":
+            self._send_late(self._store.renew, lease, instead_of)
+        if fate in ("late", "request"):
+            await asyncio.sleep(STATEMENT_TIMEOUT_S)
+            raise lost_answer()
         is_renewed = self._store.renew(lease, instead_of)
+        if fate == "answer":
+            raise lost_answer()
         await self.come_back()
         return is_renewed
 

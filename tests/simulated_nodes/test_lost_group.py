@@ -37,7 +37,7 @@ def test_nodes_that_have_its_records_go_on(
     assert "Traceback" not in caplog.text
 
 
-def test_a_node_without_its_records_ends_and_says_what_to_do(schedule: Schedule) -> None:
+def test_a_node_without_its_records_ends_until_its_folder_is_restored(schedule: Schedule) -> None:
     standby = next(node for node in schedule.nodes if not node.leads)
     standby.end(loses_power=False)
     standby.disk = SimulatedDisk()
@@ -47,3 +47,9 @@ def test_a_node_without_its_records_ends_and_says_what_to_do(schedule: Schedule)
     assert isinstance(problem, CorruptLogError)
     assert "group 5 of the shared log is missing in s3://" in str(problem)
     assert "`metalog restore` from a backup" in str(problem)
+    standby.restore(next(node for node in schedule.nodes if node.leads))
+    schedule.loop.advance(3.0)  # others have gone on
+    standby.start()
+    schedule.loop.advance(3.0)
+    assert standby.problem() is None
+    assert standby.service is not None

@@ -4,22 +4,38 @@ from collections import Counter
 
 import pytest
 
+from tests.simulated_nodes.bucket import SimulatedBucket
 from tests.simulated_nodes.schedule import Schedule
+from tests.simulated_nodes.store import SimulatedStore
 
 NUMBERS = range(40)
 
 EVENTS = (
-    "take-over",
-    "take-over by a cut folder",
-    "leader paused",
-    "next release",
-    "retained",
-    "restored",
-    "trimmed",
+    "clock off, of a leader",
+    "cut, of a leader",
+    "isolated",
+    "killed, of a leader",
     "late",
     "late after a trim",
+    "next release",
+    "paused leader was overtaken",
+    "power lost, of a leader",
     "repeated",
+    "restored",
+    "retained",
+    "retained beside a take-over",
+    "slow, of a leader",
+    "stopped, of a leader",
+    "take-over",
+    "take-over by a cut folder",
+    "taken back",
+    "transaction",
+    "trimmed",
 )
+"""What has to happen somewhere, beside each fate of a write."""
+
+FATES = {*SimulatedStore.FATES, *SimulatedBucket.FATES}
+LEASE_FATES = {*SimulatedStore.LEASE_FATES, *SimulatedBucket.LEASE_FATES}
 
 
 @pytest.fixture(scope="module")
@@ -39,4 +55,6 @@ def test_everything_that_can_go_wrong_does(
     schedules: dict[int, tuple[list[str], Counter[str]]],
 ) -> None:
     happened = sum((events for _, events in schedules.values()), Counter[str]())
-    assert [event for event in EVENTS if not happened[event]] == []
+    wanted = {*EVENTS, *(f"group: {each}" for each in FATES)}
+    wanted |= {f"lease: {each}" for each in LEASE_FATES}
+    assert [event for event in sorted(wanted) if not happened[event]] == []
