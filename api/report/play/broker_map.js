@@ -1,7 +1,7 @@
 // The map: the brokers by rack at the end of the selection, each with its state, and what it leads and holds.
 
 import { Loads } from "play/loads.js";
-import { make, whenIdle } from "report/dom.js";
+import { afterPaint, make, whenIdle } from "report/dom.js";
 import { STATES } from "report/outages.js";
 import { worst } from "report/states.js";
 import { countText, grouped, plain } from "report/words.js";
@@ -20,13 +20,14 @@ export class BrokerMap {
   /** The racks and brokers that are shown, as text. */
   _layout = "";
   _isCounting = false;
+  _isWaiting = false;
 
   /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
   constructor(data, selection) {
     this.loads = new Loads(data);
     this.data = data;
     this.selection = selection;
-    selection.watch(() => this.draw());
+    selection.watch(() => this._drawLater());
   }
 
   toggle(isOpen = this.element.hidden) {
@@ -39,12 +40,24 @@ export class BrokerMap {
   renew(data) {
     if (data !== this.data) this.loads = new Loads(data);
     this.data = data;
-    this.draw();
+    this._drawLater();
+  }
+
+  /** Draw after the next paint: a selection shows its list first. */
+  _drawLater() {
+    if (this.element.hidden || this._isWaiting) return;
+    this._isWaiting = true;
+    this.racks.setAttribute("aria-busy", "true");
+    afterPaint(() => {
+      this._isWaiting = false;
+      this.draw();
+    });
   }
 
   draw() {
     if (this.element.hidden) return;
-    if (!this.data.hasValues || !this.loads.advance(BUDGET_MS)) this._countOn();
+    if (this.data.hasValues && this.loads.advance(BUDGET_MS)) this.racks.removeAttribute("aria-busy");
+    else this._countOn();
     const { data, selection, loads } = this, row = data.rowAt(selection.to), shown = this._brokers(row);
     this._arrange(shown);
     const most = { leaders: 1, replicas: 1 }, all = shown.map(({ id }) => loads.at(id, row));
@@ -64,10 +77,7 @@ export class BrokerMap {
     whenIdle(() => {
       this._isCounting = false;
       if (!this.data.hasValues || !this.loads.advance(BUDGET_MS)) this._countOn();
-      else {
-        this.racks.removeAttribute("aria-busy");
-        this.draw();
-      }
+      else this.draw();
     });
   }
 
@@ -115,7 +125,8 @@ export class BrokerMap {
     for (const what of /** @type {const} */ (["leaders", "replicas"])) {
       const words = `${grouped(load[what])} ${what}`;
       if (tile[what].textContent !== words) tile[what].textContent = words;
-      tile[what].style.setProperty("--share", `${(load[what] / most[what]) * 100}%`);
+      const share = `${Math.round((load[what] / most[what]) * 100)}%`;
+      if (tile[what].style.getPropertyValue("--share") !== share) tile[what].style.setProperty("--share", share);
     }
   }
 }
