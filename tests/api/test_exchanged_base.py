@@ -51,7 +51,7 @@ def test_every_reading_command_refuses_it(exchanged: Path, metalog: Metalog) -> 
             arguments = ["topics", "list", "--log", exchanged]
         answer = metalog(*arguments)
         assert answer.code == 5, (command, answer)
-        assert ".checkpoint.avro byte 0: this checkpoint is not of this log: it " in answer.err
+        assert ".checkpoint.avro byte 0: this checkpoint is not of this log: the " in answer.err
         assert "put the log's own checkpoint back from a backup or archive" in answer.err
 
 

@@ -132,7 +132,9 @@ def test_base_of_another_import_of_the_same_cluster_is_refused(tmp_path: Path) -
     (base_one,), (base_two,) = (list(log.glob("*.checkpoint.avro")) for log in (one, two))
     assert base_one.stat().st_size == base_two.stat().st_size
     base_one.write_bytes(base_two.read_bytes())
-    with pytest.raises(CorruptLogError, match="this checkpoint is not of this log: it was made "):
+    with pytest.raises(
+        CorruptLogError, match="this checkpoint is not of this log: the checkpoint was "
+    ):
         LogReader.open(one)
 
 
