@@ -13,8 +13,8 @@ HISTORY_DATABASE = "METALOG_HISTORY_DATABASE"
 """Environment variable with the URL of the SQL history's database, which may have a password."""
 
 END_WAIT_S = 2.0
-"""How long a child may take to end before it is killed, and the system to end a killed one. Short,
-because a service that ends waits for its children."""
+"""Seconds that a child may take to end before it is killed, and that the system may take to end a
+killed child. Short, because a service that ends waits for its children."""
 
 
 async def start_command(
@@ -24,7 +24,7 @@ async def start_command(
 
     Args:
         environment: Variables added to those of this process. For secrets: everyone on the machine
-            can read the arguments of a process, only its user the environment.
+            can read the arguments of a process, but only its own user can read its environment.
 
     Raises:
         OSError: the system cannot start a process now.

@@ -1,19 +1,19 @@
 """The garbage collector of processes that read long logs, or serve one.
 
-Only what owns the process changes these settings. The objects that exist then are never visited
-again, so what is garbage among them is never freed.
+Only code that owns the whole process may call these functions. Objects that exist at the call are
+never visited again, so garbage among them is never freed.
 """
 
 import gc
 
 _READ_OBJECTS_MAX = 50_000
-"""New objects that start a run of the collector. Images and answers hold no cycles, so runs free
-next to nothing: with Python's 700, they take up to a tenth of a large `diff`, and a seventh of the
-columns of a page."""
+"""Number of new objects after which a reader collects. Images and answers hold no cycles, so a
+collection frees next to nothing: with Python's 700, collections take up to a tenth of a large
+`diff`, and a seventh of the columns of a page."""
 
 _SERVED_OBJECTS_MAX = 5_000
-"""The same for a service: with Python's 700, each large batch starts several runs. Tasks and errors
-hold cycles, so it is not as high as for a reader."""
+"""Number of new objects after which a service collects. With Python's 700, each large batch causes
+several collections. Tasks and errors hold cycles, so the number is lower than for a reader."""
 
 
 def collect_seldom() -> None:

@@ -25,7 +25,7 @@ from records.errors import RequestError, UnavailableError
 log_ = logging.getLogger(__name__)
 
 _SAVE_INTERVAL_S = 60.0
-"""How often the checked offset is saved without notifications; a restart continues there."""
+"""Seconds between saves of the checked offset while nothing is found; a restart continues there."""
 
 _AWAY_S = 1.0
 """Pause while the log is missing, such as between the two renames that begin a new part."""

@@ -1,6 +1,6 @@
 """Asks the HTTP application from inside the process, without a connection.
 
-A tool is answered by the handlers of HTTP: rights, limits, redaction and errors are the same.
+A tool call is answered by the handlers of HTTP: rights, limits, redaction and errors are the same.
 """
 
 import asyncio

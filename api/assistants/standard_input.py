@@ -13,7 +13,7 @@ _READ_BYTES = 64 * 1024
 
 
 async def lines() -> AsyncIterator[bytes]:
-    """Yield the lines of standard input; other readers of it, such as children, find its end."""
+    """Yield the lines of standard input; any other reader, such as a child, finds no input."""
     own = os.dup(0)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)

@@ -1,4 +1,4 @@
-"""The questions of the table as tools, made from the OpenAPI document of HTTP."""
+"""The questions of `api.questions.table` as tools, made from the OpenAPI document of HTTP."""
 
 import functools
 import json
@@ -36,7 +36,7 @@ _DESCRIPTIONS = {
 """Descriptions of arguments, where they differ from those of the OpenAPI document."""
 
 _POINT_FIELDS = (None, "first", "before", "since", "until")
-"""Fields of requests that hold points; a parameter without a field is the point of the question."""
+"""Request fields that hold points; None: the parameter without a field, the question's point."""
 
 _CURSOR = {"type": "string", "description": "Cursor in an answer, to get its next page or part."}
 
@@ -96,7 +96,7 @@ class QuestionTool(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def question_tools() -> dict[str, QuestionTool]:
-    """Return the tools by name, one for every question of the table."""
+    """Return the tools by name, one for every question of `api.questions.table`."""
     paths = json.loads(openapi(is_read_only=True))["paths"]
     found = [_tool(path, paths[path]["get"]) for path in ROUTES]
     return {tool.name: tool for tool in found}

@@ -60,7 +60,7 @@ class RawBatch(msgspec.Struct, frozen=True, gc=False):
         return RawBatch(parse_header(data), data)
 
     def of_append_time(self, timestamp: int) -> "RawBatch":
-        """Return the batch as one whose records all have this append time, in ms since 1970."""
+        """Return the batch with this append time (ms since 1970) for all of its records."""
         data = bytearray(self.data)
         _ATTRIBUTES.pack_into(data, CRC_START, self.header.attributes | LOG_APPEND_TIME)
         _TIME.pack_into(data, _MAX_TIMESTAMP_START, timestamp)

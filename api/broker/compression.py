@@ -11,8 +11,8 @@ from metadata_log.format.zstd_frame import zstd
 from records.errors import CorruptLogError
 
 _CHUNK_SIZE_BYTES = 4 * 1024
-"""Each frame copies the rest of its input; small chunks keep that cheap, even with megabytes of
-empty frames."""
+"""Size of the pieces of input that are decompressed at once. Each frame copies the rest of its
+piece, so small pieces keep even megabytes of empty frames cheap."""
 
 _GZIP = 31
 """zlib's window bits for input with a gzip header."""

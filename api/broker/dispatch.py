@@ -81,7 +81,7 @@ def broker_dispatch(
 async def _in_turns(
     request: MetadataRequest, respond: Callable[[MetadataRequest], MetadataResponse]
 ) -> MetadataResponse:
-    """Return the response to a Metadata request; others have turns while many are looked up."""
+    """Return the response to a Metadata request; between many topics, other requests have turns."""
     topics = request.topics or ()
     if len(topics) <= ITEMS_A_TURN:
         return respond(request)
@@ -104,7 +104,7 @@ def _turn(frame: RequestFrame) -> Turn:
 
 
 def _begins_at_once(frame: RequestFrame) -> bool:
-    """True unless a Produce request's writes begin in several turns of the event loop."""
+    """False if the writes of a Produce request begin in several turns of the event loop."""
     if not isinstance(frame.body, ProduceRequest):
         return True
     return sum(len(topic.partition_data) for topic in frame.body.topic_data) < ITEMS_A_TURN

@@ -107,9 +107,9 @@ def may_replicate(access: Access, _: str) -> bool:
 class AuthorizedFence:
     """Wraps a fence for one request: checks the caller's rights on a topic first.
 
-    The id of a topic that the caller may not describe is unknown to it: the caller may have it from
-    a time when the topic was in another namespace, and must learn neither the new name nor whether
-    the topic still exists.
+    The id of a topic that the caller may not describe counts as unknown. The caller may know the id
+    from a time when the topic was in another namespace, and must learn neither the new name nor
+    whether the topic still exists.
     """
 
     def __init__(self, fence: Fence, access: Access, is_allowed: TopicCheck) -> None:

@@ -7,7 +7,7 @@ from metadata_log.files.fs import OsFs, write_whole
 from records.errors import CorruptLogError
 
 _SIZE_BYTES_MAX = 64 * 1024
-"""A few lines of names and ids; the longest topic name has a few hundred bytes."""
+"""Largest file that is read; a few lines of names and ids need much less."""
 
 
 def read_key_values(path: Path) -> dict[str, str]:

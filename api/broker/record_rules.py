@@ -54,7 +54,7 @@ class RecordRules(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, configs: Iterable[BrokerConfig]) -> "RecordRules":
-        """Return the rules of a topic with these configs; others have their built-in default.
+        """Return the rules of a topic with these configs; absent configs have their default.
 
         A value that is no number, as a log made by other software may hold, counts as not set.
         """

@@ -1,7 +1,7 @@
 """Entry point: sets up signals and standard streams, and only then imports the rest.
 
-Imports take most of a short run. Nothing can have been written before them, so an interrupt at that
-time simply ends the process.
+Imports take most of a short run. Nothing is written before they are complete, so an interrupt
+during the imports simply ends the process.
 """
 
 import gc

@@ -45,7 +45,7 @@ _PROTOCOLS = {
 _HTTP = ("http", "https")
 
 ANSWER_TIMEOUT_S = 600.0
-"""Some questions require reading all of a long log."""
+"""Longest wait for an answer: some questions require reading all of a long log."""
 
 
 class ServerAddress(msgspec.Struct, frozen=True):

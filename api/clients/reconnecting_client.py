@@ -30,16 +30,16 @@ PATIENCE_S = 60.0
 """How long a request is retried: a service that is restarted loads its log meanwhile."""
 
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
-"""Between two attempts: doubled each time, and shortened by chance so that clients spread."""
+"""Pause between two attempts: doubled each time, and cut at random so that clients spread."""
 
 _NODES_PAUSE_S_MAX = 0.3
-"""Of several nodes, another one leads soon."""
+"""Longest pause if there are several nodes, because another node leads soon."""
 
 _ASK_ANOTHER = ("NOT_CONTROLLER", "OFFSET_NOT_AVAILABLE")
 """Refusals of a node after which another one is asked: it stands by, or lags behind."""
 
 NODES_PATIENCE_S = 15.0
-"""How long a command looks for the node that leads: some leases."""
+"""How long a command looks for the node that leads: several lease durations."""
 
 
 @asynccontextmanager
@@ -99,7 +99,7 @@ class ReconnectingClient(CommandClient):
     async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Run a command or ask a question; raises as `run`.
 
-        Of several nodes, a later one answers with all that an earlier answer was made from.
+        With several nodes, an answer includes all records that earlier answers were made from.
         """
         may_repeat = request.is_question or request.request_id is not None
         if self._has_nodes and request.is_question and request.min_offset is None:

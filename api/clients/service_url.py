@@ -25,7 +25,7 @@ async def connect(url: str) -> MetadataClient | SocketClient:
         url: `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as
             `sasl_ssl://HOST:PORT`; or the service's socket: `socket://HOST:PORT`,
             `socket+sasl_ssl://HOST:PORT` and the like, or `unix:PATH`. The nodes of a service are
-            written `HOST:PORT,HOST:PORT`; the first that answers is taken, and leads or stands by.
+            written `HOST:PORT,HOST:PORT`; the first that answers is used, even if it stands by.
 
     Raises:
         UnavailableError: no answer there, or a certificate is refused.

@@ -65,7 +65,7 @@ from records.errors import RequestError, UnavailableError
 Q = TypeVar("Q", bound=Request)
 
 REQUEST_SIZE_BYTES_MAX = 16 * 1024 * 1024
-"""Larger than any request whose records fit into a batch of the log (8 MiB)."""
+"""Size limit of a request: larger than any whose records fit into a batch of the log (8 MiB)."""
 
 TOPICS_AT_ONCE = 500
 """Topics that a Metadata request looks up in the event loop (10 ms); more are left to a thread."""

@@ -66,7 +66,7 @@ _LOOK_EVERY_S = 0.5
 """How often a waiting request checks whether this node still leads."""
 
 _READ_IN_S = 1.0
-"""How long the first requests at least wait for the log to be read once."""
+"""Shortest time limit of the first requests, which wait until the log was read once."""
 
 _NO_LEADER = -1
 

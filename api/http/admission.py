@@ -45,7 +45,7 @@ _METHODS = {"GET", "HEAD", "POST"}
 """Methods that metrics name; clients could invent any number of others."""
 
 _SLASHES = re.compile("//+")
-"""These count as one slash, as they do for Litestar, so that all checks see the same path."""
+"""Consecutive slashes count as one, as for Litestar, so that all checks see the same path."""
 
 _UNKNOWN = "Authorization: Bearer TOKEN is not a known token"
 _NO_TOKEN = "send the header Authorization: Bearer TOKEN"

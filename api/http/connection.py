@@ -119,7 +119,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         return True
 
     def _read(self) -> None:
-        """Parse received bytes, up to one request after the request in progress."""
+        """Parse received bytes until one request waits for the end of the request in progress."""
         while self._unread and not self.pipeline and not self.transport.is_closing():
             # In pieces, as each may hold many requests, and all of it is parsed at once.
             size = len(self._unread) if self._is_in_body else PIECE_SIZE_BYTES

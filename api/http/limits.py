@@ -28,7 +28,7 @@ WATCHING_RESERVE = 16
 monitoring out."""
 
 COMPRESSED_BYTES_MIN = 1024
-"""Smaller answers fit into one packet without compression."""
+"""Size from which answers are compressed; smaller ones fit into one packet anyway."""
 
 COMPRESSED_ON_LOOP_BYTES_MAX = 64 * 1024
 """Answers of this size are compressed in about a millisecond; larger ones in a thread, so that
@@ -50,7 +50,7 @@ HEARTBEAT_S = 15.0
 """Time without events after which a stream sends a comment, so that proxies do not close it."""
 
 GROWTH_INTERVAL_S = 0.5
-"""Minimum time between two updates of a web page: people see no more, and each is computed."""
+"""Minimum time between two updates of a web page: people cannot follow faster updates."""
 
 EVENTS_A_CHUNK = 200
 """Records that a stream sends before other requests get their turn."""

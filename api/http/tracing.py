@@ -1,4 +1,4 @@
-"""Traces of requests for OpenTelemetry: of those whose caller sent a `traceparent` and records it.
+"""OpenTelemetry traces of the requests whose `traceparent` says that the caller records a trace.
 
 The spans are made once the request has ended, and sent by a thread of the library.
 """

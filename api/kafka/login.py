@@ -25,7 +25,7 @@ from records.errors import Outcome, RequestError, UnavailableError
 _ANSWER_SIZE_BYTES_MAX = 65_536
 
 _EARLIEST, _LATEST = 0.85, 0.95
-"""Part of its lifetime after which a session is renewed: at random between these bounds, so that
+"""A session is renewed after a part of its lifetime, chosen at random between these bounds so that
 clients do not renew together. Source: SaslClientAuthenticator of Kafka 4.0."""
 
 

@@ -6,7 +6,7 @@ from metadata_log.shared.shared_log import Lease
 from metadata_log.writer.clock import MachineClocks
 
 _PATIENCE = 2
-"""How many lease times a node waits longer if other nodes should rather lead."""
+"""Number of lease durations that a node waits in addition if other nodes should rather lead."""
 
 
 class Candidacy:

@@ -1,9 +1,9 @@
 """The lease: who leads, for how long, and when another node may try.
 
-Clocks of two machines are never compared. A holder counts from when it *sent* a renewal, an
-observer from when it first saw it, each on its own boot clock; so the holder stops before an
-observer begins. Safety does not depend on it: a node that leads too long is fenced by the next
-one's claim.
+Clocks of two machines are never compared. A holder counts from the time when it *sent* a renewal,
+an observer from the time when it first saw the renewal, each on its own boot clock; so the holder
+stops before an observer begins. Safety does not depend on the lease: a node that leads too long is
+fenced by the claim of the next leader.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ _RENEWALS = 3
 """Renewals that a holder attempts within the lease's duration."""
 
 _SPARE = 0.15
-"""Last part of the lease's duration, as a fraction: the holder stops before it, as stopping takes
-time."""
+"""Last part of the lease's duration, as a fraction: the holder stops leading before this part,
+because stopping takes time."""
 
 _NS_PER_MS = 1_000_000
 
@@ -114,7 +114,7 @@ class HeldLease:
                 await self._found_again()
 
     async def release(self) -> None:
-        """End the lease now, so that another node can lead; without the store, it just runs out."""
+        """End the lease now, so that another node can lead; if the store fails, it runs out."""
         released = replace(self.lease, nonce=secrets.token_bytes(NONCE_SIZE), duration_ms=0)
         try:
             await self._log.renew(released, instead_of=self.lease)
@@ -131,7 +131,7 @@ class HeldLease:
         return True
 
     async def _found_again(self) -> None:
-        """Check whether the store has written a renewal that it did not answer."""
+        """Check whether the store has written a renewal that it did not confirm."""
         try:
             found = await self._log.lease()
         except UnavailableError:
@@ -141,5 +141,5 @@ class HeldLease:
             self.lease = found
 
     def left_s(self) -> float:
-        """Return for how many seconds this process still holds the lease; negative: no more."""
+        """Return for how many seconds this process still holds the lease; negative: it ran out."""
         return (self._valid_until_ns - self._clocks.boot_ns()) / 1e9

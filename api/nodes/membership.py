@@ -20,7 +20,7 @@ GONE_MS = 20_000
 """Age of a node's last registration after which the node counts as gone."""
 
 CLOCK_OFF_MS = 60_000
-"""Difference from the store's clock above which a node leaves leading to other nodes."""
+"""Difference from the store's clock above which a node lets other nodes lead."""
 
 _NS_PER_MS = 1_000_000
 
@@ -65,7 +65,8 @@ class Membership:
     """Registers a node with the store, at intervals.
 
     Attributes:
-        clock_off_ms: How far this machine's clock is at least ahead of the store's.
+        clock_off_ms: How far this machine's clock is certainly ahead of the store's; negative:
+            behind.
     """
 
     clock_off_ms = 0
@@ -90,7 +91,7 @@ class Membership:
 
     @property
     def clock_is_off(self) -> bool:
-        """Whether this node leaves leading to other nodes because its clock is wrong."""
+        """True if this node lets other nodes lead, because its clock is wrong."""
         return abs(self.clock_off_ms) > CLOCK_OFF_MS
 
     @contextlib.asynccontextmanager
@@ -163,7 +164,7 @@ class Membership:
 
 
 def certain_ms(sent_off_ms: int, took_ms: int) -> int:
-    """Return the least possible difference of two clocks, the second read during a request.
+    """Return the certain part of the difference of two clocks, the second read in a request.
 
     Args:
         sent_off_ms: The first clock when the request was sent, less the second clock.

@@ -68,7 +68,8 @@ _RETRY_S = 0.5
 """Pause after the store or the disk has failed."""
 
 _SETTLE_FOR_S = 10.0
-"""Longer than most stores take to answer again after a fail-over; the lease has run out by then."""
+"""How long to find out if a group was committed; most stores answer again sooner after a fail-over.
+The lease has run out by then."""
 
 
 Serve = Callable[[NodeService], AbstractAsyncContextManager[object]]

@@ -48,7 +48,7 @@ class NodeService(FollowerService):
         Args:
             confirmed_end: Asks the store for the end of the shared log.
             nodes: Asks the store for the nodes of the shared log.
-            known_s: As of `caught_up`.
+            known_s: As for `caught_up`.
         """
         super().__init__(log, image, settings)
         self._confirmations = Confirmations(confirmed_end)

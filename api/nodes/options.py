@@ -106,8 +106,9 @@ def content_of(lease: Lease) -> LeaderContent:
 def taking(before: Lease | None, own: LeaderContent) -> bytes:
     """Return the content of a lease with which a node takes it.
 
-    Until it leads it says what the last leader said: it may find that it must not lead. If their
-    releases differ, it names none: nobody is fit only because it is of the same one.
+    Until the node leads, the lease repeats what the last leader wrote, because the node may find
+    that it must not lead. If the two have different releases, the lease names no release, so that
+    no other node counts as fit only because it has the same release.
     """
     if before is None:
         return msgspec.msgpack.encode(own)
@@ -123,7 +124,7 @@ def taking(before: Lease | None, own: LeaderContent) -> bytes:
 
 
 def handing_over(lease: Lease, next_leader: int | None = None) -> bytes:
-    """Return the content of a lease with which its holder announces that it gives it away."""
+    """Return a lease's content that announces that the holder gives the lease away."""
     content = content_of(lease)
     return msgspec.msgpack.encode(
         msgspec.structs.replace(content, hands_over=True, next_leader=next_leader)

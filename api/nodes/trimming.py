@@ -7,8 +7,9 @@ A group may be removed when its records are
   `nodes remove`,
 - older than the request window: a claim has to find what was written shortly before.
 
-A folder that ends at the bound goes on behind the first group that ends there, since a segment may
-begin in the next one; and it needs the group before that, if it has only a part of the first.
+The first group that ends at or after the bound is kept, and the group before it. A folder that ends
+at the bound continues after the first group that ends there, since a segment may begin in the next
+group; and a folder that has only a part of that first group needs the group before it.
 """
 
 import asyncio

@@ -178,7 +178,7 @@ def _step_across(
 ) -> Iterator[ObjectEvent | GapFound]:
     """Yield the next or previous event, and the gaps up to it.
 
-    A gap after which the object differs is the last: there it changed, or was changed and back.
+    A gap after which the object differs ends the search, because the object changed in the gap.
     """
     if request.step is Step.NEXT:
         last = newest(past)

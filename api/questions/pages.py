@@ -29,7 +29,7 @@ PAGE_BYTES = MIB
 """A page ends with the item that reaches this size."""
 
 _ACROSS = frozenset({"report", "summary", "outages", "diff"})
-"""The questions whose answers over a connection have the earlier parts of a recording."""
+"""Questions that, over a connection, also read the earlier parts of a recording."""
 
 _KEPT_MAX = 4
 """How many unfinished answers are cached. Each may hold an image."""

@@ -89,4 +89,4 @@ def _rows(
 UPGRADE_CHECK = Question(
     name="upgrade-check", request=CheckUpgrade, item=Finding, tell=upgrade_findings
 )
-"""What stands in the way of another version."""
+"""The question for what prevents a change to another version of Kafka."""

@@ -10,7 +10,7 @@ class BackOff:
     """Waits of 100 ms to 5 s that double, each cut at random by up to a half."""
 
     def __init__(self, part: Callable[[float, float], float] = random.uniform) -> None:
-        """Begin with the shortest wait; `part` draws a number between two."""
+        """Begin with the shortest wait; `part` draws a number between two bounds."""
         self._part = part
         self._failures = 0
 

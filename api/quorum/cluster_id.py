@@ -1,4 +1,4 @@
-"""The cluster's id, asked of a broker: a controller compares it with that of the reader.
+"""Asks a broker for its cluster's id, which controllers expect in a reader's requests.
 
 Source: KIP-78.
 """

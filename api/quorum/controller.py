@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Response)
 CLIENT_ID = "metalog"
 
 API_VERSIONS_VERSION = 3
-"""Supported by every release that has a quorum; controllers before 4.x support no later one."""
+"""Version of ApiVersions that every release with a quorum has; before 4.x, the latest version."""
 
 
 def software() -> ApiVersionsRequest:

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 2 + MAX_WAIT_MS / 1_000
 _TIMEOUT_S_MAX = 40.0
-"""The timeout doubles up to this after each timeout: 8 MiB take long on a slow line."""
+"""Longest time limit of a request; doubled up to this, as 8 MiB take long on a slow line."""
 
 _MOVES_MAX = 4
 """After so many nodes in a row that name another leader, the observer waits before it goes on."""

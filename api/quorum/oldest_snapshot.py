@@ -1,7 +1,7 @@
 """Finds the snapshot at the start of a leader's log.
 
-A leader that is asked for a record before its log answers with its *latest* snapshot. It may still
-have up to 7 days of records before that one, from its oldest snapshot on; but it tells only where
+A leader that is asked for a record before its log answers with its *latest* snapshot. The leader
+may still have up to 7 days of earlier records, from its oldest snapshot on; but it tells only where
 its log starts, not the epoch, which is part of the snapshot's id. The epoch is found by asking for
 an offset far beyond the log's end: an epoch below that of the oldest snapshot is answered with a
 snapshot, any other with a diverging epoch. Each answer halves the epochs that are left.

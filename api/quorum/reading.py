@@ -214,7 +214,7 @@ class Reading:
     async def _check_same(self) -> None:
         """Compare the mirror's last batch with the leader's.
 
-        Leaders compare only epochs, which a cluster that was set up again with the same id repeats.
+        Leaders compare only epochs. A cluster that was set up again with the same id repeats these.
         """
         batch = self._mirror.last_batch()
         if batch is None:

@@ -116,7 +116,7 @@ async def patient_step(reading: Reading, mirror: ObservedMirror) -> None:
 async def cluster_id_for(
     log: Path, given: str | None, brokers: str | None, security: ClientSecurity
 ) -> str | None:
-    """Return the cluster's id, from the mirror, else as given, else asked from a broker.
+    """Return the cluster's id: that of the mirror, else `given`, else the one that a broker gives.
 
     Args:
         brokers: URL of a broker.

@@ -28,7 +28,7 @@ MAX_WAIT_MS = 500
 """How long a leader waits for new records; Kafka's own brokers use the same."""
 
 FETCH_BYTES_MAX = 8 * 1024 * 1024
-"""Kafka's own limit up to 4.2, whatever is requested; later leaders send at least one batch."""
+"""Requested size. Up to Kafka 4.2 it is the limit anyway; later leaders send at least one batch."""
 
 SNAPSHOT_CHUNK_BYTES = 1024 * 1024
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 FIRST_S = 10.0
-"""The time of twenty NoOps, and longer than an election takes."""
+"""Seconds until another controller is asked: twenty NoOps, and longer than an election."""
 
 _LONGEST_S = 300.0
 

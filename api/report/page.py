@@ -8,7 +8,7 @@ import msgspec
 from api.report import assets
 
 MODULE_PREFIXES = ("report/", "asked/", "play/")
-"""Modules import each other as `report/data.js`, so that a file can hold them as data: URLs."""
+"""Prefixes of module names, such as `report/data.js`; a file holds the modules as data: URLs."""
 
 
 class PageCommand(msgspec.Struct, frozen=True, kw_only=True):

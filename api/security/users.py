@@ -2,8 +2,8 @@
 
 For a user that does not exist, a decoy credential is used, so that a client cannot find out which
 users exist. A decoy has the same salt each time, and on every node of the cluster. Its mechanism,
-iterations and salt length are those of some user, chosen by the name: with more than one form in
-use, each is also that of many names that do not exist.
+iterations and salt length are those of some user, who is chosen by the requested name. So each
+combination that a user has is also that of many names that do not exist.
 """
 
 import base64

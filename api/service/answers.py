@@ -103,7 +103,7 @@ class Answers:
             feed: Returns the feed of the newest records.
             standing: Returns the status of this process if it follows another process's log.
             confirmed_end: Returns the end offset of the log, confirmed after the call.
-            final_end: Returns the end of the final records of a log with this end.
+            final_end: Returns the end of the final records, given the log's end.
             is_live: False for a log that may be a copy; see `PagedLog`.
             workers: Worker processes of this log; None: start new ones.
             live: Questions about the present that only this process answers, by name.
@@ -152,7 +152,7 @@ class Answers:
 
         Args:
             cursor: The start of the page, at the offset of the page before. If the log has grown
-                since, the answer is that of the log: it has no information from heartbeats.
+                since, the answer is computed from the log, without information from heartbeats.
             min_offset: An offset that the answer must include; waits for a while until it is
                 committed.
             consistent: Include every change that any node answered before this call: as

@@ -58,7 +58,7 @@ class FollowerService(Service):
         self._tell(batch)
 
     def _tell(self, batch: Batch) -> None:
-        """Pass a batch to the callbacks, unless it was passed when it was read before."""
+        """Pass a batch to the callbacks; a batch that was passed before is left out."""
         if batch.end_offset > self._told_to:
             self._told_to = batch.end_offset
             for each in self.on_commit:

@@ -18,7 +18,8 @@ async def refused_items(
 ) -> tuple[Any, ...] | None:
     """Return the response to a long request if none of its items is allowed, else None.
 
-    So a request without any right is refused before the decision, and delays no other one.
+    So a request whose caller lacks all rights is refused before the decision, and delays no other
+    request.
 
     Args:
         access: Returns the caller's current rights.

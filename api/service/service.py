@@ -135,7 +135,7 @@ class Service(Alone):
         *,
         with_timers: bool = True,
     ) -> Self:
-        """Start deciding on a log that is open, and closed if that fails.
+        """Start deciding on an open log; if that fails, close the log.
 
         Args:
             image: The state at the log's end.
@@ -282,7 +282,7 @@ class Service(Alone):
         """Run a command within the caller's rights; answer once it is committed.
 
         Args:
-            command: A name of `api.requests.commands`, or the verb's of the command line.
+            command: A name in `api.requests.commands`, or a verb of the command line.
             origin: Stored in the log; None: the caller's, without a request id. A request id gets
                 the request's hash, if it has none.
             expected_versions: Objects, and the versions they must have when the command is decided.

@@ -37,7 +37,7 @@ class Trace:
         self.parts: list[Part] = []
 
     def decision(self, decide: BoundDecision[T]) -> BoundDecision[T]:
-        """Return a decision that becomes a part when it is made."""
+        """Return the decision, wrapped so that it is recorded as a part when it is made."""
 
         def traced(*arguments: Any) -> ControllerResult[T]:
             begun_ns, error = time.time_ns(), None

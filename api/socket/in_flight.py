@@ -20,7 +20,7 @@ _logger = limited_logger(__name__)
 class InFlightLimit:
     """Counts requests in flight and their bytes; one per connection, one for the whole server.
 
-    Once full, it counts as full until half of the limits is free again: stopping and starting a
+    Once full, it counts as full until half of each limit is free again: stopping and starting a
     reader at each request would cost more than it saves.
     """
 
@@ -55,7 +55,7 @@ class InFlightLimit:
                 call()
 
     def when_free(self, call: Callable[[], None]) -> None:
-        """Call `call` once, as soon as half of the limits is free."""
+        """Call `call` once, as soon as half of each limit is free."""
         self._waiting[call] = None
 
 

@@ -72,7 +72,7 @@ class PlainAppend:
 
 
 class Question:
-    """A question: the changes before it on its connection are answered first."""
+    """A question; it is answered after all changes that its connection has requested before."""
 
     def __init__(self, session: CallerSession, run: Run, gone: asyncio.Event) -> None:
         """Store the arguments.

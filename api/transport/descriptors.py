@@ -3,7 +3,7 @@
 import resource
 
 _DESCRIPTORS_MAX = 65_536
-"""More than any process here needs; the hard limit can be millions or unlimited."""
+"""Highest limit that is set: more than any process here needs; the hard limit can be unlimited."""
 
 
 def raise_descriptor_limit() -> int:

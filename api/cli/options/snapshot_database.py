@@ -1,6 +1,7 @@
 """The option --database: a database of snapshots to start from, instead of the log's own.
 
-In PostgreSQL, it may have the SQL history too; SQLite keeps snapshots and history in a file each.
+A PostgreSQL database may also contain the SQL history; SQLite has one file for snapshots and
+another for the history.
 """
 
 from collections.abc import Callable, Sequence

@@ -97,9 +97,9 @@ class Command(core.TyperCommand):
             ctx.fail(f"LOG is an argument here, not an option: {ctx.command_path} LOG")
 
     def _point_at_log_option(self, ctx: Any, args: Sequence[str], error: TyperException) -> None:
-        """Extend an error if LOG is an option and was left out, but a folder was an argument.
+        """Add a hint about --log to an error, if a folder was given as an argument instead.
 
-        A surplus argument is taken for the folder, whether the folder exists or not.
+        A surplus argument counts as a folder, whether the folder exists or not.
         """
         takes_log = any("--log" in param.opts for param in self.params)
         given = any(arg.startswith(("--log", "--server")) for arg in args)
@@ -166,8 +166,8 @@ class Command(core.TyperCommand):
     ) -> list[str]:
         """Return the arguments with LOG first.
 
-        LOG is the given argument, the server's URL with a mark, or the environment's value. If a
-        server is given, LOG must be left out.
+        LOG is the given argument, the server's URL after `SERVER_MARK`, or the environment's value.
+        If a server is given, LOG must be left out.
         """
         is_lacking = self._lacks_log_argument(given)
         if server is not None:

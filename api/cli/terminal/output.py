@@ -61,7 +61,7 @@ def print_json_line(*parts: "msgspec.Struct") -> None:
 
 
 def print_event(line: str) -> None:
-    """Print a line of a stream, made by the part that sends it elsewhere too, at once."""
+    """Print a line of a stream immediately; the caller has formatted the line."""
     _write(f"{line}\n")
     sys.stdout.flush()
 
