@@ -1,7 +1,7 @@
 """Records as plain JSON values: ids as 22 characters, other bytes as base64.
 
-JSON has only finite numbers: the others are the strings `Infinity`, `-Infinity` and `NaN`, as in
-the JSON that Kafka's own tools print.
+JSON has only finite numbers. Infinities and NaN are the strings `Infinity`, `-Infinity` and `NaN`,
+as in the JSON that Kafka's own tools print.
 """
 
 import functools

@@ -155,7 +155,7 @@ _PUBLIC_CONFIG_NAMES = """
     unclean.leader.election.interval.ms
 """
 PUBLIC_CONFIGS = frozenset(_PUBLIC_CONFIG_NAMES.split())
-"""Configs whose values may be shown; those of all other configs are secret."""
+"""Configs whose values may be shown; the values of all other configs are secret."""
 
 SECRET_FIELDS = {
     "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
@@ -164,7 +164,7 @@ SECRET_FIELDS = {
     # A newer version of any of these, perhaps.
     "UnknownRecord": ("value",),
 }
-"""The secret fields of each record type that has any, besides ConfigRecord."""
+"""Secret fields by record type. In ConfigRecord, the name decides if the value is secret."""
 
 
 def is_secret_config(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Variable-length integers: seven bits a byte, lowest first; a set high bit means more bytes.
+"""Variable-length integers: seven bits a byte, lowest first; the last byte has no high bit.
 
 Signed integers are zigzag-encoded, so that small values of either sign are short. Avro's long has
 this form, and so have the lengths and deltas that frame the records in a Kafka batch. Unsigned

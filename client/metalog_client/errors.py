@@ -11,7 +11,7 @@ class MetalogError(Exception):
             TLS_FAILED if a certificate was refused or the service does not speak TLS.
         outcome: What happened to the request: `nothing`, `unknown`, `partial` or `done`.
         done_to: Offset of the request's last record in the log, if the outcome is partial or done.
-        current: The version of an object that does not have the expected version.
+        current: The actual version of the object, if it does not have the expected version.
         status: HTTP status of the answer; 0 if no answer came.
     """
 

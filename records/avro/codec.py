@@ -32,7 +32,7 @@ _OPTIONAL: dict[str, type[Record]] = {
 SIX_NULLS = bytes(6)
 _FOUR_NULLS = bytes(4)
 ONE_BYTE = 64
-"""Integers from here on take more than one byte."""
+"""The lowest positive integer whose encoding takes more than one byte."""
 DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
 
 
@@ -183,12 +183,12 @@ _LONG_TIME = rb"[%s][\x80-\xff]{0,7}[\x00-\x7f]" % b"".join(
     b"\\x%02x" % low for low in range(0x80, 0x100, 2)
 )
 _BEGINNING = re.compile(_INTEGER + b"(" + _INTEGER + _LONG_TIME + _INTEGER + b")")
-"""Offset, epoch, time and base offset of a row; the time is at least ONE_BYTE."""
+"""Matches offset, epoch, time and base offset of a row whose time is at least ONE_BYTE."""
 
 _FIRST_OF_BATCH = re.compile(
     rb"[\x00-\x7f]\x00\x02" + _INTEGER + rb"\x02" + _INTEGER + rb"\x00\x00\x00"
 )
-"""A row that only has `durable_end` and `previous_crc32c`, from its version up to its record."""
+"""Matches a row from its version to its record, with `durable_end` and `previous_crc32c` only."""
 
 
 def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
@@ -221,7 +221,7 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
 
 
 def _may_begin_so(rows: Sequence[bytes], beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
-    """True if a row may have a wanted record type; a quick check before the exact one.
+    """True if a row may have a wanted record type; a quick check before the exact search.
 
     It compares only the distinct beginnings of rows: in a batch, rows differ little before the
     fields of their records.

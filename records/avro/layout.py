@@ -72,7 +72,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 NEWEST = Layout()
 AS_APPENDED = Layout(has_added_fields=False)
-"""Rows as clients send them; the log adds the other fields."""
+"""Layout of rows as clients send them; the log adds the missing fields."""
 
 
 def schema_of(layout: Layout) -> dict[str, Any]:

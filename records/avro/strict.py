@@ -71,4 +71,4 @@ DECODERS: Mapping[str, Callable[[bytes, int], tuple[Any, int]]] = {
     "decode_next_count": _no_count,
     "decode_bytes": _strict_bytes,
 }
-"""Strict functions, by the names that generated decoders use for the usual ones."""
+"""Strict functions, each under the name of the function that it replaces in generated decoders."""

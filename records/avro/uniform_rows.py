@@ -1,7 +1,7 @@
 """Fast decoder for batches whose rows differ only in offset, record version and record.
 
-Most batches are so, except for their first row. The other rows are found by splitting the batch at
-the bytes that they share. A record of a partition is built from an earlier record with the same
+In most batches, this is true of all rows but the first. These rows are found by splitting the batch
+at the bytes that they share. A record of a partition is built from an earlier record with the same
 bytes after the topic's id, because the same few changes occur in many partitions.
 """
 
@@ -118,10 +118,10 @@ def _split(data: bytes, count: int, first: Envelope) -> tuple[list[bytes], int]:
 
 
 def _between(body: bytes, layout: Layout) -> bytes:
-    """Return the bytes between version and record of a row with at most an origin beside these.
+    """Return the bytes between version and record of a row with no other field, except an origin.
 
     Raises:
-        DECODE_ERRORS: the row has more, or is damaged.
+        DECODE_ERRORS: the row has other fields, too, or is damaged.
     """
     nulls = codec.nulls_of(layout)
     _, origin_end = codec.optional(body, 1, codec.decoder_of("origin"))
@@ -141,14 +141,14 @@ class _Templates(dict[bytes, Any]):
 
 
 _Kind = tuple[int, Decoder, _Templates | None]
-"""Version and decoder of a row's record; templates if it is a partition's."""
+"""Version and decoder of a row's record; also the templates if the record is about a partition."""
 
 
 class _Heads(dict[bytes, _Kind]):
     """The beginnings of uniform rows, up to the record's fields.
 
     Attributes:
-        size: Size of each in bytes.
+        size: Size of each beginning in bytes.
         origin: The origin that all rows have.
     """
 

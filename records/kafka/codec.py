@@ -79,7 +79,7 @@ PLAIN_DECODERS = _PlainDecoders()
 """Decoder of the message, and record version, by frame; for loops over many values."""
 
 NOT_PLAIN = compiled_decoder.NOT_PLAIN
-"""Errors of `PLAIN_DECODERS` and its decoders: call `decode_value` for the same value instead."""
+"""Errors that `PLAIN_DECODERS` and its decoders raise for a value that needs `decode_value`."""
 
 
 def _decode_unusual(value: bytes) -> Decoded:

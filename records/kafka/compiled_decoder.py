@@ -45,8 +45,8 @@ def decoder(layout: Layout, items_max: int | None = None) -> Decoder:
     the bytes.
 
     Args:
-        items_max: The function raises MESSAGE_TOO_LARGE for more items in all arrays together, if
-            they are structures, text or bytes; None: no limit.
+        items_max: Maximum number of items in all arrays of structures, text or bytes together,
+            above which the function raises MESSAGE_TOO_LARGE; None: no limit.
     """
     return _Compiler(items_max).outermost(layout)
 

@@ -2,8 +2,9 @@
 files.
 
 A fork of Kafka, or a later release, has record types of its own. Its files in
-`metadata/src/main/resources/common/metadata` give the names and fields of these types. They are
-used for display only: such a record stays raw in the log and has no effect on the image.
+`metadata/src/main/resources/common/metadata` give the names and fields of these types. The tables
+are used for display only: a record of such a type stays raw in the log and has no effect on the
+image.
 
 Source: clients/src/main/resources/common/message/README.md of Kafka (the form of the files).
 """
@@ -201,7 +202,8 @@ def parse_table(text: str) -> Table | None:
     Returns None if the file does not describe a metadata record.
 
     Raises:
-        TableError: the text is not JSON of that form, or contradicts itself; names the place.
+        TableError: the text does not have the form of a message file, or contradicts itself; names
+            the place.
     """
     plain = _COMMENT.sub(_blanked, text)
     try:
