@@ -41,7 +41,7 @@ from records.errors import RequestError, UnavailableError
 
 
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the file that identifies, in a copy, the log that was copied."""
+    """Content of a copy's note file, which identifies the log that was copied."""
 
     format_version: int = 1
     cluster_id: str
@@ -175,7 +175,7 @@ class _Run:
 
 
 def _put_mirror_files(run: _Run) -> None:
-    """Copy the small files of a mirror, except those that the copy already has unchanged."""
+    """Copy the small files of a mirror, unless the copy already has them with the same content."""
     for name in MIRROR_FILES:
         path = run.reader.directory / name
         try:
@@ -204,7 +204,7 @@ def _copy_before(run: _Run) -> LogReader | None:
 def _drop_below_start(run: _Run, names: list[str]) -> None:
     """Remove segments that an interrupted run copied and that lie below the log's current start.
 
-    The new copy will begin at the log's start; with those segments it would have a gap.
+    The new copy will begin at the log's start; with the old segments it would have a gap.
     """
     for base in segment_offsets(names):
         if base < run.reader.start_offset:

@@ -1,8 +1,8 @@
 """Walk over the blocks of one segment that continues after damage.
 
 After bytes that are no valid block, the walk continues after the next sync marker, where a block
-may begin. The bytes between are reported. The following blocks are checked as usual, except for the
-link of the first one to the skipped bytes.
+may begin. The skipped bytes are reported. The blocks after them are checked as usual, except that
+the first one need not be linked to the block before it.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class BlockWalk:
     """Walks over the blocks of a segment up to a limit.
 
     Attributes:
-        scan: The scan whose position is the current place of the walk.
+        scan: The scan that reads the blocks; its position shows how far the walk has come.
         is_whole: True if everything so far was readable and each block followed the one before it.
     """
 

@@ -113,7 +113,7 @@ def _has(reader: LogReader, offset: int, crc32c: int) -> bool:
 
 
 def _equal_blocks(reader: LogReader, offset: int, group: Group) -> int:
-    """Return the end of the last block of a group that the folder has; `offset` if it has none."""
+    """Return the end of a group's last block that is also in the folder; `offset` if none is."""
     crcs = [google_crc32c.value(e.content) for e in group.entries if e.kind is EntryKind.BLOCK]
     for crc32c, (_, block) in zip(crcs, reader.placed_blocks(offset), strict=False):
         if block.crc32c != crc32c:

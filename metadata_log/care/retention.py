@@ -18,7 +18,7 @@ from metadata_log.files.names import checkpoint_id, index_name, segment_name, se
 from records.errors import UnavailableError
 
 RETAIN_LOCK = ".retain.lock"
-"""Lock file of `retain`: two of them at once could remove each other's base checkpoint."""
+"""Lock file of `retain`: two runs at once could remove each other's base checkpoint."""
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class Compared(msgspec.Struct, kw_only=True):
 async def compare_with_folder(
     log: SharedLog, fs: ByteStore, directory: Path, progress: Callable[[int], None] | None = None
 ) -> Compared:
-    """Compare each committed block of a shared log with the block of the folder at its place.
+    """Compare the committed blocks of a shared log with the blocks of the folder, in order.
 
     Args:
         progress: Called with the end offset of each group compared.

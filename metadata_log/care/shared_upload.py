@@ -17,7 +17,7 @@ from metadata_log.shared.shared_log import (
 )
 
 _GROUP_BYTES = 4 * 1024 * 1024
-"""Size of a group: one is complete once its blocks have this many bytes."""
+"""A group of batches is complete once its blocks have this many bytes."""
 
 
 def groups_of(segment: CommittedSegment, at: Position, from_offset: int = 0) -> Iterator[Group]:
@@ -62,7 +62,7 @@ def new_claim(at: Position, epoch: int) -> Group:
 
 
 def _group(at: Position, entries: Sequence[Entry]) -> Group:
-    """Return a group with these entries; `at` has its number, and the end offset after it."""
+    """Return a group of `entries`; its number, epoch, end offset and CRC are those of `at`."""
     return Group(
         number=at.number,
         epoch=at.epoch,

@@ -48,7 +48,7 @@ class File(ReadableFile, Protocol):
     """An open file, read and written by byte position."""
 
     def pwrite(self, data: bytes, position: int) -> None:
-        """Write all of `data`; if an OSError is raised, any part of it may have been written."""
+        """Write all of `data`; after an OSError, any part of `data` may have been written."""
         ...
 
     def truncate(self, size: int) -> None:

@@ -10,7 +10,7 @@ CONFIRMATIONS = "confirmations.json"
 FROZEN = "frozen.json"
 """Marks a mirror as frozen: nothing may write to it. Copies of the mirror do not get this file."""
 PARTS = "parts.json"
-"""In a mirror that follows a gap: the earlier parts of the recording, and the gaps after them."""
+"""In a mirror that follows a gap, lists the earlier parts of the recording, and their gaps."""
 MIRROR_FILES = (KRAFT_TABLES, CONFIRMATIONS, PARTS)
 """Small files that a mirror may have beside its records; they are copied with the mirror."""
 NODE_FILE = "node.json"
@@ -69,8 +69,8 @@ def segment_offsets(names: list[str]) -> list[int]:
 def file_kind(name: str) -> str:
     """Return the kind of a file in words, such as `segments`.
 
-    Returns the name itself if a log has only one such file. The files that SQLite keeps beside a
-    database count as part of the database.
+    Returns the name itself if a log has only one file of that kind. The files that SQLite keeps
+    beside a database count as part of the database.
     """
     if segment_offset(name) is not None:
         return "segments"

@@ -85,8 +85,8 @@ def check_checkpoint(
         segments: Base offsets of the log's segments, ascending.
 
     Returns:
-        True if the CRCs prove that it belongs there; False for a checkpoint of an early release,
-        which has no CRCs and was compared by cluster id, offset and epoch only.
+        True if the CRCs prove that it belongs to the history; False for a checkpoint of an early
+        release, which has no CRCs and was compared by cluster id, offset and epoch only.
 
     Raises:
         CorruptLogError: the checkpoint is of another cluster or history, or a header is damaged.

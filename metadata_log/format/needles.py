@@ -96,5 +96,5 @@ def previous_crc32c_bytes(crc32c: int) -> bytes:
 
 
 def type_needle(record_type: type[Record]) -> bytes:
-    """Return bytes that are in every block of the newest schema with a record of this type."""
+    """Return bytes that each newest-schema block with a record of this type contains."""
     return _BEFORE_PAYLOAD + LONGS[registry.RECORD_TYPES.index(record_type)]

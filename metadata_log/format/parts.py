@@ -55,7 +55,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EarlierPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A mirror before a gap: its folder's name, beside the newest part, and the gap after it."""
+    """A mirror before a gap: its folder, which is beside that of the newest part, and the gap."""
 
     folder: str
     gap: Gap

@@ -26,7 +26,7 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
     max_timestamp: int | None
 
     def latest(self, rows: Sequence[Envelope]) -> int | None:
-        """Return the highest append time of `rows` and all earlier records; None for no records."""
+        """Return the highest append time of `rows` and all earlier records; None without any."""
         times = [latest_time(row) for row in rows]
         if self.max_timestamp is not None:
             times.append(self.max_timestamp)

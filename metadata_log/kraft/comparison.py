@@ -18,10 +18,10 @@ from metadata_log.kraft.common_part import CommonPart, common_part
 class Branch(msgspec.Struct, frozen=True):
     """The head of a branch, and the offset at which the branch begins.
 
-    The first branch has the log that is ahead as its head; it begins where some other log first
-    differs from this log or ends. The head of each further branch diverges from the heads of all
-    earlier branches; the branch begins at the first offset of its head that differs from all of
-    them.
+    The first branch has the log that is ahead as its head; it begins at the lowest offset at which
+    another log differs from this log, or has ended. The head of each further branch diverges from
+    the heads of all earlier branches; the branch begins at the first offset of its head that
+    differs from all of them.
     """
 
     head: int

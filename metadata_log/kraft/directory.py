@@ -220,7 +220,7 @@ class KraftDirectory:
         """Return a reader of the log's batches.
 
         Args:
-            start: The batch after which to begin, read before; None means the start of the log.
+            start: Begin after this batch, which was read earlier; None means the start of the log.
         """
         ids = [(c.end_offset, c.leader_epoch) for c in self.checkpoints]
         epochs = EpochGuard(self.path, ids)

@@ -13,7 +13,7 @@ passes immediately if `leader-epoch-checkpoint` has that start for the epoch.
 Two kinds of flipped bits go undetected, both only without `leader-epoch-checkpoint`:
 
 - in the epoch of a LeaderChangeMessage that is alone in its epoch, to a value that is still between
-  the epochs around it (with nothing after it, any higher value);
+  the epochs around it (if no batch follows it, to any higher value);
 - in the epoch of the last batch before a LeaderChangeMessage, to exactly the new epoch, if the new
   leader's clock is behind that of the old one.
 

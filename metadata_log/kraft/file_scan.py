@@ -24,10 +24,10 @@ _READ_SIZE = 1024 * 1024
 class FileScan:
     """Batches of one segment or checkpoint, from a position to the end.
 
-    `position` is the start of the last returned batch; after the last batch, where reading stopped.
-    `next_offset` is the offset expected at `position`, `leader_epoch` the epoch of the batch before
-    it (-1 if there is none). `trailing_bytes` is the size of an incomplete last batch, set once the
-    end is reached.
+    `position` is the start of the last returned batch; at the end, it is the byte where reading
+    stopped. `next_offset` is the offset expected at `position`, `leader_epoch` the epoch of the
+    batch before it (-1 if there is none). `trailing_bytes` is the size of an incomplete last batch,
+    set once the end is reached.
 
     Files are read, never mapped: Kafka truncates its log, and access to a map of a file that shrank
     kills the process.

@@ -17,8 +17,10 @@ class GapSource(NamedTuple):
     """A directory that continues the part before a gap.
 
     Attributes:
-        begin: The end of what is kept of that part; the directory has the records from there on.
-        position: The batch before `begin` in the directory; None if the directory starts there.
+        begin: Offset up to which the part before the gap is kept; the directory has the records
+            from this offset on.
+        position: The batch before `begin` in the directory; None if the directory starts at
+            `begin`.
     """
 
     directory: KraftDirectory

@@ -14,7 +14,7 @@ from metadata_log.limits import GATHERED_BYTES_MAX, GATHERED_RECORDS_MAX
 from records.envelope import Envelope
 
 Write = Callable[[Sequence[Envelope], int], None]
-"""Takes the rows of a block, and the offset after them."""
+"""Writes the rows of a block; the second argument is the offset after them."""
 
 
 class Gathering:

@@ -155,7 +155,7 @@ def _last_confirmed(reader: LogReader) -> tuple[int, int | None]:
 
 
 def _remove(fs: Fs, following: Path) -> None:
-    """Remove a prepared part, its manifest first: after a crash, the rest is no part."""
+    """Remove a prepared part, its manifest first: without this file, it counts as no part."""
     if fs.exists(following / MANIFEST):
         fs.unlink(following / MANIFEST)
         fs.sync_directory(following)

@@ -11,7 +11,7 @@ from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 
 Write = Callable[[Sequence[Envelope], int, int], None]
-"""Takes rows, the offset after them, and the size in bytes that they had in the source."""
+"""Writes rows; called with the rows, the offset after them, and their bytes in the source."""
 
 
 class _Run(msgspec.Struct):

@@ -4,10 +4,10 @@ The leader says which offsets are committed (its high watermark), so the mirror 
 there. Later batches are its tail: the leader may still withdraw them, and they are cut off then.
 
 Batches are gathered before they are written (gathered_batches.py). A leader's high watermark trails
-its newest batches by an instant, so these wait for it, no longer than others are gathered: a write
-of each batch, and another to confirm it, would double the bytes. Below the high watermark runs of
-NoOps become one record; in the tail every batch keeps its own place, so that it can be cut off
-there.
+its newest batches by an instant. These batches wait until they are below it, but no longer than
+other batches are gathered: to write each batch, and then write again to confirm it, would double
+the bytes. Below the high watermark runs of NoOps become one record; in the tail every batch keeps
+its own place, so that it can be cut off there.
 
 Source: KIP-595 (high watermark, diverging epochs).
 """
@@ -246,7 +246,8 @@ class ObservedMirror:
         """Cut off the batches that the leader's log, which diverges from the mirror, does not have.
 
         Args:
-            leader_epoch: The leader's last epoch up to that of the batch before `fetch_offset`.
+            leader_epoch: The highest epoch in the leader's log that is not above the epoch of the
+                batch before `fetch_offset`.
             end_offset: The end of that epoch in the leader's log, exclusive.
             source: The node that answered, for errors.
 
@@ -310,7 +311,7 @@ class ObservedMirror:
                 yield _Place(batch.base_offset, batch.end_offset, batch.leader_epoch, is_run)
 
     def _load_end(self) -> None:
-        """Read what the next batch must follow: the epoch, and the level of metadata.version."""
+        """Read from the mirror's end what the next batch depends on: epoch and metadata.version."""
         with self._reader() as reader:
             self._contested = ContestedKeys.after(reader)
         self.leader_epoch = max([place.leader_epoch for place in self._places()], default=0)

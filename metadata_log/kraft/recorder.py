@@ -233,9 +233,7 @@ class Recorder:
         self.trailing_bytes = scan.trailing_bytes
 
     def _confirm(self, source: KraftDirectory) -> None:
-        """Advance the confirmed end: by the newest checkpoint that the mirror reaches, or a single
-        voter.
-        """
+        """Advance the confirmed end as far as a checkpoint or a single voter proves it."""
         end = self.end_offset
         confirmed = max(self.confirmed_end, min(self._sole.confirmed_end, end))
         if any(confirmed < checkpoint.end_offset <= end for checkpoint in source.checkpoints):
@@ -303,7 +301,7 @@ def check_cluster(source: KraftDirectory, mirror: MirrorWriter) -> None:
 
 
 def check_source(source: KraftDirectory) -> None:
-    """Read a whole source, before anything of its mirror is cut.
+    """Check a source for damage by reading all of it, before its mirror is cut.
 
     Raises:
         CorruptLogError: the source is damaged; names file and byte.

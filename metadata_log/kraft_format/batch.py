@@ -16,7 +16,7 @@ from records.envelope import Envelope
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size
-"""In bytes. The length field does not count the first 12 of them (base offset and length)."""
+"""Size of a batch header in bytes. The length field does not count the first 12 of these."""
 
 LENGTH_END = 12
 CRC_START = 21

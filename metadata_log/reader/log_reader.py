@@ -205,7 +205,7 @@ class LogReader:
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the batches that contain one of `needles` (bytes or record types), or more.
+        """Yield the batches that contain one of `needles` (bytes or types), and perhaps others.
 
         Only batches with an offset in [from_offset, to_offset) are yielded. Every block is read and
         checked, but only blocks that contain one of `needles` are decoded. Needles may be added
@@ -238,8 +238,8 @@ class LogReader:
 
         Every conversion of a time to an offset uses this rule, because times can go backwards in
         imported logs. If the time is inside a run of NoOps, of which only the first and the last
-        time are kept, the result is the first kept offset whose time is between the two; the one
-        before the run's last offset if there is none.
+        time are kept, the result is the run's second offset, or `history_start` if that is higher;
+        but always less than the run's last offset.
 
         Returns:
             At least history_start - 1, at most end_offset - 1.

@@ -223,7 +223,7 @@ def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
 
 
 def _max_timestamp_before(segment: SegmentFile, mark: CommitMark) -> int | None:
-    """Return the highest append time of the records below a mark that does not have this value.
+    """Return the highest append time of the records below a mark in which this time is missing.
 
     Reads all blocks of the segment up to the mark.
     """

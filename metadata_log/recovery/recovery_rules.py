@@ -124,7 +124,7 @@ RULES = (
         rest=(Rest.TORN_BELOW_LIMIT,),
     ),
 )
-"""Their order has no meaning: each combination of states fits exactly one rule."""
+"""The rules, in no particular order: each combination of states fits exactly one."""
 
 
 def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:

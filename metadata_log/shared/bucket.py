@@ -20,7 +20,8 @@ the deleted group itself. Hence a claim counts only if `trimmed`, read after it 
 above its number. Readers check this for each claim that they read, and check `trimmed` before they
 take a missing object for the end of the log.
 
-Source: conditional PUT of S3 (If-None-Match, If-Match); requests cost money, so an append is one.
+Source: conditional PUT of S3 (If-None-Match, If-Match); requests cost money, so an append is a
+single request.
 """
 
 import asyncio
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 POLL_S = 0.5
-"""Pause between two looks of a follower for new groups: a bucket sends no notifications."""
+"""Pause before a follower polls again for new groups: a bucket sends no notifications."""
 
 _TRIMMED = "trimmed"
 _LEASE = "lease"
@@ -309,7 +310,7 @@ class BucketSharedLog:
             raise _fenced(after.number)
 
     async def _check_own(self, name: str, group: Group, error: Exception) -> None:
-        """Return if a group was stored although its PUT failed with `error`.
+        """Check that a group was stored although its PUT failed with `error`.
 
         Raises:
             FencedError: another group has this number.

@@ -23,7 +23,7 @@ HEADER_SIZE = _HEADER.size
 
 
 def group_name(number: int) -> str:
-    """Return the name of a group's object; before the first group, one that sorts before all."""
+    """Return the name of a group's object; for -1, a name that sorts before those of all groups."""
     return f"{GROUPS}{number:020d}" if number >= 0 else GROUPS
 
 

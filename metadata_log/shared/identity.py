@@ -47,7 +47,7 @@ def node_of(fs: ByteStore, directory: Path) -> NodeFolder | None:
 
 
 def check_not_shared(fs: ByteStore, directory: Path) -> None:
-    """Refuse to write to a node's folder as to a log of its own: the copies would diverge.
+    """Refuse to write to a node's folder without its shared log: the two would diverge.
 
     Raises:
         RequestError: NOT_CONTROLLER, the folder belongs to a node.

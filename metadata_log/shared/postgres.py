@@ -1,9 +1,9 @@
 """A shared log in PostgreSQL.
 
 One statement fences and appends: it inserts the row of a group if the row before it is the one the
-writer knows, and has the writer's epoch. The primary key decides between several writers. No row is
-ever updated by an append, so a snapshot that another application holds for hours leaves no old
-versions of a row behind for each append to pass over.
+writer knows, and has the writer's epoch. The primary key decides between several writers. An append
+never updates a row. So even while another application holds a snapshot for hours, no old versions
+of a row pile up that each append would have to skip.
 
 Each operation is one statement that also makes its own settings, so a connection pooler may give
 the connection to another client between two operations.
@@ -39,13 +39,13 @@ from metadata_log.shared.shared_log import (
 from records.errors import FencedError, Outcome, RequestError, UnknownHistoryError
 
 _POLL_S = 0.25
-"""Pause between two looks of a follower for new groups, because a notification may be lost."""
+"""Pause before a follower polls again for new groups, because a notification may be lost."""
 
 _ROWS_MAX = 1_000
 """Maximum number of groups of batches that one query reads."""
 
 _TRIMMED_AT_ONCE = 200
-"""Rows of one deletion, so that none holds locks or fills the write-ahead log for long."""
+"""Maximum rows of one deletion; more would hold locks and fill the write-ahead log for long."""
 
 # A CTE is only run if something reads it.
 _DURABLE = "durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))"

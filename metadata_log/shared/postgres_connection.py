@@ -27,7 +27,7 @@ except ImportError as error:
 _LOG = logging.getLogger(__name__)
 
 STATEMENT_TIMEOUT_S = 10.0
-"""Time until a statement without an answer has an unknown outcome."""
+"""Seconds after which the outcome of a statement without an answer counts as unknown."""
 
 CHANNEL = "metalog_shared_log"
 
@@ -51,8 +51,8 @@ _CANCELLED_WAIT = "01000"
 class Servers:
     """The servers of a URL, in the order in which connections try them: the last good one first.
 
-    A machine that was cut off costs each attempt to connect its whole timeout. After a fail-over
-    only one of a node's connections is to wait for that.
+    An attempt to connect to a machine that was cut off takes the whole timeout. After a fail-over,
+    only one of a node's connections should wait for this timeout.
     """
 
     def __init__(self, url: str) -> None:
@@ -63,7 +63,7 @@ class Servers:
         return psycopg.conninfo.make_conninfo(**self._parameters)
 
     def found(self, host: str, port: int) -> None:
-        """Try a server first from now on, which has just been connected to."""
+        """From now on, try this server first: a connection to it was just made."""
         hosts = str(self._parameters.get("host", "")).split(",")
         ports = str(self._parameters.get("port", "")).split(",")
         places = list(zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False))
@@ -211,7 +211,7 @@ class Notifier:
         self._task: asyncio.Task[None] | None = None
 
     def soon(self) -> None:
-        """Start a notification of the followers, or let the running one be followed by another."""
+        """Notify the followers, after the notification in progress if there is one; do not wait."""
         self._is_due = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())

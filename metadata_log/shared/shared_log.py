@@ -225,7 +225,7 @@ class SharedLog(Protocol):
         ...
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
-        """Return groups of batches from a number on: up to a size, but at least one if any.
+        """Return groups of batches from a number on, up to a size; the first one whatever its size.
 
         Raises:
             UnknownHistoryError: the shared log begins after this number.

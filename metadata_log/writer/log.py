@@ -386,7 +386,7 @@ class MetadataLog:
         return result
 
     def _start_mark_timer(self) -> None:
-        """Let the commit mark be synced once an interval, not once an append."""
+        """Start a timer, so that the commit mark is synced once per interval, not per append."""
         if self._mark_timer is None:
             loop = asyncio.get_running_loop()
             self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._let_mark_sync)

@@ -27,7 +27,7 @@ from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 
 _IMPORTING = ".importing-"
-"""In the temporary name of an unfinished mirror: between its name and the building process's id."""
+"""Part of an unfinished mirror's temporary name, between its final name and the process id."""
 
 
 class MirrorBuilder:

@@ -23,7 +23,7 @@ RequestKey = tuple[str | None, str]
 """A principal and its request id."""
 
 EarlierHash = Callable[[], bytes | None]
-"""Computes the hash that an earlier release stored for a request; None if it is today's hash."""
+"""Computes a request's hash as an earlier release did; None if that is the same as today's."""
 
 RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs a blocking call without blocking the event loop."""

@@ -26,7 +26,7 @@ SETTLE_PAUSE_S = 0.2
 
 
 class SharedCommit:
-    """Commits the groups of one leader in a shared log, then writes them to its folder.
+    """Commits the groups of one leader in a shared log, then writes them to the leader's folder.
 
     Attributes:
         end: The end of the shared log, right after the leader's claim or its last group.
@@ -106,7 +106,7 @@ class SharedCommit:
         self.end = group.end
 
     async def _settle(self, group: Group, error: UnavailableError) -> None:
-        """Return if a group that got no answer is committed; raise if it is not, or if unknown."""
+        """Check that a group that got no answer is committed; raise if it is not, or if unknown."""
         settlement = Settlement(group, after=self.end)
         try:
             async with asyncio.timeout(self._settle_for_s):
@@ -130,7 +130,7 @@ class SharedCommit:
 
 @contextlib.contextmanager
 def _full_as_fenced() -> Iterator[None]:
-    """Let a leader stop whose disk has no room for what the store has committed.
+    """Stop the leader if its disk has no room for what the store has committed.
 
     To its writer a full disk means that nothing was written, and the next block would not continue
     the shared log. Another node leads, and this one fetches the group when there is room.

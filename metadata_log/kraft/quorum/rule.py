@@ -3,7 +3,7 @@
 | what the directories show | verdict |
 |---|---|
 | they cannot be told apart, or show two histories | refused |
-| a majority of the voters is whole | start_them: nothing is lost |
+| the logs of a majority of the voters are whole | start_them: nothing is lost |
 | the best log is damaged, or lacks records known to be committed | refused |
 | anything else | seed: the log with the highest (last epoch, end offset) |
 
