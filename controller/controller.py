@@ -156,7 +156,7 @@ class Controller:
             raise
 
     def resign(self) -> None:
-        """Accept no more requests; those that are decided are still committed."""
+        """Accept no more requests; requests already decided are still committed."""
         self._decide_appends()
         self._activated = False
 
@@ -171,7 +171,7 @@ class Controller:
 
         A request that writes nothing, or is refused, is answered once everything decided before it
         is committed. A request whose id is already in flight is not decided again; it gets the
-        first answer. A `Service` also recognizes committed ones.
+        first answer. A `Service` also recognizes a request that is already committed.
 
         Raises (from the future):
             RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,
@@ -377,8 +377,8 @@ class Controller:
     def _decide_what_waited(self) -> None:
         """Process the events deferred during a transaction, in order.
 
-        Heartbeats are among them, perhaps behind a check for brokers to fence. So the time of the
-        transaction does not count against the sessions.
+        These events may contain heartbeats, perhaps after a check that fences brokers. So the time
+        of the transaction does not count against the brokers' sessions.
         """
         if self._waiting:
             self._decider.paused(self._decider.now_ms() - self._transaction_began_ms)

@@ -102,7 +102,7 @@ class Follower:
         return future
 
     def submit(self, *_: Any, **__: Any) -> asyncio.Future[Answer[Any]]:
-        """Refuse a request, also as `append` and `heartbeat`, because this process decides nothing.
+        """Refuse a request: this process decides nothing. Also used as `append` and `heartbeat`.
 
         Raises (from the future):
             RequestError: NOT_CONTROLLER.

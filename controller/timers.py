@@ -113,7 +113,7 @@ _PAUSE_MS = 100
 
 
 _WAIT_MAX_MS = 200
-"""Longest wait. Of a pause of this process, at most this time counts against the brokers' sessions.
+"""Longest wait. If this process pauses, at most this much counts against the brokers' sessions.
 It is also the longest time until a changed config applies.
 """
 

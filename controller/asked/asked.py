@@ -269,6 +269,6 @@ def _without_records(request: AppendRecords | AppendRows) -> AppendRows:
 
 
 _UNCONDITIONAL = msgspec.msgpack.encode(plain_of(AppendRows(rows=b"", count=0), ""))
-"""Most appends have no conditions, so they are logged alike."""
+"""The logged form of an append without conditions; most appends have none."""
 
 _UNCONDITIONAL_APPEND = Asked(command=APPEND, version=version_of(APPEND), request=_UNCONDITIONAL)

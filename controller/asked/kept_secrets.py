@@ -3,7 +3,7 @@
 Each secret is replaced by null, with a reference from its path to the record that contains it.
 Paths are indexes and keys, from the outside in.
 
-The HMAC of a created token is in no record: a repeated answer gets it computed again from the
+The HMAC of a created token is in no record: for a repeated answer, it is computed again from the
 token's id. Its hash is logged, to recognize that the secret key was changed.
 """
 
@@ -39,7 +39,7 @@ from records.security import (
 )
 
 _KEYS = SECRET_FIELDS["UserScramCredentialRecord"]
-"""The fields of a credential that are secret: bytes, of the same names in request and record."""
+"""The secret fields of a credential: bytes, with the same names in request and record."""
 
 (_TOKEN_ID,) = SECRET_FIELDS["DelegationTokenRecord"]
 

@@ -72,7 +72,7 @@ _IMPLIED_BY = {
     ),
     Operation.DESCRIBE_CONFIGS.value: frozenset({Operation.ALTER_CONFIGS.value}),
 }
-"""The operations whose ALLOW also allows another one."""
+"""For an operation, the other operations whose ALLOW also allows it."""
 
 _NOTHING: frozenset[int] = frozenset()
 

@@ -72,7 +72,7 @@ def group_resource(name: str) -> Resource:
 
 
 def user_resource(principal: str) -> Resource:
-    """Return the resource of a principal as which another principal may act."""
+    """Return the resource of a user, for the right of others to act as that user."""
     return Resource(ResourceType.USER, principal)
 
 

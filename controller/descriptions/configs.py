@@ -37,8 +37,8 @@ from replay.image.configs import BROKER_LOGGER, NAMESPACE, TOPIC, ConfigResource
 class ConfigSetting(msgspec.Struct, frozen=True, kw_only=True):
     """A config, its value, and the kind of level that sets it, such as `topic` or `broker`.
 
-    `namespace` is the namespace that sets it, or None; `level` is the level with its resource, as
-    `namespace/org`.
+    `namespace` is the namespace that sets it, or None; `level` is the level with its resource, such
+    as `namespace/org`.
     """
 
     name: str
@@ -176,7 +176,7 @@ def configs_explained(view: View, request: ExplainConfigs) -> tuple[ConfigExplai
 
 
 def _is_shown(request: DescribeConfigs | ExplainConfigs) -> bool:
-    """True if values are not redacted: on request, or levels of loggers, which are never secret."""
+    """True if no value is redacted: if so requested, or for levels of loggers, never secret."""
     return request.show_secrets or request.resource_type == BROKER_LOGGER
 
 

@@ -15,7 +15,7 @@ from replay.time_travel.objects import ObjectName, parse_object
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True):
-    """A command to decide after an offset; None: at the start of the fork.
+    """A command to decide after an offset, or at the start of the fork (`after` is None).
 
     `request` is encoded as over connections.
     """
@@ -63,7 +63,7 @@ class Without(msgspec.Struct, frozen=True):
         return cls(parse_object(f"{object_}{hash_}{field}"), value if equals else None)
 
     def is_touched(self, before: MetadataImage, after: MetadataImage) -> bool:
-        """True if the object or field changed between two images and, if given, now has `value`."""
+        """True if the object or field changed between two images and now has `value`, if given."""
         new = self.name.fields(after)
         if self.name.fields(before) == new:
             return False

@@ -1,4 +1,4 @@
-"""Runs the invariants over what records affect: topics and partitions, or one step."""
+"""Checks the invariants of the topics and partitions that records affect, and of one step."""
 
 from collections.abc import Iterator
 

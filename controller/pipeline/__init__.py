@@ -1,1 +1,1 @@
-"""From a decision's records to the committed state, with many batches in flight."""
+"""Takes a decision's records to the committed state, with many batches in flight."""

@@ -1,6 +1,6 @@
 """The latest state: the input of the next decision, ahead of the committed state.
 
-Its index is updated, not made again: `IndexChanges` collects what records may change in it.
+Its index is updated, not made again: `IndexChanges` collects the parts that records may change.
 """
 
 from collections import defaultdict

@@ -160,7 +160,7 @@ class Pipeline:
     def end_transaction(
         self, end: EndTransactionRecord | AbortTransactionRecord, *, timestamp: int
     ) -> Decided:
-        """End or abort the open transaction; return the batch that does."""
+        """End or abort the open transaction; return the batch of the marker."""
         assert self._inside is not None, "there is a transaction to end"
         self._inside = None
         batch = self._marker(end, timestamp)

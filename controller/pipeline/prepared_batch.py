@@ -53,7 +53,7 @@ def next_batches(
     """Return all records of a decision as the next batches after a context's image.
 
     Args:
-        leader_epoch: The writer's, which no record in the image may have yet.
+        leader_epoch: The epoch of the writer; the image may contain no record of this epoch yet.
     """
     if result.checked is not None:
         return [result.checked]

@@ -39,7 +39,7 @@ _NOT_FOR_CALLERS: frozenset[type[Record]] = frozenset(
 
 
 Types = frozenset[type[Record]]
-"""The types of all records of a batch: checks look at the records only for types they concern."""
+"""The types of all records of a batch; checks of other types need not read the records."""
 
 
 def check_before(image: MetadataImage, records: tuple[Record, ...], types: Types) -> None:

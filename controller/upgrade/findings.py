@@ -63,7 +63,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 def state_findings(
     image: MetadataImage, target: Target, voter_ids: frozenset[int]
 ) -> Iterator[Finding]:
-    """Yield the obstacles visible in the state; offsets of features and configs are not set.
+    """Yield the obstacles visible in the state; those in features and configs have no offset.
 
     Args:
         voter_ids: Voters of the quorum; empty if unknown.

@@ -22,7 +22,7 @@ FEATURE_SINCE: Mapping[str, tuple[int, int]] = {
     "share.version": (4, 0),
     "streams.version": (4, 1),
 }
-"""First release that knows a feature, for those that came after metadata.version."""
+"""First release that knows a feature, for features that came after metadata.version."""
 
 
 class Target(msgspec.Struct, frozen=True):

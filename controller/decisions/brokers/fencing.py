@@ -23,8 +23,8 @@ class SetFencing(Request["HeartbeatReply"], frozen=True, kw_only=True):
 def set_fencing(context: Context, request: SetFencing) -> ControllerResult[HeartbeatReply]:
     """Fence or unfence a broker.
 
-    The decision is the same as on a heartbeat in which the broker requests this state, after it has
-    applied the whole log.
+    The decision is the same as on a heartbeat of a broker that has applied the whole log and
+    requests this state.
 
     Raises:
         RequestError: BROKER_ID_NOT_REGISTERED.

@@ -238,7 +238,7 @@ def min_isr(context: ConfigLevels, topic: Topic) -> int:
 
 
 def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
-    """True if a topic allows unclean elections, which lose records rather than have no leader."""
+    """True if a topic allows unclean elections, which elect a leader even if records are lost."""
     return is_true(topic_config(context, topic, UNCLEAN_ELECTION))
 
 

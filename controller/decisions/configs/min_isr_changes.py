@@ -72,7 +72,7 @@ def check_one_minimum(
 
 
 def cleared_elrs(context: Context, changes: Iterable[ConfigRecord]) -> list[Record]:
-    """Return the records that clear the ELRs for which config changes set a new minimum."""
+    """Return the records that clear the ELRs of topics for which changes set a new minimum."""
     if not context.elr_enabled:
         return []
     return [

@@ -32,7 +32,7 @@ _NO_TOPICS: Map[Uuid, int] = Map()
 
 
 class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
-    """Load of a broker: partitions whose preferred leader it is, and replicas that it has.
+    """Load of a broker: how many partitions it should lead, and how many replicas it has.
 
     For a partition being reassigned, the target replicas are counted.
     """

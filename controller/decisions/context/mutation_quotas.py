@@ -56,7 +56,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         )
 
     def namespace_allowance(self, namespace: str, rate: float, now_ms: int) -> Allowance:
-        """Return the rest of a namespace's limit, which is `rate` partitions per second."""
+        """Return how much is left of a namespace's limit of `rate` partitions per second."""
         entity: QuotaEntity = ((_NAMESPACE, namespace),)
         return Allowance(
             bucket=entity, rate=rate, tokens=self._tokens(entity, rate, now_ms), now_ms=now_ms

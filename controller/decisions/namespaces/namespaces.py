@@ -153,8 +153,8 @@ def delete_namespace(
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION (InvalidNamespace), INVALID_REQUEST if there are
-            namespaces below it and the request is not recursive, POLICY_VIOLATION if it contains
-            more than one request may delete, or THROTTLING_QUOTA_EXCEEDED.
+            namespaces below it and the request is not recursive, POLICY_VIOLATION if the namespace
+            contains too many objects for a single request, or THROTTLING_QUOTA_EXCEEDED.
     """
     image = context.image
     if request.name == DEFAULT_NAMESPACE:

@@ -34,7 +34,7 @@ from replay.image.acls import HOST_RANGE, Acl, subject
 from replay.image.metadata import MetadataImage
 
 ANY = 1
-"""Code of every filter's field that matches everything."""
+"""Code with which a filter's field matches everything."""
 
 ResourceCode = Annotated[int, ResourceType]
 PatternCode = Annotated[int, PatternType]

@@ -2,7 +2,7 @@
 
 The fields that are set determine the instruction:
 
-    partitions                  growth, or a shrink if there are fewer
+    partitions                  growth, or a shrink if the number is lower
     partitions and assignments  growth, with the assignments of the new partitions
     assignments                 a move of these partitions
     replication_factor          a move of all partitions, chosen by the controller
