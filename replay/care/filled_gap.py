@@ -25,9 +25,10 @@ class FilledGap(msgspec.Struct, frozen=True, kw_only=True):
     """A gap that was filled, and the mirror that has its records.
 
     Attributes:
-        log: The new mirror; `first_offset`, `end_offset` (exclusive) and `confirmed_end` are its.
+        log: The new mirror.
         records: Number of records of the gap, NoOps included.
-        earlier_parts: Number of parts before the new mirror that it lists, each with a gap.
+        first_offset, end_offset, confirmed_end: Bounds of the new mirror; ends are exclusive.
+        earlier_parts: Number of earlier parts, each followed by a gap, that the new mirror lists.
     """
 
     log: str

@@ -104,7 +104,7 @@ class Objects:
 
     @property
     def members(self) -> Token:
-        """The token that is touched when an object is added or removed."""
+        """Token for the set of objects that exist; touched when an object is added or removed."""
         return self._any
 
     def elements(self, env: Env) -> list[tuple[Callable[[], str], Any]]:

@@ -11,7 +11,7 @@ ABSENCES_MIN = 3
 """Minimum number of absences that make a flap."""
 
 PERIOD_MS_MAX = 30 * 60_000
-"""Maximum duration of an absence, and maximum time from its begin to the next one's, in ms."""
+"""Maximum duration of an absence, and maximum time between the starts of two absences, in ms."""
 
 _Absence = tuple[Envelope, Envelope]
 

@@ -129,8 +129,8 @@ class OverviewReader:
 def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
     """Return the overview of a recording, given those of its parts and the gaps between them.
 
-    A time without a leader that a gap cuts is one on each side: whether it ended in between is not
-    known.
+    A time without a leader that reaches a gap counts once on each side, because it is not known
+    whether it ended in the gap.
     """
     if not gaps:
         return parts[0]

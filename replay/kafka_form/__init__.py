@@ -1,4 +1,4 @@
-"""An own log in Kafka's form: its blocks as Kafka's record batches, at the same offsets.
+"""Kafka's form of a log that is no mirror: its blocks as record batches, at the same offsets.
 
 The form is defined in docs/kafka_form.md.
 """

@@ -75,7 +75,8 @@ def form_base(checkpoint: Checkpoint) -> FormBase:
 def fitting_version(record: Record, *versions: int) -> int:
     """Return the first of some layout versions that can encode a record.
 
-    If none of them can, returns the newest version of the record; if that cannot either, the first.
+    If none of them can, returns the newest version of the record's type; if that one cannot encode
+    the record either, the first of the given versions.
     """
     for version in (*versions, newest_version(type(record))):
         try:

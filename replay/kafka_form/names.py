@@ -33,8 +33,8 @@ class Names(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         namespaces: Full name of each namespace, by id.
         topics: Names of each topic, by id.
-        kept: For each topic whose names differ: Kafka's name, by full name.
-        held: For each topic whose names differ: the topic's id, by Kafka's name.
+        kept: Kafka's name by full name, for topics whose two names differ.
+        held: Topic id by Kafka's name, for topics whose two names differ.
         own_acls: Ids of the ACLs that became NoOps.
     """
 

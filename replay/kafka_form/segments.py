@@ -27,7 +27,7 @@ def export_own_segments(
     *,
     progress: Callable[[int], None],
 ) -> SegmentsExport:
-    """Write a new node directory with an own log up to `end_offset`, exclusive.
+    """Write a new node directory with a log, no mirror, up to `end_offset`, exclusive.
 
     If the log has a base, it is written too, as a checkpoint in Kafka's form.
 

@@ -1,4 +1,4 @@
-"""A growing own log in Kafka's form, read by offset.
+"""A growing log that is no mirror, in Kafka's form, read by offset.
 
 Names in Kafka's form depend on all earlier records. So the log is read once from its start, and the
 names are kept at some batches, from which later reads begin. New batches are read as they are
@@ -26,7 +26,7 @@ from replay.kafka_form.mapping import KafkaForm
 from replay.kafka_form.names import Names
 
 _ROWS_BETWEEN = 5_000
-"""Rows between two batches at which names are kept: read, at most, before a read's first batch."""
+"""Rows between two batches at which names are kept; a read must pass up to this many rows first."""
 
 _NEWEST_BYTES = 4 * 1024 * 1024
 """Total size of the newest batches, which are kept encoded."""
@@ -63,7 +63,7 @@ class _Kept(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServedLog:
-    """Reads a growing own log in Kafka's form; the writer may be in another process.
+    """Reads a growing log, no mirror, in Kafka's form; the writer may be in another process.
 
     Attributes:
         base: The base that the log starts from; None if it starts at offset 0.

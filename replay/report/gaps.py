@@ -36,7 +36,7 @@ class Range(NamedTuple):
     before: Sequence[PartBefore] = ()
 
     def narrowed(self, first: int, last: int) -> "Range":
-        """Return the range inside [first, last], which is in this one.
+        """Return this range reduced to [first, last], which must lie inside it.
 
         A start in a gap moves to the end of the gap, an end in a gap to the offset before the gap.
         """

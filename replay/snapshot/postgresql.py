@@ -93,13 +93,13 @@ def open_postgresql(url: URL, options: Mapping[str, Any]) -> Engine:
 
 
 def url_of_several(url: str | URL) -> URL | None:
-    """Return libpq's URL of several servers as SQLAlchemy has it; None for any other URL.
+    """Convert libpq's URL of several servers to SQLAlchemy's form; None for any other URL.
 
     With `target_session_attrs=read-write`, libpq takes the server that is the primary now.
 
     Raises:
         ImportError: the driver is not installed.
-        ArgumentError: libpq cannot parse it.
+        ArgumentError: libpq cannot parse the URL.
     """
     if isinstance(url, URL) or not _SEVERAL.match(url):
         return None

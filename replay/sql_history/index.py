@@ -97,7 +97,7 @@ class HistoryIndex(ABC):
         return FoundChanges(offsets, max(end, start))
 
     def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
-        """Return the states in which the outages in progress just before offset `at` began.
+        """Return the states that led to the outages that were in progress just before offset `at`.
 
         Returns None if the tables end before `at`, do not determine the states, or are unusable.
         """

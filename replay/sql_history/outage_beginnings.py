@@ -200,9 +200,9 @@ class _Tables:
     def _partitions(self, min_isr: int) -> Iterator[tuple[str, Envelope]]:
         """Yield the states of each partition that is down, from when it was last fully in sync.
 
-        A partition that never was yields all of its states. Each state comes with the text of its
-        topic id. There may be very many, so this method does not call `_events`, which takes twice
-        as long.
+        A partition that was never fully in sync yields all of its states. Each state comes with the
+        text of its topic id. There may be very many states, so this method does
+        not call `_events`, which takes twice as long.
         """
         numbers, ids = _Lists(), _Uuids()
         id_lists, start = _UuidLists(ids), self._start

@@ -29,7 +29,7 @@ class HistoryDatabase(HistoryIndex):
         self._engine: Engine | None = None
 
     def exists(self) -> bool:
-        """True unless the server was unreachable before: only connecting would tell."""
+        """True unless the server was unreachable before; a better answer needs a connection."""
         return not self._is_down
 
     @contextmanager

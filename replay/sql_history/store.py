@@ -32,8 +32,8 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         end_time: Append time of the last record that the tables cover, in ms since 1970.
-        confirmed_end: Exclusive end of the confirmed records: Kafka may still replace those after
-            it; None if all are confirmed. `confirmed_leader_epoch` and `confirmed_last_crc32c`
+        confirmed_end: Exclusive end of the confirmed records: Kafka may still replace later ones;
+            None if all are confirmed. `confirmed_leader_epoch` and `confirmed_last_crc32c`
             identify this position in the log.
     """
 

@@ -2,7 +2,7 @@
 
 The state after a gap comes from a snapshot of Kafka's, which lists the features and endpoints of
 brokers and controllers in an order of its own, and has -1 for the broker that got the last producer
-ids. A difference made only by that is left out.
+ids. Differences that only come from the snapshot's form are left out.
 """
 
 from collections.abc import Iterator

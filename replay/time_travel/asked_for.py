@@ -159,8 +159,8 @@ def asked_before(
     """Return, by the offset of each row, the rows that asked for it, searching the whole log.
 
     Reads the log once up to `until` (exclusive): only records that name one of the rows' topics,
-    or all records if there are more than 64 topics. Returns nothing if that part of the log is
-    damaged: the range that the rows come from may be intact, started from a snapshot.
+    or all records if there are more than 64 topics. If that part of the log is damaged,
+    returns nothing and raises no error, because the later part with the given rows may be intact.
     """
     topics = {topic_id for row in rows if (topic_id := _carries_out(row)) is not None}
     reached = reached_rows(source, _Topics(topics), until) if len(topics) <= _NEEDLES_MAX else None

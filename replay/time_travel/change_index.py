@@ -68,7 +68,7 @@ class ChangeIndex(Protocol):
         """
 
     def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
-        """Return the states in which the outages in progress just before offset `at` began.
+        """Return the states that led to the outages that were in progress just before offset `at`.
 
         Returns None if the index cannot answer.
 

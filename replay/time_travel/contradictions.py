@@ -24,7 +24,7 @@ def explained(source: BatchSource) -> Iterator[None]:
 
     Raises:
         ContradictionError: the log is a mirror; names both contradicting records.
-        CorruptLogError: the log is an own log, which must not contain contradictions.
+        CorruptLogError: the log is no mirror, so it must not contain contradictions.
     """
     try:
         yield

@@ -70,7 +70,8 @@ class Effect(msgspec.Struct, frozen=True, gc=False):
         before, after: Images around the record; see the invariants above.
         closed_by: The record that ended or aborted the transaction of this record; None outside a
             transaction.
-        in_effect: False for a record of an aborted transaction: what it would have changed.
+        in_effect: False for a record of an aborted transaction; the changes are then those that it
+            would have made.
     """
 
     row: Envelope

@@ -74,7 +74,7 @@ class Kind(msgspec.Struct, frozen=True):
         return self.fields_or_none(self.value(image, key))
 
     def fields_or_none(self, value: Any) -> Fields | None:
-        """Return the fields of a value, None if it is None."""
+        """Return the fields of a value; None if the value is None."""
         return None if value is None else self.fields_of(value)
 
     def fields_of_two(self, old: Any, new: Any) -> "FieldsOfTwo":

@@ -123,7 +123,7 @@ def point_time(source: TimedSource, point: str, now_ms: int) -> int | None:
 def absolute_point(
     point: str, reference_ms: int, zone: datetime.tzinfo = datetime.UTC, *, is_first: bool = False
 ) -> str:
-    """Return a point that depends on no zone or current day: as RFC 3339 if it did, else unchanged.
+    """Convert a point that depends on the zone or the day to RFC 3339; return others unchanged.
 
     Args:
         point: As on the command line.

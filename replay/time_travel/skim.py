@@ -97,8 +97,8 @@ def reaching_rows(
         with_brokers: For a partition: also return the rows about brokers.
 
     Returns:
-        The image before the rows, the rows in order of effect, and True if the log was skimmed, so
-        that both lack most of the objects that do not affect this one.
+        The image before the rows, the rows in order of effect, and True if the log was skimmed. If
+        so, image and rows lack most of the objects that do not affect the requested one.
     """
     found = _skimmed(source, name, end, progress, index, past, with_brokers)
     if found is None:

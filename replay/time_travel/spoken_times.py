@@ -106,7 +106,7 @@ def in_zone(point: str, local: datetime.datetime, zone: datetime.tzinfo) -> date
 
 
 def check_not_ambiguous(text: str) -> None:
-    """Explain a text that is not a point but close to one, such as `2pm` or `today`.
+    """Raise an error for a text that is close to a point but is none, such as `2pm` or `today`.
 
     Raises:
         MalformedPointError: the text is one of these; the message says what to write instead.

@@ -176,7 +176,7 @@ def _list_of(record: Any) -> Any:
 
 
 def _reader(written: Any, read: Any) -> Any:
-    """Return the schema with which to read a list of records; None if it was written with it."""
+    """Return the schema for reading a list of records; None if it equals the written schema."""
     return None if written == read else _list_of(read)
 
 

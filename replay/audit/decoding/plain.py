@@ -12,7 +12,7 @@ from replay.audit.decoding.blocks import Block, Segment
 from replay.audit.decoding.columns import Wanted, json_text
 
 _FAILURES = (ArithmeticError, LookupError, EOFError, TypeError, ValueError, MemoryError)
-"""What fastavro raises for octets that do not fit the schema."""
+"""Exceptions that fastavro raises for bytes that do not fit the schema."""
 
 
 class Decoder:

@@ -44,7 +44,7 @@ def contradictions_table(records: Records, at: int) -> pyarrow.Table:
 def _in_effect(
     batches: Iterable[pyarrow.RecordBatch], others: list[Said], undone: list[tuple[int, int]]
 ) -> list[Said | Partition]:
-    """Return the records that took effect, in order; in a base, records that others need first."""
+    """Return the records in effect, in order; in a base, those that others need come first."""
     kept = [said for said in others if said.name in CONTROL or not _is_undone(said, undone)]
     return sorted([*kept, *_partitions(batches, undone)], key=_rank)
 

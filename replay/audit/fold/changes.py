@@ -46,7 +46,8 @@ class Changes:
         """Begin before the first record.
 
         Args:
-            kept_from: First offset after the base; earlier records are a state, not requests.
+            kept_from: First offset after the base. A record of the base is never the one that asked
+                for a change, because the base only says what the state was.
         """
         self._kept_from = kept_from
         self._plans = Plans()

@@ -30,7 +30,7 @@ from replay.audit.fold.texts import id_text
 
 KIND = "partitions"
 _UNSET, _REMOVED = -2, -1
-"""Numbers for no text: the event does not set the field; the event removes the field's value."""
+"""Stand for no text: the event does not set the field; the event removes the field's value."""
 
 ASKED = {"asked_offset": "position", "asked_principal": "principal", "asked_reason": "reason"}
 """Columns about the record that asked for a change, each with the record's column it copies."""
@@ -214,7 +214,7 @@ class Events:
 
     @cached_property
     def _name(self) -> Any:
-        """Index in `_taken`, by event, of the topic's name then; -1 if the topic has no name."""
+        """By event, the index in `_taken` of the topic's name at that time; -1 if it has none."""
         of, at = (numpy.array([each[n] for each in self._taken], numpy.int64) for n in (0, 1))
         _, ranks = numpy.unique(numpy.concatenate([self.offset, at]), return_inverse=True)
         codes = self.partition >> 32

@@ -39,8 +39,8 @@ def fold_range(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
     The result is packed, so that Spark moves it without converting its rows.
 
     Args:
-        batches: Records in order: position, record (JSON; null for those of partitions), and the
-            columns of `rows_of`.
+        batches: Records in order. Columns: `position`, `record` (as JSON; null if the record is of
+            a partition), and those of `rows_of`.
 
     Returns:
         The columns `PACKED_SQL`, to be ordered by position and rank.

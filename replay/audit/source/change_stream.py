@@ -1,4 +1,4 @@
-"""The effective changes of a log as a stream, on request after the state before them.
+"""The effective changes of a log as a stream, if requested preceded by the initial state.
 
 A change takes effect at the end of its transaction, so each trigger ends where no transaction is
 open. The values before the changes come from all earlier records, which each trigger reads again.
@@ -26,7 +26,7 @@ SNAPSHOT = "Snapshot"
 """The `record` of a row that has a value from before the stream's start."""
 
 _MARK = "snapshot"
-"""In the first position of a stream: the state before it comes first."""
+"""Key in a stream's first position if the state before that position is to be read first."""
 
 
 class ChangeStream(RecordStream):
@@ -41,7 +41,7 @@ class ChangeStream(RecordStream):
         return _settled(reader, reader.history_start, super().start(reader))
 
     def end(self, reader: LogReader, first: int, end: int, limit: ReadLimit) -> int:
-        """Return the end of a trigger: one with no open transaction, after the limit if need be."""
+        """Return a trigger's end: outside transactions, even if that is beyond the limit."""
         settled = _settled(reader, first, super().end(reader, first, end, limit))
         if settled > first or isinstance(limit, ReadAllAvailable):
             return settled
@@ -49,7 +49,7 @@ class ChangeStream(RecordStream):
         return _settled(reader, first, end)
 
     def idle(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Return the position after `start`; after the state, the same without its mark."""
+        """Return the position if nothing is new: `start` without the request for the state."""
         return {name: value for name, value in start.items() if name != _MARK}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
@@ -71,7 +71,7 @@ class ChangeStream(RecordStream):
 
 
 def _settled(reader: LogReader, first: int, end: int) -> int:
-    """Return `end`, or the begin of the transaction that is open there."""
+    """Return `end`, or if a transaction is open at `end`, the start of that transaction."""
     if end <= first:
         return end
     files = readable_files(reader, None, lambda path, size: None)

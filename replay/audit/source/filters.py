@@ -1,6 +1,6 @@
 """Filters that Spark pushes down to the source: bounds of offsets and times, and sets of names.
 
-Spark applies all filters again, so a reader may return more rows than they keep.
+Spark applies all filters again, so a reader may return more rows than the filters keep.
 """
 
 import datetime
@@ -32,8 +32,10 @@ _UPPER = (LessThan, LessThanOrEqual, EqualTo, EqualNullSafe)
 
 
 class PushedFilters:
-    """Keeps a reader's filters. Only readers of a session that pushes filters down may have this
-    method: Spark refuses all queries of other sessions with it.
+    """Keeps a reader's filters.
+
+    Only readers of a session that pushes filters down may have the method `pushFilters`: in other
+    sessions, Spark refuses all queries of a reader that has the method.
     """
 
     filters: tuple[Filter, ...] = ()

@@ -17,7 +17,7 @@ RELATIONS = (VIEWS - {LOG_VIEW}) | {RECORDS}
 """The relations that the source reads: the views of an audit, and the records."""
 
 STREAMED = (RECORDS, CHANGES)
-"""The relations that it also streams."""
+"""The relations that can also be read as a stream."""
 
 OPTIONS = {
     *("log", "path", "relation", "columns", "since", "until", "at", "startingoffset"),

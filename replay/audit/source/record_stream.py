@@ -71,7 +71,7 @@ class RecordStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             return self.idle(start)
 
     def end(self, reader: LogReader, first: int, end: int, limit: ReadLimit) -> int:
-        """Return the end of a trigger that begins at `first`; `end` is the last that may be."""
+        """Return the end of a trigger that begins at `first`; at most `end`."""
         if isinstance(limit, ReadMaxRows):
             return limited_end(reader, first, end, limit.max_rows)
         return end
@@ -101,7 +101,7 @@ class RecordStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         "To go on with a row of type HistoryGap in their place, set the option failOnDataLoss to "
         "false"
     )
-    """What the error about records that are no longer kept advises."""
+    """Advice in the error about records that are no longer kept."""
 
     def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
         return read_span(self.options, partition)

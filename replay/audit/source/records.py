@@ -24,8 +24,8 @@ class Span(InputPartition):  # type: ignore[misc]
     """The offsets [first, end) that a task reads.
 
     Attributes:
-        is_kept: False if the log has deleted them.
-        is_snapshot: True if the task reads the state that they make, instead of the changes.
+        is_kept: False if the log has deleted the records at these offsets.
+        is_snapshot: True if the task reads the state that the records result in, not the changes.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class RecordReader(DataSourceReader):  # type: ignore[misc]
 
 
 class FilteringRecordReader(PushedFilters, RecordReader):
-    """The same, for sessions that push filters down."""
+    """A `RecordReader` for sessions that push filters down."""
 
 
 def spans(first: int, end: int) -> Iterator[Span]:
-    """Yield the parts of a range of offsets, [first, end), of which each is read by one task."""
+    """Yield the parts of a range of offsets, [first, end), one for each task."""
     step = max(_OFFSETS_A_TASK, (end - first) // _TASKS_MAX + 1)
     return (Span(at, min(at + step, end)) for at in range(first, end, step))
 

@@ -32,7 +32,7 @@ def relation_schema(options: Options) -> T.StructType:
     """Return the columns of a relation.
 
     Raises:
-        RequestError: INVALID_REQUEST: it has no column of the name in the option `columns`.
+        RequestError: INVALID_REQUEST: the option `columns` names a column that it lacks.
         UnavailableError: DuckDB is not installed.
     """
     schema = _schema(options.relation)
@@ -107,7 +107,7 @@ def typed(rows: pyarrow.Table, schema: T.StructType) -> Iterator[pyarrow.RecordB
 
 @cache
 def _schema(relation: str) -> T.StructType:
-    """Return the columns of a relation, which those of an empty log have too."""
+    """Return the columns of a relation, found by computing the relation of an empty log."""
     with DuckAudit(LogFiles(segments=(), end_offset=0)) as opened:
         found = from_arrow_schema(opened.view(relation, Range(0, -1)).schema)
     return found.add("confirmed", "boolean") if relation == CHANGES else found
