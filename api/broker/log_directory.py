@@ -35,7 +35,7 @@ from replay.image.metadata import NAMESPACE_SEPARATOR
 
 _META = "meta.properties"
 _DELETION = "deletion"
-"""File in a stale folder: when it was moved there; without a time it is deleted at once."""
+"""File in a stale folder: the time of the move to `deleting/`; without it, no delay applies."""
 
 _STAGED_AT, _DELETE_AT = "staged_at_ms", "delete_at_ms"
 

@@ -93,7 +93,7 @@ class PlacedBatches:
         return PlacedBatches(self._places[:keep]), self._places[keep]
 
     def without_segments_before(self, segment_base: int) -> "PlacedBatches":
-        """Return the batches of segment `segment_base` and later ones.
+        """Return the batches of segment `segment_base` and of all later segments.
 
         `producers` still contains batches of the earlier segments.
         """

@@ -60,7 +60,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _with_verb(arguments: list[str]) -> list[str]:
-    """Return the arguments with a command's name in logs replaced by its verb."""
+    """Return the arguments; a command given by its name in logs is replaced by the verb."""
 
     start = len(_global_options(arguments))
     # A quorum's address stands where the kind of another source does.

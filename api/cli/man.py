@@ -71,7 +71,7 @@ def _command(command: Any, path: str, parent: Any) -> Iterator[str]:
 
 
 def verbs_of(command: Any, context: Any) -> list[str]:
-    """Return the names of a group's commands, which are imported only now; of others none."""
+    """Return the names of a group's commands, imported only now; none if it is not a group."""
     return list(command.list_commands(context)) if hasattr(command, "commands") else []
 
 

@@ -100,7 +100,7 @@ def server_addresses(url: str) -> tuple[ServerAddress, ...]:
 async def first_that_answers(
     addresses: Sequence[ServerAddress], connect: Callable[[ServerAddress], Awaitable[T]]
 ) -> T:
-    """Return the first connection that can be made: of several nodes one leads.
+    """Try to connect to the addresses in turn; return the first connection that can be made.
 
     Raises:
         UnavailableError: none answers; the error is that of the last one, or names all.

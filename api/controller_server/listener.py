@@ -338,8 +338,8 @@ def _turn(frame: RequestFrame) -> Turn:
     """Return when a request may begin, relative to others of its connection.
 
     The controller decides on commands in the order in which they begin, and one sync serves many.
-    The requests of brokers are independent of each other: each envelope is another client's, and a
-    heartbeat must not wait for it.
+    The requests of brokers are independent of each other: each envelope is of another client, and
+    a heartbeat must not wait for an envelope.
     """
     if is_own_question(frame):
         return Turn.ASIDE

@@ -24,7 +24,7 @@ class RecordedLine(msgspec.Struct, frozen=True, kw_only=True):
 class GapLine(msgspec.Struct, frozen=True, kw_only=True):
     """A gap after which the recording goes on in a new part.
 
-    `earlier_part` is the folder's name, beside the mirror, of what was recorded before.
+    `earlier_part` is the name of the folder, beside the mirror, with the records before the gap.
     """
 
     gap: Gap

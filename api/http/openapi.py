@@ -41,7 +41,7 @@ PATH = "/openapi.json"
 _Schema = dict[str, Any]
 
 _PROBLEMS = (400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 421, 422, 429, 501, 503)
-"""Statuses of problems; without 500, a bug of the service, which no client can handle."""
+"""Statuses of problems. 500 is left out: a bug of the service, which no client can handle."""
 
 _HEADERS = {
     307: ("Location", "The same request at the node that leads."),

@@ -103,7 +103,7 @@ FILES = {path: file for path, file in _FILES.items() if path != _LIST}
 """The files of the page by path."""
 
 LIST_FILES = {**FILES, WEB_PAGE: _FILES[_LIST]}
-"""The files of the list of logs; the pages of the logs are below it."""
+"""The files of the page that lists the logs, by path; pages of logs have paths of their own."""
 
 
 def asked_first() -> Iterator[tuple[str, bytes, str]]:

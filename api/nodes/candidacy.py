@@ -1,4 +1,4 @@
-"""When a node may take the lease, as far as others are concerned."""
+"""Decides when a node may take the lease, given the leases of other nodes."""
 
 from api.nodes.lease import LeaseWatch
 from api.nodes.options import NodeOptions, content_of

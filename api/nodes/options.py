@@ -38,7 +38,7 @@ class LostMark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Which node has which lost records, in words."""
+        """A text that says which node has which lost records."""
         who = "a backup" if self.node_id is None else f"node {self.node_id}"
         return (
             f"{who} has records {self.from_offset} to {self.end_offset - 1}, which "

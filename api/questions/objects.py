@@ -60,7 +60,7 @@ def pieces_of(part: str, values: Iterable[Any]) -> Iterator[Piece]:
 
 
 class JoinedPieces:
-    """A `question.Joiner` that joins the pieces of each field and cuts it into new pieces."""
+    """A `question.Joiner` that joins the pieces of each field, and cuts the field into new ones."""
 
     def __init__(self) -> None:
         self._part = ""

@@ -45,7 +45,7 @@ class WithFates(msgspec.Struct, frozen=True):
 
 
 FOUND = WithFates()
-"""How changes found after a gap are shown."""
+"""The request by which changes found after a gap are shown."""
 
 
 class Stretch(NamedTuple):

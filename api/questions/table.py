@@ -355,7 +355,7 @@ def guard_of(question: Question) -> "Guard":
 
 @functools.cache
 def guard_at(right: str) -> "Guard":
-    """Return the guard of a row, a place in `controller.rights`; in `rights` if it is a name."""
+    """Return a guard by its place in `controller.rights`; a name alone is in module `rights`."""
     place = right if ":" in right else f"rights:{right}"
     return cast("Guard", at_place(place, "controller.rights"))
 

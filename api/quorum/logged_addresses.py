@@ -33,7 +33,7 @@ def logged_addresses(log: Path) -> dict[int, Address]:
 
 
 def addresses_in(records: Iterable[Record]) -> Iterator[tuple[int, Address]]:
-    """Yield node id and address of each controller in records; the first of several listeners."""
+    """Yield node id and address of each controller in records: that of its first listener."""
     for record in records:
         if isinstance(record, VotersRecord):
             for voter in record.voters:

@@ -32,7 +32,7 @@ Read = Callable[[Reading, ObservedMirror], Awaitable[T]]
 """Reads a quorum into a mirror, as far as the caller wants."""
 
 _OTHER_LEADER_S = 1.0
-"""Pause before the new leader is asked: it still has records that its predecessor had removed."""
+"""Pause before a new leader is asked, which still has records that the old leader had removed."""
 
 
 def _no_bar() -> AbstractContextManager[Progress]:

@@ -36,7 +36,7 @@ _ASKED_FOR = frozenset({"topics", "others"})
 """Kinds of events that callers request."""
 
 _NAMED_MAX = 3
-"""Maximum number of partitions that an event names; of more, it prints only the count."""
+"""Maximum number of partitions that an event names; if there are more, only their count."""
 
 
 @command()

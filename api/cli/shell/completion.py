@@ -9,7 +9,7 @@ from api.printable import plain
 from records.errors import MetadataLogError
 
 DELIMITERS = " \t\n|"
-"""What separates words that are completed."""
+"""Characters that separate the words to complete."""
 
 
 def completer(shell: Shell, line: Callable[[], str]) -> Callable[[str, int], str | None]:

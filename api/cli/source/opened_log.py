@@ -42,7 +42,7 @@ def offset_of(reader: "LogReader", point: str, *, is_first: bool = False) -> int
 def absolute_in(
     reader: "LogReader", point: str, now_ms: int, *, is_first: bool, is_live: bool = False
 ) -> str:
-    """Return a log's point in absolute form, and print a note about assumptions; an `Absolute`."""
+    """Return a point in absolute form, and print a note about assumptions; is an `Absolute`."""
     from api.questions.points import in_zone, is_written
     from replay.time_travel.points import age_in
 

@@ -31,7 +31,7 @@ def by_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
 
 
 def asked_text(done: "ObjectEvent | FieldSetter", *, verbose: bool = False) -> str:
-    """Return who requested what a record did, and at which offset; empty if its origin shows it."""
+    """Return who requested a record's change, and at which offset; empty if its origin says so."""
     if not (asked := done.asked) or (done.origin and asked.origin == done.origin):
         return ""
     whom = f"by {origin_text(asked.origin, verbose=verbose)}" if asked.origin else "for"
@@ -39,7 +39,7 @@ def asked_text(done: "ObjectEvent | FieldSetter", *, verbose: bool = False) -> s
 
 
 def askers_text(askers: "Iterable[Asker]", by: str | None) -> str:
-    """Return the offsets and principals of the requests that others carried out, as text.
+    """Return the offsets and principals of requests that later records carried out, as text.
 
     Args:
         by: Principal that the caller has printed already; it is not repeated.
