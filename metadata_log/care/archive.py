@@ -80,7 +80,7 @@ def archive(
 def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
     """Return the archive's commit mark; None if the mark does not end at `end_offset`.
 
-    A mark that ends there shows that no segment was sealed since the previous run.
+    A mark that ends at this offset shows that no segment was sealed since the previous run.
 
     Raises:
         CorruptLogError: the archive has lost its commit mark and manifest.

@@ -68,8 +68,8 @@ class BlockWalk:
     def _before_broken_link(self, error: CorruptLogError) -> BadBytes | None:
         """Return the preceding block as bad bytes if the next block is valid but not linked to it.
 
-        The walk then continues at the valid block, without checking that link. Return None if there
-        is no such block.
+        The walk then continues at the valid block, without checking that link. Return None in all
+        other cases.
         """
         position, next_offset = self.scan.position, self.scan.next_offset
         if self._last is None or self.scan.last_crc32c is None:

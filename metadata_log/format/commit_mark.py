@@ -167,7 +167,7 @@ def read_marks(fs: ByteStore, directory: Path) -> Marks:
     """Read both slots; retry if one is invalid, because a write may be in progress.
 
     Raises:
-        CorruptLogError: the log has no such file, or neither slot is valid.
+        CorruptLogError: the log has no commit mark, or neither slot is valid.
         UnavailableError: the log itself is gone: it was removed, or is being moved.
     """
     path = directory / COMMIT_MARK
@@ -189,7 +189,7 @@ def read_mark(fs: ByteStore, directory: Path) -> CommitMark:
     """Return the newest valid mark.
 
     Raises:
-        CorruptLogError: the log has no such file, or neither slot is valid.
+        CorruptLogError: the log has no commit mark, or neither slot is valid.
         UnavailableError: the log itself is gone: it was removed, or is being moved.
     """
     return read_marks(fs, directory).newest

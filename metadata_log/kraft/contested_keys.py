@@ -1,8 +1,8 @@
 """Record keys that have different meanings in different versions and forks of Kafka.
 
 Key 29 is UnregisterControllerRecord from metadata.version 33 on (4.4, KIP-1312). Forks and open
-proposals use it for other records. So below that level such a record stays raw (UnknownRecord), and
-is counted as not understood.
+proposals use it for other records. So below version 33 a record with this key stays raw
+(UnknownRecord), and is counted as not understood.
 """
 
 from itertools import chain

@@ -71,7 +71,7 @@ class EpochGuard:
         self._may_pass = True
 
     def pass_on(self, batches: Iterable[Placed]) -> Iterator[Placed]:
-        """Yield each batch once its epoch is known to be right.
+        """Yield each batch as soon as its epoch is known to be right.
 
         Raises:
             CorruptLogError: an epoch is wrong; names the place of the batch.

@@ -64,7 +64,7 @@ def join_parts(
 def _copy(
     part: LogReader, end_offset: int, mirror: MirrorBuilder, progress: Callable[[int], None]
 ) -> None:
-    """Append the batches below an offset, in the blocks that they have in the part."""
+    """Append a part's batches below an offset, in the same blocks as in the part."""
     for _, block in part.placed_blocks(part.start_offset):
         batches = [batch for batch in block.batches if batch.base_offset < end_offset]
         if not batches:

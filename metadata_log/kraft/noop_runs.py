@@ -68,7 +68,7 @@ class NoOpRuns:
 
 
 def is_noop(batch: KraftBatch) -> bool:
-    """True if the batch has only NoOps, so that storing it in a run loses only its own time."""
+    """True if the batch has only NoOps: if it is stored in a run, only the batch's time is lost."""
     if type(batch.rows[0].payload) is not NoOpRecord:
         return False
     return all(type(row.payload) is NoOpRecord and row.extra is None for row in batch.rows)

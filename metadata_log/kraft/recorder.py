@@ -233,7 +233,7 @@ class Recorder:
         self.trailing_bytes = scan.trailing_bytes
 
     def _confirm(self, source: KraftDirectory) -> None:
-        """Advance the confirmed end as far as a checkpoint or a single voter proves it."""
+        """Advance the confirmed end to the end that a checkpoint or a single voter proves."""
         end = self.end_offset
         confirmed = max(self.confirmed_end, min(self._sole.confirmed_end, end))
         if any(confirmed < checkpoint.end_offset <= end for checkpoint in source.checkpoints):

@@ -48,12 +48,12 @@ class LogReader:
         cluster_id: Id of the cluster whose metadata this is.
         mark: The commit mark at opening, advanced to the end proven by later blocks
             (committed_end.py).
-        awaits_writer: True if complete blocks follow `end_offset`: a writer is writing them now, or
-            was cut off, and then the next writer keeps them.
+        awaits_writer: True if complete blocks follow `end_offset`: a writer is writing them now; or
+            it was cut off, and the next writer keeps them.
         blocks: Finds the block to start reading from.
         base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
-        history_start: First offset above the base; images exist from the offset before it on.
+        history_start: First offset above the base; the first image is that of the offset before.
         end_offset: Exclusive end of the log.
         confirmed_end: Exclusive end of the final part; in a mirror, Kafka may still replace offsets
             from here on.

@@ -61,7 +61,7 @@ def cut_back(
 
 
 def remove_after(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
-    """Remove everything after a tail: later segments, newest first, then the end of its segment.
+    """Remove everything after a tail: later segments, newest first, then the rest of its segment.
 
     Raises:
         FencedError, UnavailableError: as `cut_back`.

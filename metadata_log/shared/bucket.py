@@ -77,7 +77,7 @@ _LEASE = "lease"
 _NODES = "nodes/"
 _IDENTITY = "shared-log.json"
 _READ_AT_ONCE = 8
-"""Objects fetched at the same time by a reader that is behind."""
+"""Maximum number of objects that a reader fetches at the same time."""
 
 
 class BucketSharedLog:

@@ -63,7 +63,7 @@ def check_not_shared(fs: ByteStore, directory: Path) -> None:
 
 
 def join(fs: Fs, directory: Path, identity: Identity, node_id: int, shared: str = "") -> None:
-    """Mark a folder as that of a node, or check that it is marked so already.
+    """Mark a folder as the folder of a node, or check that it already has the same mark.
 
     Args:
         shared: The URL of the store, without a password.

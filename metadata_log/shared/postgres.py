@@ -158,7 +158,7 @@ class Durability(msgspec.Struct, frozen=True):
 
     Attributes:
         fsync: Whether commits reach the server's disk.
-        full_page_writes: Whether a crash cannot tear a page.
+        full_page_writes: True if a crash cannot leave a page half written.
         standby_names: `synchronous_standby_names`: the standbys that confirm each commit; empty if
             there is one server only.
     """

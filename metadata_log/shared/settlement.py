@@ -25,7 +25,7 @@ class Settled(NamedTuple):
 
 
 class Settlement:
-    """The settlement of one write. It may take several attempts, all with the same claim.
+    """Finds out the outcome of one write, in one or several attempts with the same claim.
 
     A group that turns out not to be committed must never be sent again: its blocks carry the old
     epoch.
@@ -46,7 +46,7 @@ class Settlement:
 
         Raises:
             FencedError: another node has taken over. The outcome is NOTHING, or UNKNOWN if the
-                groups of that time are trimmed.
+                group's number is already trimmed.
             UnavailableError: the store does not answer; try again.
         """
         try:

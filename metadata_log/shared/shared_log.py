@@ -166,7 +166,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MissingGroupError(CorruptLogError):
-    """The store has lost a group of a shared log, and has later ones."""
+    """The store has lost a group of a shared log, but has later groups."""
 
 
 class SharedLog(Protocol):
@@ -257,7 +257,7 @@ class SharedLog(Protocol):
         ...
 
     async def renew(self, lease: Lease, *, instead_of: Lease | None) -> bool:
-        """Replace the lease if it still is `instead_of`; return False if it is another one.
+        """Replace the lease if it still is `instead_of`; otherwise change nothing and return False.
 
         Raises:
             UnavailableError: the outcome may be UNKNOWN; read the lease.
@@ -286,7 +286,7 @@ class SharedLog(Protocol):
 
 
 async def kept_group(log: SharedLog, number: int, last: int) -> Group:
-    """Return the group of a number; if the store has lost it, the next one that it has.
+    """Return the group of a number; if the store has lost it, the next group in the store.
 
     Args:
         last: Number of the last group to try.
@@ -307,7 +307,7 @@ async def kept_group(log: SharedLog, number: int, last: int) -> Group:
 
 
 def missing_group(number: int, where: str) -> MissingGroupError:
-    """Return the error for a group that a store has lost, while it has later ones.
+    """Return the error for a group that a store has lost although it has later groups.
 
     Args:
         where: Where the store should have the group.

@@ -1,4 +1,4 @@
-"""Decoders that accept only the encoding our own encoders write; such bytes can be stored.
+"""Decoders that accept only what our own encoders write, so that the bytes can be stored.
 
 Avro also allows integers in more bytes than needed, arrays split into several blocks or with a byte
 size, and more than 32 bits in an int. Readers accept all of these, but searches for bytes in

@@ -102,7 +102,7 @@ def _split(data: bytes, count: int, first: Envelope) -> tuple[list[bytes], int]:
         of such an offset.
 
     Raises:
-        ValueError: these are not the next rows of the first one's batch.
+        ValueError: the other rows do not continue the batch of the first row.
     """
     if not 0 <= first.offset < _OFFSET_MAX or first.timestamp < codec.ONE_BYTE:
         raise ValueError("the rows cannot be told apart")

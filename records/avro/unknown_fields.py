@@ -24,7 +24,7 @@ class UnknownField(msgspec.Struct, frozen=True):
 def unknown_fields(writer: Any, reader: Any) -> dict[UnknownField, object]:
     """Return the fields that only the writer's schema has, with their defaults.
 
-    Record types that the reader's schema lacks are left out: not only their fields are unknown.
+    Fields of record types that the reader's schema lacks are left out.
     """
     known = {_name(each): {field["name"] for field in each["fields"]} for each in _records(reader)}
     return {
