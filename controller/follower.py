@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Follower:
-    """Stands in for the `Controller` of a log, with the same methods, while another one decides.
+    """Stands in for a log's `Controller`, with the same methods, while another process decides.
 
     Attributes:
         settings: The settings of the controller.

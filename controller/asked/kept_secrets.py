@@ -84,7 +84,7 @@ def without_secrets(wire: bytes) -> bytes | None:
 def has_same_secrets(
     request: Any, secrets: Sequence[SecretReference], records: Sequence[Record]
 ) -> bool:
-    """True if a repeated request has the same secrets as the first one, which is equal otherwise.
+    """True if a repeated request, otherwise equal to the first one, has the same secrets.
 
     Secrets of refused items are in no record, and are not compared.
 

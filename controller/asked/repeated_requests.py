@@ -109,7 +109,7 @@ class InFlight:
     def find(
         self, origin: Origin | None, decision: Callable[..., Any]
     ) -> asyncio.Future[Any] | None:
-        """Return a future with the answer to the same request; None if it is not in flight.
+        """Return a future with the answer to the same request; None if none is in flight.
 
         Args:
             decision: The request, bound to its decision.

@@ -143,4 +143,4 @@ def client_id_of(client: str) -> str:
 
 
 CONTROLLER = Caller(principal="controller", authentication=Authentication.INTERNAL)
-"""The controller itself: its timers and its activation."""
+"""The caller of the controller's own decisions: its timers and its activation."""

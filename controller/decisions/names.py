@@ -82,7 +82,7 @@ def check_namespace_name(name: str) -> None:
 
 
 def check_full_name(name: str) -> None:
-    """Check a topic's full name: the topic's own name, after that of its namespace if it has one.
+    """Check a topic's full name: the name of its namespace, if any, and the topic's own name.
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION.

@@ -1,7 +1,7 @@
 """Prepares a decision's records as batches: places, encodes, measures and replays them.
 
-If the log refuses a batch, all batches after it fail, too. Therefore such a batch is found here,
-before it is sent, so that only the request that caused it is refused.
+If the log refuses a batch, all batches after it fail, too. Therefore a batch that the log would
+refuse is found here, before it is sent, so that only the request that caused it is refused.
 
 Records of one batch are encoded together and replayed without making rows, which takes less time
 than row by row.

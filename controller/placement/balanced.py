@@ -6,8 +6,8 @@ the broker that is preferred leader of the fewest partitions. Its followers are 
 fewest replicas, in unused racks as long as there are any (if every broker has a rack). Ties are
 broken at random each time, so that partitions with the same leader have different followers.
 
-An empty broker would get a whole topic. So it gets at most twice its fair share of one topic, as
-long as other brokers can take the rest.
+Without a limit, an empty broker would get a whole topic. So a broker gets at most twice its fair
+share of one topic, as long as other brokers can take the rest.
 
 Costs O(brokers) per topic and O(racks) per replica, independent of the number of existing
 partitions, and O(distinct loads) each time the least loaded brokers are used up.

@@ -1,7 +1,7 @@
 """KRaft's placement: partitions are striped over the racks, and within each rack over its brokers.
 
 The racks form a ring, and so do the unfenced and the fenced brokers of each rack. Each partition
-starts one rack further than the one before, and one broker further in each rack. In order of
+starts one rack further than the partition before, and one broker further in each rack. In order of
 priority, the placement spreads replicas over racks, spreads them over brokers, and prefers unfenced
 brokers. Existing load is ignored.
 

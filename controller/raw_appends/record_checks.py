@@ -110,7 +110,7 @@ def _check_deletions(image: MetadataImage, records: tuple[Record, ...]) -> None:
 
 
 def _check_levels(image: MetadataImage, records: tuple[Record, ...], types: Types) -> None:
-    """Refuse a record whose feature level is not finalized, by the state or by earlier records."""
+    """Refuse a record that needs a feature level which is not finalized before this record."""
     missing = first_missing_level(image.features(), records, types)
     if missing is not None:
         index, name, level = missing

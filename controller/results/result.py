@@ -21,8 +21,8 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     `atomic`: the records must become visible together, so they must fit in one batch. If False, a
     long list is split into several batches, and a reader may see a state between two of them.
-    `charges` are the partitions to subtract from quotas. `checked`: the same records as a
-    batch, already encoded and replayed.
+    `charges` are the partitions to subtract from quotas. `checked`: `records` as a batch, already
+    encoded and replayed.
     """
 
     response: T

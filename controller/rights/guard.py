@@ -112,7 +112,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
             access.require(self.operation, CLUSTER)
 
     def check_request(self, access: Access, request: Any) -> None:
-        """Refuse a request as a whole; its items are not checked.
+        """Check the rights for a request as a whole, but not for its items.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.

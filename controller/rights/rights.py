@@ -62,7 +62,7 @@ def cluster_right(operation: Operation) -> Guard:
 
 
 def require_topic(access: Access, operation: Operation, ref: TopicRef) -> None:
-    """Check an operation on a topic.
+    """Check that the caller may do an operation on a topic.
 
     The id of a topic that the caller may not see is refused as unknown. Unknown ids pass only for
     callers with all rights: the decision refuses such ids, and questions about the past may find
@@ -200,7 +200,7 @@ def _check_config_change(access: Access, resource: ResourceChange) -> None:
 
 
 def _require_resource(access: Access, operation: Operation, type_: int, name: TopicRef) -> None:
-    """Check an operation on a topic, namespace or group; for other resources, on the cluster."""
+    """Require an operation on a topic, namespace or group; for other resources, on the cluster."""
     if type_ == TOPIC:
         require_topic(access, operation, name)
     elif type_ == NAMESPACE:
@@ -312,7 +312,7 @@ def _namespaces_seen(
 
 
 def _check_namespace_of_topics(access: Access, request: ListTopics) -> None:
-    """Refuse a missing namespace with the same error as one that the caller may not see.
+    """Refuse a missing namespace; the error is the same as for a namespace that is hidden.
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION.
@@ -322,7 +322,7 @@ def _check_namespace_of_topics(access: Access, request: ListTopics) -> None:
 
 
 def _check_namespace_above(access: Access, request: ListNamespaces) -> None:
-    """Refuse to list below a missing namespace with the same error as below a hidden one."""
+    """Refuse to list below a missing namespace; the error is the same as for a hidden one."""
     names = (namespace.name for namespace in access.image.namespaces())
     _check_namespace(access, request.below, namespace_resource, names)
 

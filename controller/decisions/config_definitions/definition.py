@@ -28,11 +28,11 @@ class Update(enum.Enum):
     """Where a broker's config can be changed (KIP-226)."""
 
     FILE = "file"
-    """It can be changed only in each broker's static file."""
+    """The config can be changed only in each broker's static file."""
     BROKER = "broker"
-    """It can also be changed in the log, for one broker."""
+    """The config can be changed in the static file, and in the log for one broker."""
     CLUSTER = "cluster"
-    """It can also be changed in the log, for one broker or for all."""
+    """The config can be changed in the static file, and in the log for one broker or for all."""
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):

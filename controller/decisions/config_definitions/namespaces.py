@@ -1,4 +1,4 @@
-"""The configs that a namespace may have: those of its topics, and limits of its own.
+"""The configs that a namespace may have: configs that its topics inherit, and its limits.
 
 A topic config set on a namespace applies to all topics in and below it, except those that set it
 themselves. A limit applies to everything in and below its namespace; a nested namespace can lower

@@ -69,7 +69,7 @@ _ELSEWHERE = {BROKER: _SERVER_NAMES, TOPIC: _TOPIC_NAMES, NAMESPACE: _TOPIC_NAME
 
 
 def definitions(resource_type: int) -> Mapping[str, ConfigDefinition]:
-    """Return the configs that every resource of a type may have; loggers also accept all others.
+    """Return the configs that every resource of a type may have; loggers also accept other names.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no such type.

@@ -177,7 +177,7 @@ def replace_configs(
 
 
 def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
-    """Return a replacement as incremental changes: the requested ones, and deletions of all others.
+    """Return a replacement as incremental changes: those requested, and deletions of other configs.
 
     A group's subscription is not deleted: it is stored as a config, but has commands of its own.
 

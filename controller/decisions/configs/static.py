@@ -1,4 +1,4 @@
-"""Names of the static configs from which a controller decides: all others have no effect on it."""
+"""Names of the static configs that have an effect on a controller."""
 
 from collections.abc import Iterator
 

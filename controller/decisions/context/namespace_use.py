@@ -37,7 +37,7 @@ class NamespaceUses(msgspec.Struct, frozen=True, gc=False):
     def updated(
         self, before: MetadataImage, after: MetadataImage, topic_ids: Iterable[Uuid]
     ) -> "NamespaceUses":
-        """Return the uses in image `after`; these uses must be those in `before`.
+        """Return the uses in image `after`; `self` must contain the uses in image `before`.
 
         Costs O(topics, each with the tiers of its namespace).
 

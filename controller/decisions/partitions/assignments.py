@@ -102,7 +102,7 @@ class Placement:
 
 
 class _Replicas(msgspec.Struct, frozen=True, gc=False):
-    """The record fields that all partitions with the same replicas share, computed once for all.
+    """The record fields that are equal for all partitions with the same replicas; computed once.
 
     A large request has far more partitions than combinations of replicas.
     """

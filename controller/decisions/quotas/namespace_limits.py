@@ -60,7 +60,7 @@ class NamespaceLimits:
     def allowances(
         self, buckets: MutationBuckets, namespace: str, now_ms: int
     ) -> Iterator[Allowance]:
-        """Yield the remaining quotas of a namespace and of those above it, where they have limits.
+        """Yield the remaining quota of each limit on a namespace and on the namespaces above it.
 
         The limits are on the number of partitions created and deleted per second.
         """

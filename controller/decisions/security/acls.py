@@ -70,7 +70,7 @@ class AclFound(AclBinding, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, acl: Acl) -> "AclFound":
-        """Return an image's entry in this form."""
+        """Return an entry of an image as an `AclFound`."""
         return cls(acl_id=acl.id, **{name: getattr(acl, name) for name in _FIELDS})
 
 

@@ -1,6 +1,6 @@
 """Plans a change of partition counts: returns its effects without writing records.
 
-It is implemented as a decision without records, so it works wherever decisions do.
+A plan is a decision without records, so it can be requested wherever a decision can.
 
 Source: KIP-694 (the warnings of its command, and a dry run).
 """
