@@ -235,6 +235,19 @@ async def test_an_object_that_is_no_group_is_named(log: BucketSharedLog, s3: Fau
         await log.read(1, 1_000)
 
 
+async def test_a_reader_behind_the_trimmed_start_is_told_so(log: BucketSharedLog) -> None:
+    at = await _led(log)
+    for _ in range(4):
+        mine = _group(at)
+        await log.append(mine, after=at)
+        at = mine.end
+    reader = _connect_again(log)
+    assert await reader.read(1, 1)
+    await log.trim(4)
+    with pytest.raises(UnknownHistoryError, match="group 2 is trimmed; .* begins with group 4"):
+        await reader.read(2, 1_000)
+
+
 async def test_many_nodes_read_while_one_trims(log: BucketSharedLog) -> None:
     """A reader gets a group, or hears that it is trimmed; never another end."""
     at = await _led(log)

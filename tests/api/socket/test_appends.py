@@ -234,7 +234,9 @@ async def test_closing_gives_up_on_a_log_that_never_commits(
 
 
 async def test_wrong_cluster_is_refused(server: SocketServer) -> None:
-    with pytest.raises(RequestError, match="is cluster test-cluster, expected other") as refused:
+    with pytest.raises(
+        RequestError, match="is of cluster test-cluster, but the client expects other"
+    ) as refused:
         await SocketClient.connect(LOOPBACK, server.port, cluster_id="other")
     assert refused.value.code == "INCONSISTENT_CLUSTER_ID"
 
