@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -132,7 +133,7 @@ class FormReader:
 
 
 class _SnapshotFile:
-    """The checkpoint of a base, in a temporary file.
+    """The checkpoint of a base, in a temporary file, which is closed with its last reference.
 
     The same base always gives the same bytes.
     """
@@ -143,6 +144,8 @@ class _SnapshotFile:
             write_form_checkpoint(base, path, record_version)
             self._file: BinaryIO = path.open("rb")
             self.size = path.stat().st_size
+        # A thread may still read it when another base has taken its place.
+        weakref.finalize(self, self._file.close)
 
     def read(self, position: int, size_max: int) -> bytes:
         return os.pread(self._file.fileno(), size_max, position)

@@ -27,6 +27,9 @@ OPTIONS = {
 """Names of the options, in lower case; `load(PATH)` sets `path`."""
 
 
+_INSTEAD = "write CREATE TEMPORARY VIEW records USING metalog OPTIONS (log '...')"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
     """The options of a query."""
@@ -52,14 +55,19 @@ class Options:
             RequestError: INVALID_REQUEST: an option is unknown, has an invalid value, or is missing
                 or useless beside the others.
         """
-        if unknown := {name.lower() for name in given} - OPTIONS:
+        names = {name.lower() for name in given}
+        if any(name.startswith("option.") for name in names):  # so Spark creates a table
+            raise invalid(
+                "a table of a Python source cannot be read, because Spark keeps no options of it; "
+                f"{_INSTEAD}"
+            )
+        if unknown := names - OPTIONS:
             raise invalid(f"unknown option {min(unknown)}")
         log = given.get("log") or given.get("path")
         if not log:
             raise invalid(
-                'the option "log" is missing: a log directory, or s3://bucket/prefix. Spark keeps '
-                "no options of a table of a Python source; instead of CREATE TABLE write "
-                "CREATE TEMPORARY VIEW records USING metalog OPTIONS (log '...')"
+                'the option "log" is missing: a log directory, or s3://bucket/prefix; if this is '
+                f"a table of Spark's catalog, {_INSTEAD}"
             )
         relation = given.get("relation") or RECORDS
         if relation not in RELATIONS:

@@ -86,8 +86,8 @@ async def test_a_code_without_that_name_is_refused_with_the_names(web: Web) -> N
     response = await web.http.post("/v1/configs/alter", json={"resources": [resource]})
     assert response.status_code == 400
     assert response.json()["detail"] == (
-        "'TOPICS' is none of TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NAMESPACE, "
-        "nor a number"
+        "'TOPICS' is neither a number nor one of TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, "
+        "GROUP, NAMESPACE"
     )
 
 
