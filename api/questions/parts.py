@@ -22,7 +22,6 @@ from metadata_log.format.parts import EarlierPart, Gap, earlier_parts
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
 from replay.about import About
-from replay.time_travel.across_gap import changes_across
 from replay.time_travel.changes import Change
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.points import is_time, point_time
@@ -192,6 +191,8 @@ def across(
 
 def _changes_after(stretch: Stretch, before: Before, only: ObjectName | None) -> list[Change]:
     """Return the differences between the states before and after the gap before a stretch."""
+    from replay.time_travel.across_gap import changes_across
+
     old, new = before.past.image(before.last_offset), stretch.past.image(before.gap.to_offset - 1)
     return changes_across(old, new, only)
 

@@ -18,7 +18,6 @@ from itertools import takewhile
 from pathlib import Path, PosixPath
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from metadata_log.files.network_file_systems import refuse_network_file_system
 from records.errors import CorruptLogError, UnavailableError
 
 FILE_MODE = 0o600
@@ -208,6 +207,9 @@ class OsLock:
     """
 
     def __init__(self, path: Path, owner: str) -> None:
+        # Only writers lock.
+        from metadata_log.files.network_file_systems import refuse_network_file_system
+
         refuse_network_file_system(path)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
