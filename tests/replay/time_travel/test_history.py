@@ -201,7 +201,7 @@ WHOLE = FakeLog(batches((topic("old"),), (RemoveTopicRecord(topic_id=uid("old"))
         (WHOLE, "topic:old", 2, "RESOURCE_GONE", "was removed at offset 1 by a RemoveTopicRecord"),
         (CUT, "topic:other", 12, "UNKNOWN_HISTORY", "history starts at 10"),
         (ONLY_BASE, "topic:other", 9, "UNKNOWN_HISTORY", "history, which holds no records yet: "),
-        (CUT, "topic:old", 12, "RESOURCE_GONE", "removed at offset 11 .* by whom"),
+        (CUT, "topic:old", 12, "RESOURCE_GONE", "removed at offset 11 .* shows who did that"),
         (CUT, "topic:late", 11, "RESOURCE_NOT_FOUND", "created at offset 12"),
         (CUT, "topic:orders", 3, "OFFSET_OUT_OF_RANGE", "history starts at 10"),
     ],
