@@ -138,7 +138,7 @@ class _Feed:
             self._offset = request.metadata_offset
 
     async def run(self, retry_ms: int) -> None:
-        """Send rounds until the broker's registration or this controller is replaced."""
+        """Send the broker its updates until its registration or this controller is replaced."""
         while self._service.is_active and _is_current(self._service.image, self._request):
             image = self._service.image
             seen = self._view()

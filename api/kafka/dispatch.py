@@ -31,9 +31,9 @@ class DispatchTable(msgspec.Struct, frozen=True, kw_only=True):
     `is_from_broker` returns True for requests that only brokers send; it is None if no broker
     connects to the listener. A connection on which such a request succeeded is not closed when
     there are too many connections. `is_question` returns True for read-only queries, which are
-    cancelled when the client disconnects. `turn` returns when a request begins among those of its
-    connection. `features` returns the feature levels for ApiVersions responses. `unlimited` are the
-    requests that may have any number of items.
+    cancelled when the client disconnects. `turn` returns how a request is ordered with the others
+    of its connection. `features` returns the feature levels for ApiVersions responses. `unlimited`
+    are the requests that may have any number of items.
     """
 
     handlers: Mapping[Api, Handler]

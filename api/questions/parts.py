@@ -263,6 +263,6 @@ def _absolute(past: Past, point: str) -> str:
 def _in_gap(gap: Gap, point: str) -> UnknownHistoryError:
     return UnknownHistoryError(
         f"{point} was not recorded: the recording has a gap from offset {gap.from_offset} to "
-        f"{gap.to_offset - 1}; the nearest states are those at {gap.from_offset - 1} and at "
-        f"{gap.to_offset - 1}"
+        f"{gap.to_offset - 1}; ask for {gap.from_offset - 1}, the last offset before the gap, or "
+        f"for {gap.to_offset - 1}, whose state is in the snapshot that ends the gap"
     )

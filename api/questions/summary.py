@@ -129,7 +129,12 @@ def _overview_before(stretch: Stretch) -> Overview:
 
 
 def summary_of(parts: Sequence[Stretch], found: Overview) -> Summary:
-    """Return the summary of the stretches of a range, given their overview."""
+    """Return the summary of a range.
+
+    Args:
+        parts: The range's offsets in each log of the recording, oldest first.
+        found: The overview of all of them.
+    """
     newest = parts[-1]
     past, at = newest.past, newest.at
     times, health, controllers = found.leaderless, found.health, found.controllers

@@ -362,7 +362,10 @@ def guard_at(right: str) -> "Guard":
 
 @functools.cache
 def request_type(place: str) -> Any:
-    """Return the type of the request, the second argument of a decision or a description."""
+    """Return the request type of the decision or description at `place` (`MODULE:NAME`).
+
+    It is the annotation of the second parameter.
+    """
     return list(get_type_hints(at_place(place)).values())[1]
 
 

@@ -160,7 +160,7 @@ class Reading:
     """
 
     def __init__(self, observer: Observer, mirror: ObservedMirror) -> None:
-        """Read on where the mirror ends."""
+        """Prepare to read the records that follow the mirror's end."""
         self._observer = observer
         self._mirror = mirror
         self._damaged = 0

@@ -32,10 +32,11 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of an import; records are counted as in the source, NoOps included.
 
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
-    `committed_end_offset` is the end of the newest complete checkpoint, or of what the only voter
-    of a quorum wrote; 0 if there is neither. Kafka may still replace later offsets. `replaced` are
-    the offsets that an existing mirror lost, because Kafka had replaced them. `source_end` is the
-    end of the source if the source is behind the mirror, else None.
+    `committed_end_offset` is the exclusive end of the records that are known to be committed: by a
+    directory's newest complete checkpoint, because the quorum had a single voter, or, over the
+    network, by the high watermark; 0 if none is known. Kafka may still replace later offsets.
+    `replaced` are the offsets that an existing mirror lost, because Kafka had replaced them.
+    `source_end` is the end of the source if the source is behind the mirror, else None.
     """
 
     records: int

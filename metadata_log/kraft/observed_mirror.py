@@ -340,7 +340,7 @@ def _inside_run(log: Path, run: _Place, target: int) -> RequestError:
 def _no_parting(log: Path, source: str, leader_epoch: int, end_offset: int) -> RequestError:
     return RequestError(
         "INCONSISTENT_CLUSTER_ID",
-        f"{source} says that its log is not that of {log}, and that its epoch {leader_epoch} ends "
-        f"at offset {end_offset}; but the mirror has no records beyond that offset. The node has "
-        "another log; import it into a new LOG",
+        f"{source} says that its log differs from {log} after epoch {leader_epoch}, which ends at "
+        f"offset {end_offset} there; but the mirror has no later records that could be cut off. "
+        "The node has another log; import it into a new LOG",
     )

@@ -353,8 +353,8 @@ class BucketSharedLog:
 
 def _fenced(number: int) -> FencedError:
     return FencedError(
-        f"the shared log has another group {number}, or does not end before it: another node has "
-        "taken over",
+        f"another node has taken over: group {number} of this node does not follow the end of the "
+        "shared log",
         outcome=Outcome.NOTHING,
     )
 

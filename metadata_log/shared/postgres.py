@@ -271,8 +271,8 @@ class PostgresSharedLog:
             (group.nonce,)
         ]:
             raise FencedError(
-                f"the shared log has another group {group.number}, or does not end before it: "
-                "another node has taken over",
+                f"another node has taken over: group {group.number} of this node does not follow "
+                "the end of the shared log",
                 outcome=Outcome.NOTHING,
             )
         self._notifying.soon()

@@ -118,7 +118,7 @@ def _split(data: bytes, count: int, first: Envelope) -> tuple[list[bytes], int]:
 
 
 def _between(body: bytes, layout: Layout) -> bytes:
-    """Return the bytes between version and record of a row with no other field, except an origin.
+    """Return the bytes of a row between its version and its record: there, only an origin is set.
 
     Raises:
         DECODE_ERRORS: the row has other fields, too, or is damaged.

@@ -167,7 +167,7 @@ def _of_producer_ids(history: History) -> DataFrame:
 
 
 def _of_markers(history: History) -> DataFrame:
-    """Return the first misplaced transaction marker, also if it took no effect; else no rows."""
+    """Return the first misplaced transaction marker, even if it had no effect, or no rows."""
     at = history.misplaced_marker
     wanted = "false" if at is None else f"position = {at}L"
     # Not by `history.sql`: dropping a view of the frame would drop its cache too.

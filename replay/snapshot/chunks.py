@@ -109,10 +109,11 @@ def key_hash(key: object) -> bytes:
 def _buckets(
     items: list[_Item], sizes: list[int], begin: int, end: int, bit: int
 ) -> Iterator[tuple[int, int]]:
-    """Split sorted items, whose hashes agree in the bits before `bit`, until each bucket fits.
+    """Split sorted items into buckets that each fit into a chunk, or have one item.
 
     Args:
         sizes: Cumulative sizes in octets: before each item, and in total.
+        bit: Number of the first bit in which the hashes of these items may differ.
 
     Yields:
         The index of the first item of a bucket and the index after its last.

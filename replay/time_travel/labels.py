@@ -199,7 +199,7 @@ def _entity_name(name: str | None) -> str:
 
 
 def note_label(_: MetadataImage, key: Any) -> str:
-    """Return `OFFSET/AUTHOR/HASH`: the hash tells an author's notes at one offset apart."""
+    """Return `OFFSET/AUTHOR/HASH`; the hash distinguishes an author's notes at the same offset."""
     digest = hashlib.sha256(key[2].encode("utf-8", "surrogatepass")).hexdigest()
     return f"{_note_place(key)}/{digest[:_NOTE_DIGITS]}"
 

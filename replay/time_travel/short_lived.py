@@ -146,7 +146,7 @@ class _Lives:
                     offsets["config", new] = offsets.pop(("config", old))
 
     def _is_last(self, record: Any) -> bool:
-        """True if a record removes a quota, or the last value of a config."""
+        """Note a record; return True if it removes a quota, or a resource's last config."""
         if isinstance(record, configs.ConfigRecord):
             names = self._values.setdefault((record.resource_type, record.resource_name), set())
             if record.value is not None:

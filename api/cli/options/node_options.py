@@ -59,7 +59,11 @@ OwnSettings = Annotated[
 
 
 def advertised(given: list[str], listening: dict[str, str | None]) -> dict[str, str]:
-    """Return the addresses to advertise: as given, or a host with the listeners' own ports."""
+    """Return the addresses to advertise, by listener.
+
+    Args:
+        given: NAME=HOST:PORT for one listener; HOST for all, each with the port it listens on.
+    """
     found: dict[str, str] = {}
     for each in given:
         name, is_named, address = each.partition("=")

@@ -43,9 +43,10 @@ def _index(url: str, reader: "LogReader") -> "ChangeIndex | None":
 class _NamedSnapshots:
     """The snapshots of one cluster in the database given by --database.
 
-    Each call opens a new connection: answers are computed while they are printed, so it is unknown
-    which call is the last. Both methods raise the errors of `SnapshotStore.open`, because the user
-    named this database; errors of a log's own database are ignored.
+    Each call opens a connection and closes it: answers are computed while they are printed, so
+    nothing tells when a connection kept for later calls could be closed. Both methods raise the
+    errors of `SnapshotStore.open`, because the user named this database; errors of a log's own
+    database are ignored.
     """
 
     def __init__(self, url: str, cluster_id: str) -> None:

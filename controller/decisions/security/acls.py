@@ -239,8 +239,9 @@ def select_acls(image: MetadataImage, wanted: AclFilter) -> tuple[AclFound, ...]
 
 
 def check_comparisons(image: MetadataImage, filters: Sequence[AclFilter]) -> None:
-    """Check that the filters of a request are compared with at most COMPARISONS_MAX entries
-    together. A request of one filter has no limit.
+    """Check that the filters of a request need at most COMPARISONS_MAX comparisons in total.
+
+    A comparison is of a filter with an ACL. A request of one filter has no limit.
 
     Raises:
         RequestError: POLICY_VIOLATION.

@@ -62,7 +62,8 @@ def register_subscription(
     group, pattern = request.group, request.pattern
     if not 0 < len(group) <= _GROUP_LENGTH_MAX:
         raise RequestError(
-            "INVALID_GROUP_ID", f"the name of a group has 1 to {_GROUP_LENGTH_MAX} characters"
+            "INVALID_GROUP_ID",
+            f"the name of the group has {len(group)} characters; expected 1 to {_GROUP_LENGTH_MAX}",
         )
     kept_pattern(pattern)
     known = context.index.subscriptions

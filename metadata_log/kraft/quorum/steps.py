@@ -1,4 +1,4 @@
-"""The operator's steps, by verdict, kind of quorum and version of Kafka.
+"""How an operator recovers a lost quorum, by verdict, kind of quorum and version of Kafka.
 
 Source: KIP-853, KIP-630, QuorumState of Kafka 3.3 to 3.9, docs/operations/kraft.md of Kafka 4.1.
 """

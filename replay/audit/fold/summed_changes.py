@@ -80,7 +80,7 @@ def by_object(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
 
 
 def by_principal(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
-    """Return the totals of changes by principal and command: given columns of `BY_PRINCIPAL`."""
+    """Return the totals of changes by principal and command, in columns of `BY_PRINCIPAL`."""
     keys = [_codes(changed.said[name]) for name in ("principal", "command")]
     order = numpy.lexsort((changed.objects, *keys))
     keys = [key[order] for key in keys]
