@@ -77,7 +77,8 @@ export class Keys {
 
   /** Select the previous or next change. @param {number} by */
   step(by) {
-    const { selection } = this.page;
+    const { selection, player } = this.page;
+    player.stop(); // also where there is no change to go to
     const offsets = this._offsets();
     const at = by > 0 ? above(offsets, selection.to) : above(offsets, selection.from - 1) - 1;
     const offset = offsets[at];
@@ -85,7 +86,8 @@ export class Keys {
   }
 
   _stretch(/** @type {number} */ by) {
-    const { selection } = this.page;
+    const { selection, player } = this.page;
+    player.stop();
     const offsets = this._offsets();
     const at = by > 0 ? above(offsets, selection.to) : above(offsets, selection.to - 1) - 1;
     const offset = offsets[at];
