@@ -28,7 +28,7 @@ BUGS = (
         new="            pass\n",
         campaign="nodes",
         seeds=(0, 1),
-        expects="acknowledged up to|is no copy|nodes lead",
+        expects="acknowledged up to|is no copy|nodes lead|has records that the shared log lacks",
     ),
     Bug(
         name="folder before store",
