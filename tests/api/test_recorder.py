@@ -1,16 +1,20 @@
 """`metalog import kraft --follow` copies the log of a live node, and is stopped and killed."""
 
+import itertools
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from api.cli.log.recorder import stopped_by_signal
 from metadata_log.reader.log_reader import LogReader
 from tests.docs_console import ROOT
 from tests.forked_commands import METALOG
@@ -130,3 +134,47 @@ def test_source_of_another_cluster_ends_the_recorder(node: Node, tmp_path: Path)
         code, err = process.end(signal.SIGTERM)
     assert code == 3
     assert "INCONSISTENT_CLUSTER_ID" in err
+
+
+def test_signal_at_any_line_of_the_wait_ends_it() -> None:
+    """A signal's handler runs between two lines, also where those lines hold a lock."""
+    with stopped_by_signal() as wait, _ended_after(10):
+        assert not wait(0)
+        lines = itertools.takewhile(
+            lambda n: _is_sent_at_line(n, lambda: wait(0)), itertools.count()
+        )
+        assert list(lines)
+        assert wait(60)
+
+
+def _is_sent_at_line(number: int, call: Callable[[], object]) -> bool:
+    """Call with a SIGTERM sent at its line `number`; return whether it has so many lines."""
+    lines = iter(range(number, -1, -1))
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+        if event == "line" and next(lines, None) == 0:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return next(lines, None) is None
+
+
+@contextmanager
+def _ended_after(seconds: int) -> Iterator[None]:
+    """End the body with an exception if it takes longer: a deadlock would last for ever."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

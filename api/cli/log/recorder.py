@@ -1,10 +1,11 @@
 """Runs `import kraft --follow`: records a live node's log until stopped."""
 
+import os
+import select
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -31,7 +32,7 @@ def record(
         MetadataLogError: as `follow_source`.
     """
     with (
-        _stopped_by_signal() as stop,
+        stopped_by_signal() as wait,
         Recorder(
             source,
             log,
@@ -42,7 +43,7 @@ def record(
     ):
         report = Report(recorder, json=json)
         try:
-            for _ in follow_source(recorder, stop.wait):
+            for _ in follow_source(recorder, wait):
                 report.update()
         finally:
             try:
@@ -140,18 +141,26 @@ def _text(line: RecordedLine) -> str:
 
 
 @contextmanager
-def _stopped_by_signal() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and SIGINT set, instead of their default action."""
-    stop = threading.Event()
+def stopped_by_signal() -> Iterator[Callable[[float], bool]]:
+    """Yield a wait for a number of seconds; SIGTERM and SIGINT end it and all later ones with True.
+
+    Their handlers write to a pipe. `threading.Event.set` takes a lock that an interrupted `wait`
+    may hold, so a handler that calls it can wait for itself forever.
+    """
+    readable, writable = os.pipe()
+    poll = select.poll()
+    poll.register(readable, select.POLLIN)
     before = {
-        number: signal.signal(number, lambda *_: stop.set())
+        number: signal.signal(number, lambda *_: os.write(writable, b"."))
         for number in (signal.SIGTERM, signal.SIGINT)
     }
     try:
-        yield stop
+        yield lambda seconds: bool(poll.poll(seconds * 1_000))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(readable)
+        os.close(writable)
 
 
 def replaced_text(replaced: Replaced) -> str:
