@@ -257,7 +257,7 @@ def _of_changes(past: Past, actors: Sequence[Actor]) -> Clause:
         said.append(f"{others:,} other{'' if others == 1 else 's'}")
     if unknown:
         log = "Kafka's log" if past.reader.kind is Kind.MIRROR else "the log"
-        said.append(f"{unknown:,} of which {log} does not say by whom")
+        said.append(f"{unknown:,} by principals that {log} does not name")
     return Clause(about="changes", text=f"changes: {', '.join(said)}")
 
 

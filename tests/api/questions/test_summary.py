@@ -45,7 +45,7 @@ def test_a_mirror_says_what_was_down_and_what_is_not_final(
     assert found["leaderless"].startswith("!2 times without a leader, longest ")
     assert found["end"] == "!ends with 1 of 2 partitions without a leader"
     assert found["brokers"] == "all 2 brokers up"
-    assert found["changes"] == "changes: 1 of which Kafka's log does not say by whom"
+    assert found["changes"] == "changes: 1 by principals that Kafka's log does not name"
     assert found["tail"].startswith("Kafka may still replace the records from offset 0 on")
     before = words(metalog, tmp_path / "log", "--to", down - 1)
     assert before["leaderless"] == "never without a leader"
