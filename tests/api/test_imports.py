@@ -111,17 +111,24 @@ def test_process_that_answers_questions_imports_what_it_is_asked(demo_log: Path)
 _SERVING = """
 import asyncio, json, sys
 from pathlib import Path
-from api.server import ServeOptions, serving
+from api import server
+
+start_listeners = server.start_listeners
+
+async def listen(*arguments):
+    sys.stderr.write(json.dumps([*sys.modules]))
+    return await start_listeners(*arguments)
 
 async def main():
-    async with serving(ServeOptions(log=Path(sys.argv[1]), kafka=())):
-        sys.stderr.write(json.dumps([*sys.modules]))
+    server.start_listeners = listen
+    async with server.serving(server.ServeOptions(log=Path(sys.argv[1]), kafka=())):
+        pass
 
 asyncio.run(main())
 """
 
 
-def test_service_has_imported_all_questions_when_it_starts(tmp_path: Path) -> None:
+def test_service_has_imported_all_questions_before_it_listens(tmp_path: Path) -> None:
     assert run(["init", str(tmp_path / "log")]) == 0
     command = [sys.executable, "-c", _SERVING, str(tmp_path / "log")]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
