@@ -5,6 +5,7 @@ ids.
 import asyncio
 import contextlib
 import json
+import os
 import resource
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -164,8 +165,10 @@ class World:
 
     def folders(self, broker_id: int) -> set[str]:
         """Return the folders of partitions on a broker's disk."""
-        found = self.log_dir(broker_id).rglob("partition.metadata")
-        folders = {str(p.parent.relative_to(self.log_dir(broker_id))) for p in found}
+        # `os.walk` passes over folders that the broker removes meanwhile; `Path.rglob` raises.
+        root = self.log_dir(broker_id)
+        found = [path for path, _, names in os.walk(root) if "partition.metadata" in names]
+        folders = {os.path.relpath(path, root) for path in found}
         return {folder for folder in folders if not folder.startswith("deleting/")}
 
     def staged(self, broker_id: int) -> set[str]:
