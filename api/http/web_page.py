@@ -25,9 +25,11 @@ from api.questions.report import REPORT, ShowReport
 from api.questions.summary import SUMMARY
 from api.questions.table import guard_of
 from api.report import assets
+from api.requests.commands import find_command
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.authorization.caller import Caller
 from controller.wire import to_wire
+from records.errors import RequestError
 
 COLUMNS_PATH = "/v1/report/columns"
 BYTES = "application/octet-stream"
@@ -46,6 +48,11 @@ _LOG = "Metalog-Log"
 
 _COLUMNS = "Metalog-Columns"
 """Header with the name of the columns, with which a client requests their continuation."""
+
+_NOTES = "Metalog-Notes"
+"""Header that is `allowed` if the caller may add notes to the log."""
+
+_ADD_NOTE = find_command("notes add").guard
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -182,12 +189,25 @@ def _headers(call: Call, shared: SharedState, found: ShowReport) -> dict[str, st
         _COLUMNS: columns_name(call, found),
         "Cache-Control": "private, no-cache",
     }
+    if _may_note(call, shared):
+        headers[_NOTES] = "allowed"
     # Where the log is, is shown only to a reader who may describe the cluster.
     if shared.log is not None:
         headers[_LOG] = quote(shared.log if found.topics is None else "LOG")
     elif found.topics is None:
         headers[_SERVER] = shared.kafka_url(call.headers)
     return headers
+
+
+def _may_note(call: Call, shared: SharedState) -> bool:
+    """True if this process writes the log and the caller may add notes to it."""
+    if shared.log is not None or not call.service.is_active:
+        return False
+    try:
+        _ADD_NOTE.check_caller(call.service.access(call.acting_caller()))
+    except RequestError:
+        return False
+    return True
 
 
 def columns_name(call: Call, found: ShowReport) -> str:

@@ -58,10 +58,10 @@ export class Answers {
   why(name, field, to = this.selection.to) {
     const whole = field === null ? name : `${name}#${field.replaceAll("#", "%23")}`;
     const show = (/** @type {Why|null} */ found) => {
-      if (found === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: whyCommand(name, to) };
+      if (found === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: whyCommand(this.selection.where, name, to) };
       const heading = make("h3", {}, plain(`${found.name}#${found.field} is ${valueText(found.value)} at ${to}`));
       const notes = found.notes.map((note) => make("p", { class: "remark" }, plain(note)));
-      return { nodes: [heading, ...notes, this.list(found.chain, (link) => this.link(link))], command: whyCommand(`${found.name}#${found.field}`, to) };
+      return { nodes: [heading, ...notes, this.list(found.chain, (link) => this.link(link))], command: whyCommand(this.selection.where, `${found.name}#${found.field}`, to) };
     };
     return this.show("why", () => this.questions?.why(whole, to), show, () => this._own(name, (data, object, row) => whyOf(data, object, field, row), to));
   }
@@ -73,10 +73,10 @@ export class Answers {
     const show = (/** @type {Past[]} */ events, /** @type {boolean} */ isWhole) => {
       const where = !isWhole ? " in this report" : events.length < count ? ` up to ${to}` : ` up to ${to}, the newest`;
       const heading = make("h3", {}, plain(`${name}: ${countText(events.length, "change")}${where}`));
-      const command = isWhole ? newestCommand(name, to, count) : historyCommand(name, first, last);
+      const command = isWhole ? newestCommand(this.selection.where, name, to, count) : historyCommand(this.selection.where, name, first, last);
       const configs = this._configsOf(name).map((config) => [
         make("p", { class: "remark" }, make("button", { type: "button", class: "link", onclick: () => this.history(config) }, plain(config)), " has a history of its own."),
-        commandLine(isWhole ? newestCommand(config, to, count) : historyCommand(config, first, last)),
+        commandLine(isWhole ? newestCommand(this.selection.where, config, to, count) : historyCommand(this.selection.where, config, first, last)),
       ]);
       return { nodes: [heading, this.list(events, (event) => this._event(event))], command, more: configs.flat() };
     };
@@ -92,9 +92,9 @@ export class Answers {
   blame(name) {
     const { to } = this.selection;
     const show = (/** @type {Setter[]|null} */ setters) => {
-      if (setters === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: blameCommand(name, to) };
+      if (setters === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: blameCommand(this.selection.where, name, to) };
       const heading = make("h3", {}, plain(`${name} at ${to}, and who set it`));
-      return { nodes: [heading, this.list(setters, (setter) => this._setter(name, setter))], command: blameCommand(name, to) };
+      return { nodes: [heading, this.list(setters, (setter) => this._setter(name, setter))], command: blameCommand(this.selection.where, name, to) };
     };
     return this.show("blame", () => this.questions?.blame(name, to), show, () => this._own(name, blameOf));
   }
@@ -104,7 +104,7 @@ export class Answers {
     const { from, to } = this.selection;
     const show = (/** @type {Outage[]} */ outages) => {
       const heading = make("h3", {}, plain(`${countText(outages.length, "outage")} ${name === null ? "" : `of ${name} `}from ${from} to ${to}, longest first`));
-      return { nodes: [heading, this.list(outages, (outage) => this._outage(outage))], command: outagesCommand(from, to, name) };
+      return { nodes: [heading, this.list(outages, (outage) => this._outage(outage))], command: outagesCommand(this.selection.where, from, to, name) };
     };
     return this.show("outages", () => this.questions?.outages(from, to, name), show, () => []);
   }

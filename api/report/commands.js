@@ -1,53 +1,53 @@
-// Commands: the command lines that print what the page shows.
+// Commands: the command lines that print what the page shows. `where` is how they name the log or service.
 
-/** How the command line names the log or service. */
-let where = "LOG";
-
-/** @param {string} place */
-export function setPlace(place) { where = place; }
-
-/** @param {number} from @param {number} to @param {string[]} [kinds] @param {string[]} [objects] */
-export function timelineCommand(from, to, kinds = [], objects = []) {
+/** @param {string} where @param {number} from @param {number} to @param {string[]} [kinds] @param {string[]} [objects] */
+export function timelineCommand(where, from, to, kinds = [], objects = []) {
   const only = [...kinds.map((kind) => ` --type ${kind}`), ...objects.map((object) => ` --object ${quoted(object)}`)];
   return `metalog timeline ${where} --from ${from} --to ${to}${only.join("")}`;
 }
 
-/** @param {number} from @param {number} to @param {string|null} object */
-export function diffCommand(from, to, object) {
+/** @param {string} where @param {number} from @param {number} to @param {string|null} object */
+export function diffCommand(where, from, to, object) {
   const only = object === null ? "" : ` --object ${quoted(object)}`;
   return `metalog diff ${where} ${from > 0 ? from - 1 : "start"} ${to}${only}`;
 }
 
-/** @param {string} name @param {number} at */
-export const whyCommand = (name, at) => `metalog why ${where} ${quoted(name)} --at ${at}`;
+/** @param {string} where @param {string} name @param {number} at */
+export const whyCommand = (where, name, at) => `metalog why ${where} ${quoted(name)} --at ${at}`;
 
-/** @param {string} object @param {number} from @param {number} to */
-export const historyCommand = (object, from, to) =>
+/** @param {string} where @param {string} object @param {number} from @param {number} to */
+export const historyCommand = (where, object, from, to) =>
   `metalog history ${where} ${quoted(object)} --from ${from} --to ${to}`;
 
-/** @param {string} object @param {number} to @param {number} count */
-export const newestCommand = (object, to, count) =>
+/** @param {string} where @param {string} object @param {number} to @param {number} count */
+export const newestCommand = (where, object, to, count) =>
   `metalog history ${where} ${quoted(object)} --to ${to} --last ${count}`;
 
-/** @param {string} object @param {number} at */
-export const blameCommand = (object, at) => `metalog blame ${where} ${quoted(object)} --at ${at}`;
+/** @param {string} where @param {string} object @param {number} at */
+export const blameCommand = (where, object, at) => `metalog blame ${where} ${quoted(object)} --at ${at}`;
 
-/** @param {number} from @param {number} to @param {string|null} object */
-export function outagesCommand(from, to, object) {
+/** @param {string} where @param {number} from @param {number} to @param {string|null} object */
+export function outagesCommand(where, from, to, object) {
   const only = object === null ? "" : ` --object ${quoted(object)}`;
   return `metalog outages ${where} --from ${from} --to ${to}${only}`;
 }
 
-/** @param {string} expression @param {number} from @param {number} to */
-export const bisectCommand = (expression, from, to) => `metalog bisect ${where} ${quoted(expression)} --from ${from} --to ${to}`;
+/** @param {string} where @param {string} expression @param {number} from @param {number} to */
+export const bisectCommand = (where, expression, from, to) => `metalog bisect ${where} ${quoted(expression)} --from ${from} --to ${to}`;
 
-/** @param {number} from @param {number} to */
-export const checkCommand = (from, to) => `metalog check ${where} --from ${from} --to ${to}`;
+/** @param {string} where @param {number} from @param {number} to */
+export const checkCommand = (where, from, to) => `metalog check ${where} --from ${from} --to ${to}`;
 
-/** @param {string} without An offset, or an object. @param {number|null} after The point after which decisions are made anew. @param {number} to */
-export function whatIfCommand(without, after, to) {
+/** @param {string} where @param {string} without An offset, or an object. @param {number|null} after The point after which decisions are made anew. @param {number} to */
+export function whatIfCommand(where, without, after, to) {
   const what = /^\d+$/.test(without) ? `--drop ${without}` : `--without ${quoted(without)}`;
   return `metalog what-if ${where}${after === null ? "" : ` --at ${after}`} --to ${to} ${what}`;
+}
+
+/** @param {string} where @param {number} from @param {number} to @param {import("report/notes.js").Note[]} notes */
+export function reportCommand(where, from, to, notes) {
+  const pinned = notes.map(({ offset, text }) => ` --note ${quoted(`${offset}:${text}`)}`);
+  return `metalog report ${where} report.html --from ${from} --to ${to}${pinned.join("")}`;
 }
 
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;

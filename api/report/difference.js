@@ -54,7 +54,7 @@ export class Difference {
     const named = [{ name: object, number: only }, ...configs.map((number) => ({ name: this.data.nameAt(number, after), number }))];
     this.foot.replaceChildren(...named.map(({ name, number }) => {
       const isThere = number === null || this.data.isThere(number, before) || this.data.isThere(number, after);
-      return commandLine(name !== null && !isThere ? historyCommand(name, from, to) : diffCommand(from, to, name));
+      return commandLine(name !== null && !isThere ? historyCommand(this.selection.where, name, from, to) : diffCommand(this.selection.where, from, to, name));
     }));
     fill(this.body, this._items(objects, before, after), OBJECTS_AT_FIRST, scrolled ? OBJECTS_AT_FIRST : OBJECTS_AT_ONCE);
     if (scrolled) this.body.scrollTop = scrolled;

@@ -46,7 +46,7 @@ export class List {
     this.isScrolled = scrolled > 0;
     const { kinds, objects, rest } = this.filter.options;
     const left = rest === null ? "" : make("p", { class: "remark" }, `The command has no filter for ${rest}.`);
-    this.foot.replaceChildren(earlier, ...(from > to ? [] : [commandLine(timelineCommand(from, to, kinds, objects)), left]));
+    this.foot.replaceChildren(earlier, ...(from > to ? [] : [commandLine(timelineCommand(this.selection.where, from, to, kinds, objects)), left]));
   }
 
   /** The collapsed list of events that began before the selection. */

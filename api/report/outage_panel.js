@@ -103,8 +103,8 @@ export class OutagePanel {
     const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
     return {
       nodes: [make("h3", {}, this._heading(outages, objects, row)), make("dl", { class: "outage" }, ...terms)],
-      command: whyCommand(asked, at),
-      more: [commandLine(outagesCommand(from, to, name)), ...(outages.length > 1 ? [this._each(outages, row)] : [])],
+      command: whyCommand(this.selection.where, asked, at),
+      more: [commandLine(outagesCommand(this.selection.where, from, to, name)), ...(outages.length > 1 ? [this._each(outages, row)] : [])],
     };
   }
 

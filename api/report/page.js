@@ -3,13 +3,13 @@
 import { Ask } from "asked/ask.js";
 import { Answers } from "report/answers.js";
 import { LEGEND, swatches } from "report/bars.js";
-import { setPlace } from "report/commands.js";
 import { Difference } from "report/difference.js";
 import { afterPaint, make } from "report/dom.js";
 import { gapsOf, gapWords } from "report/gaps.js";
 import { Keys } from "report/keys.js";
 import { List } from "report/list.js";
 import { MARKS } from "report/marks.js";
+import { Notes } from "report/notes.js";
 import { OutagePanel } from "report/outage_panel.js";
 import { redOf } from "report/red.js";
 import { BrokerMap } from "play/broker_map.js";
@@ -21,7 +21,7 @@ import { clauseItems, showClause, summaryList } from "report/summary.js";
 import { clockText, countText, dayText, plain, timeText } from "report/words.js";
 import { zone } from "report/zone.js";
 
-/** @typedef {{name: string, where: string, masked: boolean}} Command */
+/** What made the page; a report in a file may have notes. @typedef {{name: string, where: string, masked: boolean, notes?: import("report/notes.js").Note[]}} Command */
 
 export class Page {
   range = make("p", { class: "range" });
@@ -31,22 +31,22 @@ export class Page {
 
   /**
    * @param {import("report/data.js").Data} data @param {Command} command
-   * @param {import("report/answers.js").Questions|null} questions The service; null for a report in a file.
+   * @param {(import("report/answers.js").Questions & import("report/notes.js").NoteWriter)|null} service Null for a report in a file.
    */
-  constructor(data, command, questions) {
-    setPlace(command.where);
+  constructor(data, command, service) {
     this.data = data;
     this.command = command;
-    this.selection = new Selection(data.first, data.last, window);
+    this.selection = new Selection(data.first, data.last, window, command.where);
     this.opensOnIncident = !this.selection.read();
     if (this.opensOnIncident) open(this.selection, data);
     this.picture = new Picture(data, this.selection);
-    this.answers = new Answers(data, this.selection, questions);
+    this.answers = new Answers(data, this.selection, service);
     this.difference = new Difference(data, this.selection, this.answers);
     this.search = new Search(data, this.selection, this.picture);
     this.list = new List(data, this.selection, this.picture);
     this.outages = new OutagePanel(data, this.selection, this.answers);
-    this.ask = new Ask(this, questions);
+    this.ask = new Ask(this, service);
+    this.notes = new Notes(this, command.notes ?? [], service);
     this.map = new BrokerMap(data, this.selection);
     this.player = new Player(this.picture, this.selection, (isPlaying) => this._play(isPlaying));
     this.picture.onRed = ({ objects, bit, row, name }) => this.outages.open(objects, bit, row, name);
@@ -63,7 +63,7 @@ export class Page {
     const header = make("header", {},
       make("h1", {}, plain(this.command.name), " ", make("small", {}, `cluster ${plain(this.data.header.cluster_id)}`)),
       this.range, search.element, help, ...more, ...this._summary(), this.remarks);
-    document.body.append(header, make("main", {}, legend(this), make("div", { class: "stage" }, this.picture.element, this.map.element), this.said, this.ask.element,
+    document.body.append(header, make("main", {}, legend(this), make("div", { class: "stage" }, this.picture.element, this.map.element), make("div", { class: "moment" }, this.said, this.notes.button), this.notes.element, this.ask.element,
       make("div", { class: "columns" }, this.list.element, this.difference.element)), keys.help);
     this.picture.redraw();
     this.selection.tell();
@@ -107,6 +107,7 @@ export class Page {
     this._tellOfData();
     this.picture.redraw();
     this.ask.redraw();
+    this.notes.draw();
     this.selection.tell();
   }
 

@@ -11,6 +11,13 @@ MODULE_PREFIXES = ("report/", "asked/", "play/")
 """Prefixes of module names, such as `report/data.js`; a file holds the modules as data: URLs."""
 
 
+class PageNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A note that a page shows at an offset, although the log does not have it."""
+
+    offset: int
+    text: str
+
+
 class PageCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The command that made a page, as the page shows it.
 
@@ -20,6 +27,7 @@ class PageCommand(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     where: str
     masked: bool
+    notes: tuple[PageNote, ...] = ()
 
 
 def report_page(packed: bytes, command: PageCommand) -> str:

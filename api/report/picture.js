@@ -56,12 +56,14 @@ export class Picture {
   /** @type {Set<string>} Names of topics. */
   opened = new Set();
 
+  /** Notes that the log does not have. @type {import("report/notes.js").Note[]} */ noted = [];
+
   /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
   constructor(data, selection) {
     this.data = data;
     this.selection = selection;
     this.states = new States(data);
-    this.pins = new Pins(data, selection);
+    this.pins = new Pins(data, selection, this.noted);
     this.health = this.states.health();
     this.marks = new Marks(data);
     this.pointer = new Pointer(this);
@@ -94,10 +96,19 @@ export class Picture {
     this.health = this.states.health();
     this.marks = new Marks(data);
     this.pins.element.remove();
-    this.pins = new Pins(data, this.selection);
+    this.pins = new Pins(data, this.selection, this.noted);
     this._take();
     if (this.isWhole) [this.viewBegin, this.viewEnd] = this.whole();
     this._fillNames();
+  }
+
+  /** Show these notes that the log does not have, instead of earlier ones. @param {import("report/notes.js").Note[]} noted */
+  pin(noted) {
+    this.noted = noted;
+    const pins = new Pins(this.data, this.selection, noted);
+    this.pins.element.replaceWith(pins.element);
+    this.pins = pins;
+    pins.place(this.axis, (offset) => this.timeAt(offset));
   }
 
   /** The number of rows to show at first: those that changed, at least 3, up to a maximum. */

@@ -7,8 +7,10 @@ const LINK_EVERY_MS = 300, AFTER_PAINT_MS = 40;
  * @typedef {{from: number, to: number, object: string|null}} Selected */
 
 export class Selection {
-  /** @param {number} first @param {number} last The range of the report. @param {Window} window */
-  constructor(first, last, window) {
+  /** @param {number} first @param {number} last The range of the report. @param {Window} window
+   * @param {string} where How the command line names the log or service. */
+  constructor(first, last, window, where) {
+    this.where = where;
     this.first = first;
     this.last = last;
     this.window = window;
@@ -21,6 +23,8 @@ export class Selection {
     this.place = "";
     /** What is asked, as further parameters of the link. */
     this.asked = "";
+    /** The notes that the address keeps, as further parameters of the link. */
+    this.noted = "";
     /** @type {string|null} */
     this.object = null;
     /** @type {((selected: Selection) => void)[]} */
@@ -76,7 +80,7 @@ export class Selection {
   /** The fragment of the link. */
   link() {
     const object = this.object === null ? "" : `&object=${encodeURIComponent(this.object)}`;
-    return `#from=${this.from}&to=${this.follows ? "end" : this.to}${object}${this.asked}${this.place}`;
+    return `#from=${this.from}&to=${this.follows ? "end" : this.to}${object}${this.asked}${this.noted}${this.place}`;
   }
 
   /** Set the selection from the page's address; false if the address contains none. */

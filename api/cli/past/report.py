@@ -18,7 +18,7 @@ from api.cli.terminal.output import count_text, note, print_json, print_line
 
 if TYPE_CHECKING:
     from api.questions.report import ReportPiece
-    from api.report.page import PageCommand
+    from api.report.page import PageCommand, PageNote
 
 
 def _html_path(text: str) -> Path:
@@ -48,24 +48,40 @@ def report(
             "--mask-hosts", help="Replace host names and addresses by stand-ins such as host-1."
         ),
     ] = False,
+    notes: Annotated[
+        list[str] | None,
+        Option(
+            "--note",
+            metavar="OFFSET:TEXT",
+            help="Pin a note to a record in the report, not in the log; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     server: Server = None,
 ) -> None:
     """Write one HTML file that shows what happened between two points, without secrets."""
     from msgspec import UNSET
+    from msgspec.structs import replace
 
     from api.documents.reports import Written
     from api.questions.report import REPORT, ShowReport
     from api.report.page import report_page
 
+    pinned = tuple([_note(each) for each in notes or ()])
     request = ShowReport(first=log.point(from_), mask_hosts=mask_hosts)
     result = log.ask(REPORT, request, at=to)
     pieces: list[ReportPiece] = list(result.items)
     about = result.about()
     packed = b"".join(piece.content for piece in pieces)
-    page = report_page(packed, _command(log, hides_place=mask_hosts))
-    _write(file, page)
     first = pieces[0]
+    for each in pinned:
+        if not first.first <= each.offset <= first.last:
+            raise bad_parameter(
+                f"--note {each.offset}: the report has the offsets {first.first} to {first.last}"
+            )
+    page = report_page(packed, replace(_command(log, hides_place=mask_hosts), notes=pinned))
+    _write(file, page)
     written = Written(
         file=str(file),
         records=first.records,
@@ -85,6 +101,15 @@ def report(
     for gap in first.gaps:
         print_line(gap_text(gap))
     print_gap_before(about)
+
+
+def _note(text: str) -> "PageNote":
+    from api.report.page import PageNote
+
+    offset, colon, words = text.partition(":")
+    if not colon or not offset.isdecimal() or not words.strip():
+        raise bad_parameter(f"--note {text!r} is not OFFSET:TEXT, as in 300:'disk replaced'")
+    return PageNote(offset=int(offset), text=words.strip())
 
 
 def _command(log: Source, *, hides_place: bool) -> "PageCommand":

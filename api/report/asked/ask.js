@@ -80,7 +80,7 @@ export class Ask {
     const { first, last } = this.page.data, { picture } = this.page;
     if (!isAgain) this.expression.text = expression;
     this._askedAt = performance.now();
-    return this._ask("ask", expression, bisectCommand(expression, first, last), () => this.questions?.flips(expression, first, last), (found) => {
+    return this._ask("ask", expression, bisectCommand(this.page.selection.where, expression, first, last), () => this.questions?.flips(expression, first, last), (found) => {
       const records = make("ol", { class: "chain" });
       fill(records, found.flips.map((flip) => this._flip(flip)).values(), ITEMS_AT_FIRST);
       const strip = flipStrip(expression, found, (offset) => picture.timeAt(offset), picture.timeAt(last));
@@ -91,7 +91,7 @@ export class Ask {
   /** Show which invariants the history violates. */
   check() {
     const { first, last } = this.page.data, { picture } = this.page;
-    return this._ask("check", "", checkCommand(first, last), () => this.questions?.violations(first, last), ({ violations }) => {
+    return this._ask("check", "", checkCommand(this.page.selection.where, first, last), () => this.questions?.violations(first, last), ({ violations }) => {
       const list = make("ol", { class: "chain" });
       fill(list, violations.map((each) => this._violation(each)).values(), ITEMS_AT_FIRST);
       const heading = violations.length ? countText(violations.length, "violation") : "no violation";
@@ -105,7 +105,7 @@ export class Ask {
     const { data, selection } = this.page, { last } = data;
     this.without.value = text;
     const from = /^\d+$/.test(text) ? null : Math.max(selection.from - 1, data.header.history_from);
-    return this._ask("without", text, whatIfCommand(text, from, last), () => this.questions?.whatIf(text, from, last), (found) => this._future(text, found));
+    return this._ask("without", text, whatIfCommand(this.page.selection.where, text, from, last), () => this.questions?.whatIf(text, from, last), (found) => this._future(text, found));
   }
 
   /** @param {string} text @param {import("asked/second_future.js").Future} found @returns {Answered} */

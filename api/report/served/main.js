@@ -47,6 +47,7 @@ class Served {
     page.selection.watch(({ follows, to }) => { if (follows) this._looked(to); });
     this._place();
     this.summary.page = page;
+    page.notes.onWritten = () => this._noted();
     page.show(document, this.summary.element, bar.element);
     page.selection.show();
     addEventListener("hashchange", () => this._follow_link());
@@ -118,6 +119,17 @@ class Served {
       bar.failed.textContent = plain(error.message);
     } finally {
       bar.form.toggleAttribute("aria-busy", false);
+    }
+  }
+
+  /** A note was written: a range that is not live is loaded again. */
+  async _noted() {
+    if (this.to === null) return;
+    try {
+      this._take(await this.service.columns(this.from, this.to));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.bar.failed.textContent = plain(error.message);
     }
   }
 

@@ -3,7 +3,7 @@
 // Each new set of columns has the topics that the reader may see at that time.
 
 import { Answers } from "report/answers.js";
-import { diffCommand, setPlace } from "report/commands.js";
+import { diffCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
 import { legend } from "report/page.js";
 import { Picture } from "report/picture.js";
@@ -40,10 +40,9 @@ class Own {
 
   /** @param {Service} service @param {import("report/data.js").Data} data @param {number} first First offset of the log. */
   constructor(service, data, first) {
-    setPlace(service.where);
     this.service = service;
     this.data = data;
-    this.selection = new Selection(first, data.last, window);
+    this.selection = new Selection(first, data.last, window, service.where);
     if (!this.selection.read()) this.selection.from = Math.max(first, data.first);
     this.picture = new Picture(data, this.selection);
     this.answers = new Answers(null, this.selection, service);
@@ -120,7 +119,7 @@ class Own {
     const about = make("small", {}, "asking the service …");
     this.title.replaceChildren(object === null ? "What changed " : `${plain(object)} `, about);
     this.links.replaceChildren(...(object === null ? [] : this._links(object)));
-    this.foot.replaceChildren(commandLine(diffCommand(from, to, object)));
+    this.foot.replaceChildren(commandLine(diffCommand(this.selection.where, from, to, object)));
     this.changes.replaceChildren();
     try {
       const groups = await this.service.difference(from, to, object);

@@ -29,6 +29,8 @@ export class Service {
     this.where = "";
     /** The service's name for the last columns received. @type {string|null} */
     this.columnsName = null;
+    /** Whether the reader may write notes to the log. */
+    this.mayNote = false;
   }
 
   /** The bearer token, kept until this tab is closed; null without sign-in. */
@@ -44,15 +46,19 @@ export class Service {
    * @param {string} path @param {Record<string, string|number|null>} parameters Those that are null are left out.
    * @param {Record<string, string>} [headers] @param {AbortSignal} [signal]
    */
-  async get(path, parameters, headers = {}, signal) {
+  get(path, parameters, headers = {}, signal) {
     const given = Object.entries(parameters).filter(([, value]) => value !== null).map(([name, value]) => [name, String(value)]);
+    return this._answered(`${path}?${new URLSearchParams(given)}`, { headers, signal });
+  }
+
+  /** @param {string} path @param {RequestInit} request */
+  async _answered(path, request) {
     const { token } = this;
     /** @type {Response} */
     let response;
     try {
-      response = await fetch(`${this.base}v1/${path}?${new URLSearchParams(given)}`, {
-        headers: { ...headers, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) },
-        cache: "no-store", signal,
+      response = await fetch(`${this.base}v1/${path}`, {
+        ...request, headers: { ...request.headers, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) }, cache: "no-store",
       });
     } catch (error) {
       throw new Refused("the service does not answer", 0, "UNREACHABLE");
@@ -85,6 +91,13 @@ export class Service {
     this.name = log === null ? response.headers.get("Metalog-Server") ?? "$METALOG_SERVER" : decodeURIComponent(log);
     this.where = log === null ? `--server ${this.name}` : quoted(this.name);
     this.columnsName = response.headers.get("Metalog-Columns");
+    this.mayNote = response.headers.get("Metalog-Notes") === "allowed";
+  }
+
+  /** Write a note to the log, and return its author. The same note is written once. @param {number} offset @param {string} text @returns {Promise<string>} */
+  async addNote(offset, text) {
+    const answer = await this._answered("notes/add", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ at_offset: offset, text }) });
+    return (await answer.json()).response.author;
   }
 
   /** What happened in the whole history, in words. @returns {Promise<{clauses: import("report/summary.js").Clause[]}>} */

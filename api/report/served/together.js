@@ -1,6 +1,5 @@
 // Several logs one above the other on one time axis: a selected time is selected in all of them.
 
-import { setPlace } from "report/commands.js";
 import { make } from "report/dom.js";
 import { List } from "report/list.js";
 import { legend } from "report/page.js";
@@ -22,18 +21,12 @@ const WITHOUT_LINK = /** @type {any} */ ({ location: { hash: "" }, addEventListe
 /** A list of events whose command names its own log. */
 class ListOfLog extends List {
   /** @param {Shown} shown */
-  constructor({ data, selection, picture, where, name }) {
+  constructor({ data, selection, picture, name }) {
     super(data, selection, picture);
-    this.where = where;
     this.heading = make("h2", { class: "log" }, plain(name));
     this.title.id = `happened-${name}`;
     this.element.setAttribute("aria-labelledby", this.title.id);
     this.element.prepend(this.heading);
-  }
-
-  show() {
-    setPlace(this.where);
-    super.show();
   }
 }
 
@@ -120,7 +113,7 @@ export class Together {
 /** @param {Log} log @returns {Promise<Shown>} */
 async function shownLog({ name, path, log }) {
   const service = new Service(path.replace(/^\//, "")), data = await service.columns(null, null);
-  const selection = new Selection(data.first, data.last, WITHOUT_LINK), picture = new Picture(data, selection);
+  const selection = new Selection(data.first, data.last, WITHOUT_LINK, service.where || log), picture = new Picture(data, selection);
   picture.corner.textContent = zone.name;
   return { name, path, where: service.where || log, service, data, selection, picture, bar: new Bar(), link: make("a", { href: path }, plain(name)), about: make("small") };
 }

@@ -19,9 +19,11 @@ from api.http.questions import Answers
 from api.http.shared_state import reachable_url
 from api.http.web_page import COLUMNS_PATH, FILES
 from api.questions.report import ReportPiece
+from controller.authorization.acls import AclAuthorizer
+from controller.decisions.context.context import Settings
 from controller.decisions.notes import AddNote
 from metadata_log.limits import MIB
-from tests.api.http.conftest import Web
+from tests.api.http.conftest import LOOPBACK, Web
 from tests.api.http.test_authentication import _with_tokens
 from tests.api.kafka.servers import server
 from tests.replay.report.unpacked import Unpacked
@@ -101,6 +103,23 @@ async def test_columns_are_computed_anew_only_once_the_log_has_grown(web: Web) -
     assert other.status_code == 200
     await web.http.post("/v1/topics/create", json=TOPIC)
     assert (await web.http.get(COLUMNS_PATH, headers=known)).status_code == 200
+
+
+async def test_the_page_is_told_whether_its_reader_may_write_notes(tmp_path: Path) -> None:
+    rights = AclAuthorizer(super_users=frozenset({"User:ANONYMOUS"}))
+    async with (
+        server(tmp_path, http=LOOPBACK, settings=Settings(authorizer=rights)) as at,
+        httpx.AsyncClient(base_url=at.http_url, timeout=30) as http,
+    ):
+        sees = {"resource_type": "CLUSTER", "resource_name": "kafka-cluster", "host": "*"}
+        sees |= {"pattern_type": "LITERAL", "operation": "DESCRIBE", "permission_type": "ALLOW"}
+        body = {"acls": [sees | {"principal": "User:ann"}]}
+        (await http.post("/v1/acls/create", json=body)).raise_for_status()
+        own = await http.get(COLUMNS_PATH)
+        anns = await http.get(COLUMNS_PATH, params={"as": "User:ann"})
+    assert Unpacked(anns.content).header["last"] == Unpacked(own.content).header["last"]
+    assert own.headers.get("metalog-notes") == "allowed"
+    assert "metalog-notes" not in anns.headers
 
 
 class Growth:

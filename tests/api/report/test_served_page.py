@@ -261,6 +261,30 @@ def test_everything_is_reached_by_keys(service: Served, visitor: Visitor) -> Non
         expect(page.locator("dialog")).to_contain_text("follow it")
 
 
+def test_a_note_of_a_reader_who_may_write_is_in_the_log(service: Served, visitor: Visitor) -> None:
+    end = service.create("noted")
+    with visitor.visit(f"{service.url}/#from={end}&to=end", until=LIVE) as page:
+        page.keyboard.press("p")
+        expect(page.get_by_label("offset of the record")).to_have_value(str(end))
+        page.keyboard.type("disk of the rack was full")
+        page.keyboard.press("Enter")
+        words = "disk of the rack was full by User:ANONYMOUS"
+        pins = page.get_by_role("group", name="notes").get_by_role("button")
+        expect(pins.and_(page.get_by_role("button", name=words))).to_be_visible()
+        expect(page.locator(".pinned [role=status]")).to_contain_text(f"record {end} in the log")
+        assert "note=" not in page.evaluate("report.selection.link()")
+        assert page.evaluate("document.activeElement.textContent") == "✎ note"
+        # A refusal loses no text, and the address can keep it.
+        page.keyboard.press("p")
+        page.get_by_label("offset of the record").fill("999999")
+        page.get_by_label("text of the note").fill("from nowhere")
+        page.keyboard.press("Enter")
+        expect(page.locator(".pinned [role=status]")).to_contain_text("no record has the offset")
+        expect(page.get_by_label("text of the note")).to_have_value("from nowhere")
+    listed = service.http.get("/v1/notes/list").json()["notes"]
+    assert [(n["at_offset"], n["text"]) for n in listed] == [(end, "disk of the rack was full")]
+
+
 def test_another_range_is_loaded(service: Served, visitor: Visitor) -> None:
     with visitor.visit(service.url, until=LIVE) as page:
         page.fill("#from", "2")

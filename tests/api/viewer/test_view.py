@@ -142,6 +142,8 @@ async def test_no_command_is_taken(viewed: Viewed, own_log: Path) -> None:
     paths = (await view.http.get("/openapi.json")).json()["paths"]
     assert {method for of in paths.values() for method in of} == {"get", "head"}
     assert "POST" not in (await view.http.get("/v1")).text
+    await until(view, "/ready", lambda answer: answer.status_code == 200)
+    assert "metalog-notes" not in (await view.http.get("/v1/report/columns")).headers
 
 
 async def test_a_log_that_a_service_writes_is_followed(
