@@ -113,7 +113,7 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
         spec.python = shlex.join(WORKER)
     stack = contextlib.ExitStack()
     arguments = config.invocation_params.args
-    stack.enter_context(fork_server.forking(WORKER, "tests.forked_workers", *arguments))
+    stack.enter_context(fork_server.forking((WORKER,), "tests.forked_workers", *arguments))
     config.add_cleanup(stack.close)
 
 
@@ -147,7 +147,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked_commands() -> Iterator[None]:
-    """Fork commands that begin with METALOG instead of starting a new interpreter."""
+    """Fork commands of the product instead of starting a new interpreter."""
     with forked_commands.forking():
         yield
 

@@ -3,7 +3,7 @@
 Inside `forking`, a process starts commands with `subprocess` or asyncio as usual. If a command
 begins with a marker, a server forks it; without a server the same words start Python. Either way
 the new process is a child of the caller, with its own pid, streams, environment, working directory
-and exit code.
+and exit code, and with a session of its own if the caller asks for one.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ from unittest import mock
 _ROOT = Path(__file__).parents[1]
 _REQUEST_BYTES_MAX = 1 << 17
 _PR_SET_CHILD_SUBREAPER = 36
-# start_new_session, process_group, gid, gids, uid, umask and preexec_fn, when none is asked for.
-_PLAIN = (False, -1, None, None, None, -1, None)
+# process_group, gid, gids, uid, umask and preexec_fn, when none is asked for.
+_PLAIN = (-1, None, None, None, -1, None)
 
 
 @contextlib.contextmanager
-def forking(marker: tuple[str, ...], module: str, *arguments: str) -> Iterator[None]:
-    """Fork commands that begin with a marker while the body runs.
+def forking(markers: tuple[tuple[str, ...], ...], module: str, *arguments: str) -> Iterator[None]:
+    """Fork commands that begin with one of the markers while the body runs.
 
     The first such command starts the server: a module that is run with the number of a socket and
     these arguments, and that calls `serve`.
@@ -43,13 +43,22 @@ def forking(marker: tuple[str, ...], module: str, *arguments: str) -> Iterator[N
         # The one function by which `subprocess`, and with it asyncio, starts a program.
         def fork_exec(words: list[str], *rest: Any) -> int:
             (_, _, kept, cwd, environment, stdin, _, _, stdout, _, stderr, *more) = rest
-            is_plain = len(kept) == 1 and tuple(more[3:10]) == _PLAIN
-            if tuple(words[: len(marker)]) != marker or not is_plain:
+            start_new_session, *others = more[3:10]
+            marker = next((each for each in markers if tuple(words[: len(each)]) == each), None)
+            if marker is None or len(kept) != 1 or tuple(others) != _PLAIN:
                 return start(words, *rest)
             streams = [
                 own if given == -1 else given for own, given in enumerate((stdin, stdout, stderr))
             ]
-            return server.fork(words[len(marker) :], cwd, environment, streams)
+            if environment is None:
+                environment = [b"%s=%s" % pair for pair in os.environb.items()]
+            request = {
+                "arguments": list(map(str, words[len(marker) - 1 :])),
+                "cwd": os.fspath(cwd or os.getcwd()),
+                "environment": list(map(os.fsdecode, environment)),
+                "start_new_session": bool(start_new_session),
+            }
+            return server.fork(request, streams)
 
         stack.enter_context(mock.patch("subprocess._fork_exec", fork_exec))
         yield
@@ -64,27 +73,12 @@ class _Server:
         self._lock = threading.Lock()
         self._requests: socket.socket | None = None
 
-    def fork(
-        self,
-        arguments: list[str],
-        cwd: str | None,
-        environment: list[bytes] | None,
-        streams: list[int],
-    ) -> int:
+    def fork(self, request: dict[str, Any], streams: list[int]) -> int:
         """Return the process id of a command, which is a child of this process."""
-        if environment is None:
-            environment = [b"%s=%s" % pair for pair in os.environb.items()]
-        message = json.dumps(
-            {
-                "arguments": list(map(str, arguments)),
-                "cwd": os.fspath(cwd or os.getcwd()),
-                "environment": list(map(os.fsdecode, environment)),
-            }
-        )
         with self._lock:
             requests = self._requests = self._requests or self._start()
             with _adopting():
-                socket.send_fds(requests, [message.encode()], streams)
+                socket.send_fds(requests, [json.dumps(request).encode()], streams)
                 return int(requests.recv(20))
 
     def _start(self) -> socket.socket:
@@ -120,7 +114,8 @@ def serve(number: int) -> list[str] | None:
     """Answer each request on a socket with a process id, until the other side closes it.
 
     Returns:
-        In each forked process: the arguments of its command. In the server: None at the end.
+        In each forked process: its marker's last word and the arguments of its command. In the
+        server: None at the end.
     """
     gc.collect()
     gc.freeze()
@@ -131,9 +126,9 @@ def serve(number: int) -> list[str] | None:
             message, streams, _, _ = socket.recv_fds(requests, _REQUEST_BYTES_MAX, 3)
             if not message:
                 return None
-            pid = _fork_orphan()
+            request = json.loads(message)
+            pid = _fork_orphan(start_new_session=request["start_new_session"])
             if pid == 0:
-                request = json.loads(message)
                 _become(request, streams)
                 arguments: list[str] = request["arguments"]
                 return arguments
@@ -142,7 +137,7 @@ def serve(number: int) -> list[str] | None:
             requests.send(b"%d" % pid)
 
 
-def _fork_orphan() -> int:
+def _fork_orphan(*, start_new_session: bool) -> int:
     """Fork a process whose parent exits at once; return 0 in it, and its process id here."""
     reader, writer = os.pipe()
     between = os.fork()
@@ -152,14 +147,16 @@ def _fork_orphan() -> int:
         with os.fdopen(reader) as told:
             return int(told.readline())
     between = os.getpid()
-    pid = os.fork()
-    if pid:
-        os.write(writer, b"%d\n" % pid)
+    if os.fork():
         os._exit(0)
-    os.close(reader)
-    os.close(writer)
     while os.getppid() == between:
         time.sleep(0.000_1)
+    if start_new_session:
+        os.setsid()
+    # The caller may end its session as soon as it knows the process id.
+    os.write(writer, b"%d\n" % os.getpid())
+    os.close(reader)
+    os.close(writer)
     return 0
 
 

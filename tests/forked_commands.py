@@ -3,6 +3,9 @@
 A test starts `[*METALOG, "serve", ...]`. When it ends, the process waits for threads, calls the
 functions registered with `atexit` and flushes its streams, but runs no destructors. Tests of the
 start itself run `python -m api.cli`, and so does the story of a secured cluster.
+
+A service in the process of a test gets the process that answers its questions from here, too; one
+in a process of its own starts Python for it.
 """
 
 import atexit
@@ -16,18 +19,21 @@ from contextlib import AbstractContextManager
 from api.cli import entry
 from api.cli.main import run
 from api.cli.terminal import progress_bar
+from api.questions import worker
 from tests import fork_server
 
 # Python knows no such option and ignores it: it marks what may be forked.
 METALOG = (sys.executable, "-X", "forked", "-m", "api.cli")
+
+_QUESTIONS = (sys.executable, "-P", "-m", worker.__name__)
 
 BARS_AT_ONCE = "METALOG_TEST_BARS_AT_ONCE"
 """A variable that makes a forked command show its progress bars from the first step on."""
 
 
 def forking() -> AbstractContextManager[None]:
-    """Fork commands that begin with METALOG in the body of a `with` statement."""
-    return fork_server.forking(METALOG, "tests.forked_commands")
+    """Fork `metalog`, and what answers the questions of a service, while the body runs."""
+    return fork_server.forking((METALOG, _QUESTIONS), "tests.forked_commands")
 
 
 def main() -> None:
@@ -43,10 +49,14 @@ def main() -> None:
     arguments = fork_server.serve(int(sys.argv[1]))
     if arguments is None:
         return
-    sys.argv = ["metalog", *arguments]
+    module, *rest = arguments
+    sys.argv = ["metalog", *rest]
     if BARS_AT_ONCE in os.environ:
         progress_bar.DELAY_S = 0.0
     try:
+        if module == worker.__name__:
+            worker.main(*rest)
+            sys.exit()
         entry.main()
     except SystemExit as ended:
         codes.append(int(ended.code or 0))

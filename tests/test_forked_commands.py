@@ -7,8 +7,12 @@ import signal
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
+from api.questions.rows import ShowRows
+from api.questions.workers import Workers
+from controller.wire import to_wire
 from metadata_log.writer.creation import create_log
 from tests.api.services import serving
 from tests.forked_commands import METALOG
@@ -63,6 +67,31 @@ async def test_asyncio_starts_the_same(tmp_path: Path) -> None:
         b'{"type": "NoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "hi"}}\n'
     )
     assert (process.returncode, out != b"") == (0, True)
+
+
+def test_command_can_have_a_session_of_its_own(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", "forked")
+    command = [*METALOG, "append", "--log", str(tmp_path / "log"), "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as process:
+        assert "tests.forked_commands" in words_of(process.pid)
+        assert os.getsid(process.pid) == process.pid
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+
+
+async def test_what_answers_questions_is_forked(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", "forked")
+    workers = Workers(tmp_path / "log")
+    try:
+        await workers.page("dump", to_wire(ShowRows()), "end", None)
+        forked = [
+            each
+            for each in psutil.Process().children()
+            if os.getsid(each.pid) == each.pid and "tests.forked_commands" in each.cmdline()
+        ]
+        assert len(forked) == 1
+    finally:
+        await workers.close()
 
 
 @pytest.mark.parametrize("limit", [64, None])

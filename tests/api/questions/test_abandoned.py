@@ -41,9 +41,12 @@ def worker_processes(of: int) -> list[int]:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = stat.read_text().rpartition(")")[2].split()[:2]
-            is_worker = b"api.questions.worker" in (stat.parent / "cmdline").read_bytes()
+            words = (stat.parent / "cmdline").read_bytes()
+            has_session = os.getsid(int(stat.parent.name)) == int(stat.parent.name)
         except OSError:  # it ended
             continue
+        is_started, is_forked = b"api.questions.worker" in words, b"forked_commands" in words
+        is_worker = has_session and (is_started or is_forked)
         if is_worker and int(parent) == of and state != "Z":
             found.append(int(stat.parent.name))
     return found
