@@ -28,6 +28,7 @@ from benchmarks import (
     log_open,
     log_size,
     object_history,
+    pauses,
     placement,
     raw_append,
     repeated,
@@ -73,6 +74,7 @@ BENCHES: dict[str, Bench] = {
     "controller": controller.run,
     "large-topic": large_topic.run,
     "large-service": large_service.run,
+    "pauses": pauses.run,
     "acls": acl_decisions.run,
     "placement": placement.run,
     "raw-append": raw_append.run,
@@ -100,14 +102,17 @@ def main() -> int:
     parser.add_argument(
         "--partitions",
         type=int,
-        default=large_service.PARTITIONS,
         metavar="N",
-        help="of large-service, at least 10,000 (default: %(default)s)",
+        help=f"of large-service (default: {large_service.PARTITIONS:,}) and pauses (default: "
+        f"{pauses.PARTITIONS:,}), at least 10,000",
     )
     arguments = parser.parse_args()
     benches: dict[str, Bench] = {
         **BENCHES,
-        "large-service": partial(large_service.run, partitions=arguments.partitions),
+        "large-service": partial(
+            large_service.run, partitions=arguments.partitions or large_service.PARTITIONS
+        ),
+        "pauses": partial(pauses.run, partitions=arguments.partitions or pauses.PARTITIONS),
     }
     results: list[Result] = []
     for name in arguments.names or BENCHES:

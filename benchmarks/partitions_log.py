@@ -1,9 +1,10 @@
 """Logs of a cluster with a given number of partitions, as its controller would write them."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 
 import msgspec
 
@@ -29,20 +30,32 @@ _SEED = 20_261_123
 
 
 async def write_partitions_log(
-    directory: Path, partitions: int, *, in_topic: int = 100, brokers: int = 50
+    directory: Path,
+    partitions: int,
+    *,
+    in_topic: int = 100,
+    brokers: int = 50,
+    spare_brokers: int = 0,
+    more_topics: Mapping[str, int] = MappingProxyType({}),
 ) -> None:
     """Write, without syncs, a log of topics with `in_topic` partitions each.
 
     Each partition has 3 replicas; they are spread evenly over the brokers.
+
+    Args:
+        partitions: Without those of `more_topics`.
+        spare_brokers: Registered, too, but without replicas.
+        more_topics: Numbers of partitions of further topics, by name.
     """
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory, fs=UnsyncedFs())
     try:
         cluster = _Registered()
-        cluster.add_brokers(brokers, racks=_RACKS)
+        cluster.add_brokers(brokers + spare_brokers, racks=_RACKS)
         for records in cluster.written:
             await log.append(NewBatch(records=records))
-        for records in _batches(_topics(cluster.image, partitions, in_topic)):
+        sizes = {**_sizes(partitions, in_topic), **more_topics}
+        for records in _batches(_topics(cluster.image, sizes, brokers)):
             await log.append(NewBatch(records=records))
     finally:
         await log.close()
@@ -81,12 +94,21 @@ def moves(partitions: int, *, in_topic: int = 100, brokers: int = 50) -> Iterato
             )
 
 
-def _topics(image: MetadataImage, partitions: int, in_topic: int) -> Iterator[Record]:
+def _sizes(partitions: int, in_topic: int) -> dict[str, int]:
+    """Return the number of partitions of each topic, by name."""
+    return {
+        f"topic-{number}": min(in_topic, partitions - first)
+        for number, first in enumerate(range(0, partitions, in_topic))
+    }
+
+
+def _topics(image: MetadataImage, sizes: Mapping[str, int], brokers: int) -> Iterator[Record]:
     directories = {broker.broker_id: broker.log_dirs[0] for broker in image.brokers()}
-    for first, topic_id in zip(range(0, partitions, in_topic), _topic_ids(), strict=False):
-        yield TopicRecord(name=f"topic-{first // in_topic}", topic_id=topic_id)
-        for partition_id in range(min(in_topic, partitions - first)):
-            replicas = _replicas(first + partition_id, len(directories))
+    numbers = itertools.count()
+    for (name, size), topic_id in zip(sizes.items(), _topic_ids(), strict=False):
+        yield TopicRecord(name=name, topic_id=topic_id)
+        for partition_id in range(size):
+            replicas = _replicas(next(numbers), brokers)
             held = tuple([directories[broker] for broker in replicas])
             yield new_partition(topic_id, partition_id, replicas, held)
 

@@ -6,7 +6,8 @@ answer pending until they are committed. Thus many events share one fsync. All o
 only the *committed* image. Raw appends wait for the end of the event loop's turn
 (`Controller._decide_appends`). A decision with many records takes two turns: one decides, one
 encodes, applies and appends, so that other work runs between the two turns; the next decision may
-begin in the second one.
+begin in the second one. A decision that may have any number of records is made in steps, and others
+are made between them (decision_steps.py).
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -23,11 +24,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from controller.asked.asked import APPEND, BoundDecision
 from controller.asked.repeated_requests import InFlight
 from controller.decider import Decider, Decision, RawAppend
+from controller.decision_steps import STEP_RECORDS, DecisionSteps
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, heartbeat
 from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.context.context import Rng, Settings
@@ -286,7 +288,11 @@ class Controller:
         if again is not None:
             return again
         self._requests.add(origin, decide, future)
-        event = partial(self._decide, future, decide, origin, note)
+        self._when_free(future, partial(self._decide, future, decide, origin, note))
+        return future
+
+    def _when_free(self, future: asyncio.Future[Any], event: Callable[[], None]) -> None:
+        """Call `event`, which makes a decision: now, or after the open transaction."""
         if self._pipeline.transaction is None:
             event()
         elif len(self._waiting) < PENDING_BATCHES_MAX:
@@ -297,7 +303,6 @@ class Controller:
                     "a transaction is open, and too many requests wait for its end; try again"
                 )
             )
-        return future
 
     def _submit_inside(
         self, opened: object, limit: TimeLimit, decide: Decision[T], origin: Origin | None
@@ -326,19 +331,51 @@ class Controller:
         decide: Decision[T],
         origin: Origin | None,
         note: Callable[[T], None],
+        steps: DecisionSteps[T] | None = None,
     ) -> None:
+        """Make a decision, or the next one of its steps."""
         self._send_unsent()
+        in_transaction = self._pipeline.transaction is not None
 
         def make() -> None:
-            made = self._decider.decide(decide, origin)
-            send = partial(self._decider.send, made, future, note)
-            if len(made.result.records) < LARGE_DECISION or self._pipeline.transaction is not None:
+            made = self._decider.decide(
+                decide,
+                origin,
+                step_max=None if in_transaction else STEP_RECORDS,
+                begun=None if steps is None else steps.response,
+                has_begun=steps is not None,
+            )
+            answered, tell = future, note
+            if made.result.is_partial:
+                answered, tell = self._part(steps, future, decide, origin, note), _nothing
+            send = partial(self._decider.send, made, answered, tell)
+            if len(made.result.records) < LARGE_DECISION or in_transaction:
                 send()
             else:
-                self._unsent = partial(self._attempt, future, send)
+                self._unsent = partial(self._attempt, answered, send)
                 asyncio.get_running_loop().call_soon(self._send_unsent)
 
         self._attempt(future, make)
+
+    def _part(
+        self,
+        steps: DecisionSteps[T] | None,
+        future: asyncio.Future[Answer[T]],
+        decide: Decision[T],
+        origin: Origin | None,
+        note: Callable[[T], None],
+    ) -> asyncio.Future[Answer[T]]:
+        """Return the future of a step after which the decision is made again.
+
+        Args:
+            steps: The earlier steps; None if it is the first one, whose caller waits for `future`.
+        """
+
+        def again(steps: DecisionSteps[T]) -> None:
+            rest = steps.rest()
+            self._when_free(rest, partial(self._decide, rest, decide, origin, note, steps))
+
+        return (steps or DecisionSteps(future, again)).part()
 
     def _send_unsent(self) -> None:
         """Send the records of a large decision, if there is one that waits for its second turn."""
@@ -412,3 +449,7 @@ class Controller:
         self._send_unsent()
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._decide_what_waited)
+
+
+def _nothing(_: Any) -> None:
+    """Take note of nothing: the response to a part of a decision is not the answer."""

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision, asked_append, asked_of
-from controller.asked.observed import Draws, Reads, observed
+from controller.asked.observed import STEP, Draws, Reads, observed
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, sessions_after
 from controller.decisions.context.context import Context, Rng, Settings
 from controller.decisions.context.mutation_quotas import MutationBuckets
@@ -29,7 +29,7 @@ from controller.results.refusals import overloaded
 from controller.results.result import ControllerResult
 from metadata_log.writer.clock import Clock
 from metadata_log.writer.request_window import is_repeatable
-from records.envelope import Origin
+from records.envelope import Origin, without_id
 from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
@@ -47,13 +47,17 @@ class RawAppend(msgspec.Struct, frozen=True):
 
 
 class Made(msgspec.Struct, Generic[T], frozen=True):
-    """A decision's result and the values that it read, before its records are sent."""
+    """A decision's result and the values that it read, before its records are sent.
+
+    `has_begun`: earlier steps of the decision were sent already.
+    """
 
     decide: Decision[T]
     result: ControllerResult[T]
     context: Context
     reads: Reads
     draws: Draws
+    has_begun: bool = False
 
 
 class Decider:
@@ -76,16 +80,35 @@ class Decider:
         """Return the time, ms since 1970; never less than the last batch's time."""
         return max(self._clock.now_ms(), self._pipeline.timestamp)
 
-    def decide(self, decide: Decision[T], origin: Origin | None) -> Made[T]:
+    def decide(
+        self,
+        decide: Decision[T],
+        origin: Origin | None,
+        *,
+        step_max: int | None = None,
+        begun: T | None = None,
+        has_begun: bool = False,
+    ) -> Made[T]:
         """Make a decision, to be sent before the next one is made.
+
+        Args:
+            step_max: The limit of a step; None: the decision is made whole.
+            begun: The response of the previous step.
+            has_begun: This is not the decision's first step.
 
         Raises:
             RequestError: the decision's refusal.
         """
         self._pipeline.abort_left_open("A batch of it failed", self.now_ms)
         reads, draws = Reads(), Draws(self._rng)
-        context = observed(self.context(draws, origin), reads)
-        return Made(decide, decide(context), context, reads, draws)
+        context = self.context(draws, origin)
+        context = observed(replace(context, step_max=step_max, begun=begun), reads)
+        result = decide(context)
+        if result.is_partial:
+            # Only the last step is the request, as for `ControllerResult.batches`.
+            context = replace(context, origin=without_id(origin))
+            reads.note(STEP, step_max)
+        return Made(decide, result, context, reads, draws, has_begun)
 
     def send(
         self, made: Made[T], future: asyncio.Future[Answer[T]], note: Callable[[T], None]
@@ -107,12 +130,13 @@ class Decider:
             # A batch that the log refuses would fail all batches after it.
             raise overloaded()
         tells_versions = isinstance(decide, BoundDecision) and decide.tells_versions
+        tells_versions = tells_versions and not result.is_partial
         is_kept = tells_versions and is_repeatable(origin)
         versions: tuple[ObjectVersion, ...] | None = ()
         if is_kept:
             # The whole answer is kept in the first batch, so the versions are needed before it.
             after = self._after(batches)
-            versions = _versions(result, context, after)
+            versions = _versions(made, after)
             if len(batches) == 1:
                 batches[0] = replace(batches[0], after=after)
         asked = None
@@ -131,7 +155,7 @@ class Decider:
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
         if tells_versions and not is_kept:
-            versions = _versions(result, context, self._pipeline.latest.image)
+            versions = _versions(made, self._pipeline.latest.image)
         note(result.response)
         self._pipeline.answer_when_committed(
             future,
@@ -239,8 +263,9 @@ class Decider:
             )
 
 
-def _versions(
-    result: ControllerResult[Any], context: Context, after: MetadataImage
-) -> tuple[ObjectVersion, ...] | None:
+def _versions(made: Made[Any], after: MetadataImage) -> tuple[ObjectVersion, ...] | None:
     """Return the versions of the objects that a decision changed; None if there are too many."""
-    return changed_versions(result.records, context.image, after, context.next_offset)
+    if made.has_begun:
+        return None
+    context = made.context
+    return changed_versions(made.result.records, context.image, after, context.next_offset)

@@ -1,5 +1,7 @@
 """One row of the log: a record with its position and origin."""
 
+from msgspec.structs import replace
+
 from records.base import Record
 
 
@@ -13,6 +15,13 @@ class Origin(Record, frozen=True, kw_only=True):
     reason: str | None = None
     trace_parent: str | None = None
     client: str | None = None
+
+
+def without_id(origin: Origin | None) -> Origin | None:
+    """Return the origin of a request's earlier batches: only the last one has the request's id."""
+    if origin is None or (origin.request_id is None and origin.request_hash is None):
+        return origin
+    return replace(origin, request_id=None, request_hash=None)
 
 
 class UnknownTag(Record, frozen=True, kw_only=True):

@@ -27,6 +27,8 @@ _SEED_BITS = 63
 _SESSION = "session of {}"
 _LIVE = "{} is live"
 _STALE = "stale broker"
+STEP = "step"
+"""Name of the limit of a step, kept if the decision was continued after it."""
 _LOWEST = "lowest active offset"
 _TOKENS = "tokens"
 _NAMESPACE_TOKENS = "tokens of namespace {}"
@@ -150,8 +152,10 @@ class ObservedSessions(Sessions, frozen=True, kw_only=True):
         self.reads.note(_LIVE.format(broker.broker_id), found)
         return found
 
-    def stale_broker(self, image: MetadataImage, now_ms: int) -> int | None:
-        found = super().stale_broker(image, now_ms)
+    def stale_broker(
+        self, image: MetadataImage, now_ms: int, begun: int | None = None
+    ) -> int | None:
+        found = super().stale_broker(image, now_ms, begun)
         self.reads.note(_STALE, found)
         return found
 
@@ -181,7 +185,9 @@ class RecordedSessions(Sessions, frozen=True, kw_only=True):
     def is_live(self, broker: Broker, now_ms: int) -> bool:
         return bool(self.reads.again(_LIVE.format(broker.broker_id)))
 
-    def stale_broker(self, image: MetadataImage, now_ms: int) -> int | None:
+    def stale_broker(
+        self, image: MetadataImage, now_ms: int, begun: int | None = None
+    ) -> int | None:
         found: int | None = self.reads.again(_STALE)
         return found
 
@@ -293,6 +299,7 @@ def recorded(context: Context, asked: Asked) -> Context:
     return replace(
         context,
         rng=LazyRandom(asked.seed),
+        step_max=reads.kept.get(STEP),
         sessions=RecordedSessions(timeout_ms=context.settings.session_timeout_ms, reads=reads),
         buckets=RecordedBuckets(reads=reads),
         settings=replace(

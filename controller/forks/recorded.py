@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec.structs import replace
-
 from controller.asked.asked import ACTIVATE, settings_of
 from controller.decisions.context.context import Settings
 from metadata_log.format.batch import Batch
@@ -11,7 +9,7 @@ from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.control import BeginTransactionRecord
-from records.envelope import Envelope, Origin
+from records.envelope import Envelope, without_id
 from replay.transactions import Transactions
 
 
@@ -36,12 +34,8 @@ def _goes_on(before: Batch, batch: Batch) -> bool:
     return (
         len(before.rows) == BATCH_RECORDS_MAX
         and row.asked is None
-        and _anonymous(first.origin) == _anonymous(row.origin)
+        and without_id(first.origin) == without_id(row.origin)
     )
-
-
-def _anonymous(origin: Origin | None) -> Origin | None:
-    return origin and replace(origin, request_id=None, request_hash=None)
 
 
 def whole_decisions(batches: Iterable[Batch]) -> Iterator[tuple[Sequence[Envelope], bool]]:

@@ -168,6 +168,7 @@ _ADD: Mapping[type[Record], Callable[[IndexChanges, Any, MetadataImage], None]] 
 def _changes_the_index(change: PartitionChangeRecord) -> bool:
     return (
         change.leader != LEADER_UNCHANGED
+        or change.isr is not None
         or change.replicas is not None
         or change.adding_replicas is not None
         or change.removing_replicas is not None

@@ -11,7 +11,7 @@ from controller.results.quota_charges import Charge
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord
-from records.envelope import Origin
+from records.envelope import Origin, without_id
 
 T = TypeVar("T")
 
@@ -22,7 +22,8 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     `atomic`: the records must become visible together, so they must fit in one batch. If False, a
     long list is split into several batches, and a reader may see a state between two of them.
     `charges` are the partitions to subtract from quotas. `checked`: `records` as a batch, already
-    encoded and replayed.
+    encoded and replayed. `is_partial`: these are only the first records; the same decision, made
+    again on the state after them, returns the rest. The response is then that of the state so far.
     """
 
     response: T
@@ -30,6 +31,7 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     atomic: bool = True
     charges: tuple[Charge, ...] = ()
     checked: Decided | None = None
+    is_partial: bool = False
 
     @property
     def is_transaction(self) -> bool:
@@ -51,7 +53,7 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         if 0 < count <= BATCH_RECORDS_MAX:
             yield self.records, origin
             return
-        earlier = origin and replace(origin, request_id=None, request_hash=None)
+        earlier = without_id(origin)
         for start in range(0, count, BATCH_RECORDS_MAX):
             end = start + BATCH_RECORDS_MAX
             yield self.records[start:end], origin if end >= count else earlier

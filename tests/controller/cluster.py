@@ -1,10 +1,12 @@
 """A cluster for tests of decisions: each decision's records are applied at once, without a log."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from controller.authorization.caller import CONTROLLER
 from controller.decider import Decision
@@ -75,6 +77,9 @@ class Cluster:
     that check each step.
     """
 
+    step_max: int | None = None
+    """Maximum number of records of one step of a decision."""
+
     namespace = ""
     """Topics that requests name are in here: the switch to run tests inside a namespace."""
 
@@ -121,6 +126,7 @@ class Cluster:
             origin=self.asker,
             caller=self.caller,
             buckets=self.buckets,
+            step_max=self.step_max,
         )
 
     def write(self, records: Sequence[Record]) -> None:
@@ -147,12 +153,21 @@ class Cluster:
             self.records, base_offset=self.base_offset, now_ms=self.now_ms
         )
 
-    def decide(self, decision: Decision[T]) -> T:
-        """Take a decision, write its records, and return its response."""
-        result = decision(self.context())
-        self.write(result.records)
-        if result.records:
-            self.buckets = self.buckets.charged_all(result.charges)
+    def decide(self, decision: Decision[T], *, steps_max: int | None = None) -> T:
+        """Take a decision, write its records, and return its response.
+
+        Args:
+            steps_max: Make no more steps of the decision, as if the controller ended after them.
+        """
+        context = self.context()
+        for number in itertools.count(1):
+            result = decision(context)
+            self.write(result.records)
+            if result.records:
+                self.buckets = self.buckets.charged_all(result.charges)
+            if not result.is_partial or number == steps_max:
+                break
+            context = replace(self.context(), begun=result.response)
         return result.response
 
     def fail_over(self) -> None:
@@ -190,12 +205,18 @@ class Cluster:
         epoch: int = self.do(register_broker, request).broker_epoch
         return epoch
 
-    def heartbeat(self, broker_id: int, **fields: Any) -> HeartbeatReply:
-        """Send a heartbeat of a broker that has applied the whole log."""
+    def heartbeat(
+        self, broker_id: int, *, steps_max: int | None = None, **fields: Any
+    ) -> HeartbeatReply:
+        """Send a heartbeat of a broker that has applied the whole log.
+
+        Args:
+            steps_max: As for `decide`.
+        """
         fields.setdefault("metadata_offset", self.next_offset - 1)
         fields.setdefault("broker_epoch", self.broker(broker_id).broker_epoch)
         request = Heartbeat(broker_id=broker_id, **fields)
-        reply = self.decide(partial(heartbeat, request=request))
+        reply = self.decide(partial(heartbeat, request=request), steps_max=steps_max)
         self.sessions = sessions_after(
             self.sessions, request, reply, next_offset=self.next_offset, now_ms=self.now_ms
         )

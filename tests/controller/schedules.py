@@ -91,7 +91,9 @@ _HEALING_ROUNDS = 200
 
 
 class _Cluster(Cluster):
-    """A cluster that checks the invariants after every batch."""
+    """A cluster that checks the invariants after every batch; brokers leave in small steps."""
+
+    step_max = 2
 
     def __init__(self) -> None:
         self._check = HistoryCheck()
@@ -171,6 +173,9 @@ class Schedule:
             self._cut_off.discard(broker_id)
         elif rng.random() < 0.4:
             self._cluster.heartbeat(broker_id, want_shutdown=True)
+        elif rng.random() < 0.2:
+            self._cluster.heartbeat(broker_id, want_shutdown=True, steps_max=1)
+            self._cluster.fail_over()
         else:
             self._cut_off ^= {broker_id}
 
@@ -198,7 +203,10 @@ class Schedule:
             balance_leaders,
             elect_unclean_leaders,
         )
-        self._cluster.decide(rng.choice(timers))
+        timer, fails = rng.choice(timers), rng.random() < 0.2
+        self._cluster.decide(timer, steps_max=1 if fails else None)
+        if fails:
+            self._cluster.fail_over()
 
     def _fail_over(self, rng: Random) -> None:
         self._cluster.fail_over()

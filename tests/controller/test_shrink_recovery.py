@@ -55,7 +55,7 @@ class _Mortal(Cluster):
         self._check = HistoryCheck()
         super().__init__()
 
-    def decide(self, decision: Decision[T]) -> T:
+    def decide(self, decision: Decision[T], *, steps_max: int | None = None) -> T:
         result = decision(self.context())
         groups: list[Sequence[Record]] = [result.records]
         if not result.atomic:

@@ -72,8 +72,8 @@ class LoggedCluster(Cluster):
         result = ControllerResult(response=None, records=tuple(records))
         self._submit(lambda _: result)
 
-    def decide(self, decision: Decision[T]) -> T:
-        """Make a decision of a timer."""
+    def decide(self, decision: Decision[T], *, steps_max: int | None = None) -> T:
+        """Make a decision of a timer, with all its steps."""
         return self._submit(BoundDecision(_TIMERS[decision], decision))
 
     def do(self, decision: Callable[..., Any], request: object) -> Any:
@@ -82,7 +82,9 @@ class LoggedCluster(Cluster):
             return self._submit(partial(_decided, decision, request))
         return self._submit(command.bound(request, CONTROLLER))
 
-    def heartbeat(self, broker_id: int, **fields: Any) -> HeartbeatReply:
+    def heartbeat(
+        self, broker_id: int, *, steps_max: int | None = None, **fields: Any
+    ) -> HeartbeatReply:
         fields.setdefault("metadata_offset", self.next_offset - 1)
         fields.setdefault("broker_epoch", self.broker(broker_id).broker_epoch)
         request = Heartbeat(broker_id=broker_id, **fields)

@@ -10,12 +10,13 @@ docs/kafka_rules.md, section 8.
 
 import enum
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
 
 from controller.decisions.brokers.registrations import checked_broker
-from controller.decisions.context.context import Context
+from controller.decisions.context.context import Context, in_steps
 from controller.decisions.context.sessions import ReplicaLag, Sessions
 from controller.decisions.levels import (
     CONTROLLED_SHUTDOWN_LEVEL,
@@ -79,7 +80,7 @@ class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def heartbeat(context: Context, request: Heartbeat) -> ControllerResult[HeartbeatReply]:
-    """Process a heartbeat, and move the broker to its next state.
+    """Process a heartbeat, and move the broker to its next state; it leaves partitions in steps.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH.
@@ -87,23 +88,27 @@ def heartbeat(context: Context, request: Heartbeat) -> ControllerResult[Heartbea
     broker = checked_broker(context, request.broker_id, request.broker_epoch)
     before = after = _current_state(context, broker)
     lost = _lost_directories(context, broker, request)
-    records: tuple[Record, ...] = ()
     # Handle a failed directory first, and the requested state with the next heartbeat: together
     # they would change some partitions twice.
     if lost and lost != set(broker.log_dirs):
-        records = tuple(_lose_directories(context, broker, lost))
+        records = _lose_directories(context, broker, lost)
     else:
         after = _next_state(context, request, before, all_lost=bool(lost))
-        records = tuple(_cordon(context, broker, request))
+        records = _cordon(context, broker, request)
         if after is not before:
-            records += tuple(_transition(context, broker, after))
+            records = chain(records, _transition(context, broker, after))
+        elif _is_first(context, broker):
+            records = chain(records, return_to_partitions(context, broker.broker_id))
     reply = HeartbeatReply(
         is_caught_up=_is_caught_up(context, request),
         is_fenced=after in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
         in_controlled_shutdown=after is BrokerState.CONTROLLED_SHUTDOWN,
         should_shut_down=after is BrokerState.SHUTDOWN_NOW,
     )
-    return ControllerResult(response=reply, records=records, atomic=False)
+    if lost or after is BrokerState.UNFENCED:
+        # The rest of these records does not follow from the state after the first ones.
+        context = replace(context, step_max=None)
+    return in_steps(context, reply, records)
 
 
 def sessions_after(
@@ -134,14 +139,26 @@ def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
     """Fence the broker with the oldest expired session; the response is its id or None.
 
     Fences one broker at a time, so that each leader election takes the earlier ones into account.
+    The broker leaves its partitions in steps. If it speaks up between two of them, it is fenced
+    all the same, and gets its partitions back with its next heartbeat.
     """
-    broker_id = context.sessions.stale_broker(context.image, context.now_ms)
+    broker_id = context.sessions.stale_broker(context.image, context.now_ms, context.begun)
     broker = None if broker_id is None else context.image.broker(broker_id)
     if broker is None:
         return ControllerResult(response=None)
-    return ControllerResult(
-        response=broker_id, records=tuple(_fence(context, broker)), atomic=False
-    )
+    return in_steps(context, broker_id, _fence(context, broker))
+
+
+def _is_first(context: Context, broker: Broker) -> bool:
+    """True for the first heartbeat of an active broker since the controller's start.
+
+    The last controller may have failed while the broker was leaving its partitions. Those that have
+    nobody else lack a leader then, though the broker was not fenced.
+    """
+    if not context.is_active(broker.broker_id):
+        return False
+    session = context.sessions.get(broker.broker_id)
+    return session is not None and session.metadata_offset is None
 
 
 def _current_state(context: Context, broker: Broker) -> BrokerState:
@@ -190,9 +207,17 @@ def _after_unfenced(context: Context, request: Heartbeat) -> BrokerState:
         return BrokerState.SHUTDOWN_NOW if request.want_shutdown else BrokerState.FENCED
     if not request.want_shutdown:
         return BrokerState.UNFENCED
-    if context.index.leads_any(context.image, request.broker_id):
+    if _has_to_leave(context, request.broker_id):
         return BrokerState.CONTROLLED_SHUTDOWN
     return BrokerState.SHUTDOWN_NOW
+
+
+def _has_to_leave(context: Context, broker_id: int) -> bool:
+    """True if a broker leads partitions, or is on the way out of those that it does not lead."""
+    broker = context.image.broker(broker_id)
+    if broker is not None and broker.in_controlled_shutdown:
+        return any(context.index.partitions_to_leave(context.image, broker_id))
+    return context.index.leads_any(context.image, broker_id)
 
 
 def _after_controlled_shutdown(context: Context, request: Heartbeat) -> BrokerState:

@@ -4,11 +4,12 @@ Source: KIP-631 (registration), KIP-858 (log directories), KIP-966 (unclean shut
 docs/kafka_rules.md, section 8.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import msgspec
 
-from controller.decisions.context.context import Context
+from controller.decisions.context.context import Context, in_steps
 from controller.decisions.levels import CONTROLLED_SHUTDOWN_LEVEL, DIRECTORIES_LEVEL
 from controller.decisions.partitions.broker_partitions import forget_partitions, leave_partitions
 from controller.decisions.partitions.directories import is_reserved
@@ -64,7 +65,8 @@ class BrokerEpoch(msgspec.Struct, frozen=True):
 def register_broker(context: Context, request: RegisterBroker) -> ControllerResult[BrokerEpoch]:
     """Register a broker process: a new one as fenced, one already registered in its current state.
 
-    The epoch of a new process is the offset at which this decision is written.
+    The epoch of a new process is the offset at which this decision is written; if its old process
+    has many partitions to leave, at which the last step is written.
 
     Raises:
         RequestError: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, INVALID_REGISTRATION
@@ -77,9 +79,9 @@ def register_broker(context: Context, request: RegisterBroker) -> ControllerResu
     _check_log_dirs(context, request)
     _check_features(context, request)
     same_process = old is not None and old.incarnation_id == request.incarnation_id
-    records: list[Record] = []
+    leaving: Iterable[Record] = ()
     if old is not None and not same_process:
-        records.extend(_leave_as_old_process(context, request, old))
+        leaving = _leave_as_old_process(context, request, old)
     level = context.metadata_version
     registration = RegisterBrokerRecord(
         broker_id=request.broker_id,
@@ -97,10 +99,8 @@ def register_broker(context: Context, request: RegisterBroker) -> ControllerResu
         ),
         log_dirs=tuple(sorted(request.log_dirs)) if level >= DIRECTORIES_LEVEL else (),
     )
-    return ControllerResult(
-        response=BrokerEpoch(registration.broker_epoch),
-        records=(*records, registration),
-        atomic=False,
+    return in_steps(
+        context, BrokerEpoch(registration.broker_epoch), chain(leaving, (registration,))
     )
 
 
@@ -114,8 +114,7 @@ def unregister_broker(context: Context, broker_id: int) -> ControllerResult[None
     if broker is None:
         raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {broker_id} is not registered")
     removal = UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch)
-    records = (*forget_partitions(context, broker_id), removal)
-    return ControllerResult(response=None, records=records, atomic=False)
+    return in_steps(context, None, chain(forget_partitions(context, broker_id), (removal,)))
 
 
 def checked_broker(context: Context, broker_id: int, broker_epoch: int) -> Broker:

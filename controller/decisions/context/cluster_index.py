@@ -53,6 +53,8 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
 
     # Number of replicas by broker and topic.
     _by_broker: Map[int, Map[Uuid, int]] = Map()
+    # Number of those that the broker has left (`has_left`); few, while all brokers are in sync.
+    _left: Map[int, Map[Uuid, int]] = Map()
     _leaderless: _PartitionSet = Map()
     _imbalanced: _PartitionSet = Map()
     _moving: _PartitionSet = Map()
@@ -124,9 +126,21 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
                 if broker_id in partition.replicas:
                     yield partition
 
+    def partitions_to_leave(self, image: MetadataImage, broker_id: int) -> Iterator[Partition]:
+        """Iterate over the partitions that a broker has not left, in order of their ids.
+
+        O(topics on the broker, and partitions of the topics iterated over).
+        """
+        left = self._left.get(broker_id, _NO_TOPICS)
+        topics = self._by_broker.get(broker_id, _NO_TOPICS).items()
+        for topic_id in sorted([each for each, held in topics if left.get(each, 0) < held]):
+            for partition in image.partitions(topic_id):
+                if broker_id in partition.replicas and not has_left(partition, broker_id):
+                    yield partition
+
     def leads_any(self, image: MetadataImage, broker_id: int) -> bool:
         """True if a broker leads at least one partition."""
-        partitions = self.partitions_on(image, broker_id, in_order=False)
+        partitions = self.partitions_to_leave(image, broker_id)
         return any(partition.leader == broker_id for partition in partitions)
 
     def leader_counts(self, image: MetadataImage) -> Counter[int]:
@@ -185,8 +199,9 @@ class _Update:
 
     def __init__(self, index: ClusterIndex) -> None:
         self._index = index
-        # Changes of the replica counts by broker and topic, and of the brokers' loads.
+        # Changes of the counts by broker and topic, and of the brokers' loads.
         self._held: defaultdict[int, defaultdict[Uuid, int]] = defaultdict(_counts)
+        self._left: defaultdict[int, defaultdict[Uuid, int]] = defaultdict(_counts)
         self._leaders: defaultdict[int, int] = defaultdict(int)
         self._replicas: defaultdict[int, int] = defaultdict(int)
         self._leaderless = NestedMapDelta(index._leaderless)
@@ -211,13 +226,14 @@ class _Update:
     def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
         """Add all partitions of a topic that had none before.
 
-        Partitions led by their first replica and not being reassigned are counted together, for
-        speed.
+        Partitions led by their first replica, with all replicas in sync, and not being reassigned
+        are counted together, for speed.
         """
         held: defaultdict[int, int] = defaultdict(int)
         for partition in partitions:
             leader, replicas = partition.leader, partition.replicas
-            if leader == replicas[0] and not is_moving(partition):
+            in_sync = len(partition.isr) == len(replicas)
+            if leader == replicas[0] and in_sync and not is_moving(partition):
                 self._leaders[leader] += 1
                 for broker_id in replicas:
                     held[broker_id] += 1
@@ -237,10 +253,15 @@ class _Update:
             or old.replicas is not new.replicas
             or old.removing_replicas is not new.removing_replicas
         ):
+            self._count_left(old, -1)
+            self._count_left(new, 1)
             if old is not None:
                 self._weigh(old, -1)
             if new is not None:
                 self._weigh(new, 1)
+        elif old.isr is not new.isr or old.leader != new.leader:
+            self._count_left(old, -1)
+            self._count_left(new, 1)
         one = new or old
         assert one is not None, "not both are None"
         for partitions, has in self._sets:
@@ -266,7 +287,8 @@ class _Update:
 
     def finish(self, uses: NamespaceUses) -> ClusterIndex:
         return ClusterIndex(
-            self._finish_held(),
+            _grown(self._index._by_broker, self._held),
+            _grown(self._index._left, self._left),
             self._leaderless.apply(),
             self._imbalanced.apply(),
             self._moving.apply(),
@@ -275,22 +297,6 @@ class _Update:
             uses,
             self._subscriptions.apply(),
         )
-
-    def _finish_held(self) -> Map[int, Map[Uuid, int]]:
-        if not self._held:
-            return self._index._by_broker
-        by_broker = self._index._by_broker.mutate()
-        for broker_id, growths in self._held.items():
-            topics = by_broker.pop(broker_id, _NO_TOPICS).mutate()
-            for topic_id, growth in growths.items():
-                count = topics.get(topic_id, 0) + growth
-                if count:
-                    topics[topic_id] = count
-                else:
-                    topics.pop(topic_id, None)
-            if len(topics):
-                by_broker[broker_id] = topics.finish()
-        return by_broker.finish()
 
     def _finish_load(self) -> Map[int, BrokerLoad]:
         loads = self._index._load.mutate()
@@ -303,6 +309,14 @@ class _Update:
                 loads[broker_id] = load
         return loads.finish()
 
+    def _count_left(self, partition: Partition | None, count: int) -> None:
+        """Add `count` to the numbers of partitions left by the brokers that have left this one."""
+        if partition is None or len(partition.isr) == len(partition.replicas) > 1:
+            return
+        for broker_id in partition.replicas:
+            if has_left(partition, broker_id):
+                self._left[broker_id][partition.topic_id] += count
+
     def _weigh(self, partition: Partition, count: int) -> None:
         """Add a partition to the load of its brokers `count` times; -1 subtracts it."""
         topic_id, held, replicas = partition.topic_id, self._held, self._replicas
@@ -313,6 +327,34 @@ class _Update:
             self._leaders[broker_id] += count
         for broker_id in settled:
             replicas[broker_id] += count
+
+
+def _grown(
+    counts: Map[int, Map[Uuid, int]], growths: Mapping[int, Mapping[Uuid, int]]
+) -> Map[int, Map[Uuid, int]]:
+    """Return the counts by broker and topic after they have grown; none of them is zero."""
+    if not growths:
+        return counts
+    by_broker = counts.mutate()
+    for broker_id, of_topics in growths.items():
+        topics = by_broker.pop(broker_id, _NO_TOPICS).mutate()
+        for topic_id, growth in of_topics.items():
+            count = topics.get(topic_id, 0) + growth
+            if count:
+                topics[topic_id] = count
+            else:
+                topics.pop(topic_id, None)
+        if len(topics):
+            by_broker[broker_id] = topics.finish()
+    return by_broker.finish()
+
+
+def has_left(partition: Partition, broker_id: int) -> bool:
+    """True if a broker is not needed by a partition: out of its ISR, or the only member, which
+    stays in the ISR but does not lead.
+    """
+    isr = partition.isr
+    return broker_id not in isr or (len(isr) == 1 and partition.leader == NO_LEADER)
 
 
 def _counts() -> defaultdict[Uuid, int]:

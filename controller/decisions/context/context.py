@@ -4,8 +4,9 @@ A decision is a pure function of a context and a request. Time and randomness ar
 context, so the same inputs give the same records.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from immutables import Map
@@ -110,7 +111,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     `sessions` is the state from heartbeats. `now_ms` is the time of the decision, ms since 1970;
     `next_offset` is the offset of the first record that the decision writes. `origin` is the
     request's origin as logged, `caller` is the sender, and `buckets` has the clients' remaining
-    quotas.
+    quotas. `step_max` is the number of records after which a decision that can be continued stops
+    (see `in_steps`); None: no limit.
+    `begun` is the response of the decision's previous step; None for the first one.
     """
 
     image: MetadataImage
@@ -123,6 +126,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin | None = None
     caller: Caller = CONTROLLER
     buckets: MutationBuckets = MutationBuckets()
+    step_max: int | None = None
+    begun: Any = None
 
     @property
     def access(self) -> Access:
@@ -162,6 +167,25 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
                 f"{purpose} need the feature {name}; once every broker supports it, run "
                 f"`metalog features upgrade {name}=1`",
             )
+
+
+def in_steps(context: Context, response: T, records: Iterable[Record]) -> ControllerResult[T]:
+    """Return the result of a decision that may have any number of records, in steps.
+
+    Every prefix of the records must leave a valid state, and the decision, made again on that state
+    or on a later one, must yield the rest. So other decisions may come between two steps, and a
+    crash loses nothing but time.
+
+    Args:
+        records: Read only up to the limit of the step.
+    """
+    if context.step_max is None:
+        return ControllerResult(response=response, records=tuple(records), atomic=False)
+    found = tuple(islice(records, context.step_max + 1))
+    step = found[: context.step_max]
+    return ControllerResult(
+        response=response, records=step, atomic=False, is_partial=len(step) < len(found)
+    )
 
 
 class TooLargeError(RequestError):

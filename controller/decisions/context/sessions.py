@@ -107,8 +107,17 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         session = self._by_broker.get(broker.broker_id)
         return session is not None and not broker.fenced and not self._expired(session, now_ms)
 
-    def stale_broker(self, image: MetadataImage, now_ms: int) -> int | None:
-        """Return the unfenced broker with the oldest expired session, if any."""
+    def stale_broker(
+        self, image: MetadataImage, now_ms: int, begun: int | None = None
+    ) -> int | None:
+        """Return the unfenced broker with the oldest expired session, if any.
+
+        Args:
+            begun: A broker that has left some of its partitions for this reason. It is returned,
+                also if it was heard again: only a broker that was fenced gets its partitions back.
+        """
+        if begun is not None:
+            return begun
         stale = [
             (session.last_contact_ms, broker.broker_id)
             for broker in image.brokers()

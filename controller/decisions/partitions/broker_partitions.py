@@ -84,10 +84,8 @@ def leave_partitions(context: Context, broker_id: int) -> Iterator[PartitionChan
     A broker that is the only member of an ISR stays in that ISR but no longer leads, because no
     other replica has all records.
     """
-    in_isr = [
-        p for p in context.index.partitions_on(context.image, broker_id) if broker_id in p.isr
-    ]
-    return leave_these(context, broker_id, in_isr)
+    left = context.index.partitions_to_leave(context.image, broker_id)
+    return leave_these(context, broker_id, left)
 
 
 def leave_these(
@@ -110,6 +108,9 @@ def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionCha
 
     The broker lost unflushed data or its whole disk.
     """
+    if not context.elr_enabled:
+        yield from leave_partitions(context, broker_id)
+        return
 
     def active(replica: int) -> bool:
         return replica != broker_id and context.is_active(replica)
