@@ -5,6 +5,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from benchmarks import (
     pauses,
     placement,
     raw_append,
+    recorded_runs,
     repeated,
     replay_to_image,
     report_page,
@@ -93,6 +95,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[[], *BENCHES], default=[])
     parser.add_argument("--json", action="store_true")
     parser.add_argument(
+        "--record", action="store_true", help="keep the results as benchmarks/runs/DATE.json"
+    )
+    parser.add_argument(
         "--directory",
         type=Path,
         default=Path(),
@@ -125,6 +130,9 @@ def main() -> int:
         print(json.dumps([{**msgspec.to_builtins(r), "met": r.met} for r in results], indent=2))
     else:
         _print_table(results)
+    _print_worse(results)
+    if arguments.record:
+        recorded_runs.record(recorded_runs.RUNS / f"{date.today()}.json", results)
     return int(any(result.met is False for result in results))
 
 
@@ -137,6 +145,15 @@ def _print_table(results: list[Result]) -> None:
         ratio = "" if result.ratio is None else f"{result.ratio:.2f}"
         line = f"{result.name:<58} {result.ours:>14} {result.peer:>14} {ratio:>7}"
         print(f"{line}  {target} {verdict}".rstrip())
+
+
+def _print_worse(results: list[Result]) -> None:
+    before = recorded_runs.newest()
+    if before is None:
+        return
+    for each in recorded_runs.worse_than(before, results):
+        text = f"worse than on {before.stem}: {each.name}: {each.before:.2f} -> {each.now:.2f}"
+        print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":
