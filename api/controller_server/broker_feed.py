@@ -9,6 +9,7 @@ log schedules their retries.
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from api.kafka import apis, frames
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.frames import RequestFrame
+from api.kafka.large_requests import in_thread
 from api.kafka.messages.brokers import FollowLogRequest, FollowLogResponse
 from api.kafka.messages.replicas import (
     BrokerConfig,
@@ -141,15 +143,15 @@ class _Feed:
         """Send the broker its updates until its registration or this controller is replaced."""
         while self._service.is_active and _is_current(self._service.image, self._request):
             image = self._service.image
-            seen = self._view()
+            seen = await self._view(image)
             await self._round(image, seen)
             self._offset = image.provenance.offset
             await self._news(retry_ms)
 
-    def _view(self) -> BrokerView:
+    async def _view(self, image: MetadataImage) -> BrokerView:
         change = None if self._offset is None else self._service.history.since(self._offset)
         if change is None:
-            return broker_view.full_view(self._service.image, self._sender)
+            return await in_thread(partial(broker_view.full_view, image, self._sender))
         return broker_view.changed_view(change, self._sender)
 
     async def _news(self, retry_ms: int) -> None:
@@ -172,7 +174,9 @@ class _Feed:
         await self._tell_stops(image, seen.stops)
         configs = self._configs(image)
         update = view_requests.update_metadata(image, seen, self._sender, configs)
-        response = await self._connection.request(update, UpdateMetadataResponse)
+        response = await self._connection.request(
+            update, UpdateMetadataResponse, is_large=seen.is_full
+        )
         self._check(response.error_code)
 
     async def _tell_partitions(self, image: MetadataImage, seen: BrokerView) -> None:
@@ -180,13 +184,16 @@ class _Feed:
         if not keys and not seen.is_full:
             return
         created, configs = image.partition_created, self._configs(image)
-        request = view_requests.leader_and_isr(
-            image, keys, self._sender, created, configs, full=seen.is_full
+        make = partial(
+            view_requests.leader_and_isr,
+            *(image, keys, self._sender, created, configs),
+            full=seen.is_full,
         )
         response = await self._connection.request(
-            request,
+            await in_thread(make) if seen.is_full else make(),
             LeaderAndIsrResponse,
             timeout_s=REQUEST_TIMEOUT_S + len(keys) * _PARTITION_TIMEOUT_S,
+            is_large=seen.is_full,
         )
         self._check(response.error_code)
         failed = _failed(response.partitions)

@@ -14,6 +14,7 @@ from api.kafka.envelopes import sealed
 from api.kafka.errors import name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import MalformedFrameError, RequestFrame
+from api.kafka.large_requests import in_thread
 from api.kafka.login import SessionRenewal, open_authenticated
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.envelope import EnvelopeResponse
@@ -99,10 +100,12 @@ class Connection:
         *,
         version: int | None = None,
         timeout_s: float = REQUEST_TIMEOUT_S,
+        is_large: bool = False,
     ) -> R:
         """Send a request and wait for its response.
 
         Args:
+            is_large: Encode the request, and decode the response, in a thread.
             response: The class of the response.
             version: Version of the request; None: the newest version that `Api` supports.
 
@@ -115,9 +118,15 @@ class Connection:
         assert response is api.response
         used = api.max_version if version is None else version
         number = self._next_number()
-        frame = frames.encode_request(api, used, number, body, self._client_id)
+        encode = partial(frames.encode_request, api, used, number, body, self._client_id)
         decode = partial(frames.decode_response, api=api, version=used)
-        return cast(R, await self._ask(api.name, number, frame, decode, timeout_s))
+        if is_large:
+            raw = await self._ask(api.name, number, await in_thread(encode), bytes, timeout_s)
+            try:
+                return cast(R, await in_thread(partial(decode, raw)))
+            except MalformedFrameError as error:
+                raise _unanswered(str(error)) from error
+        return cast(R, await self._ask(api.name, number, encode(), decode, timeout_s))
 
     async def newest_versions(self) -> dict[int, int]:
         """Return the newest version that the server supports of each request, by request key.

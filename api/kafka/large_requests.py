@@ -26,8 +26,11 @@ _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large requests")
 
 async def beside(size_bytes: int, work: Callable[[], T]) -> T:
     """Call `work` and return its result; in a thread if the request is large."""
-    if size_bytes <= LARGE_BYTES:
-        return work()
+    return work() if size_bytes <= LARGE_BYTES else await in_thread(work)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Call `work` in the thread of large requests, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
 
 

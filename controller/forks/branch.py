@@ -51,7 +51,7 @@ class Applied:
 
     def _followed(self, state: State, image: MetadataImage) -> State:
         changes = IndexChanges()
-        changes.add((row.payload for row in self.rows), state.image)
+        changes.add(row.payload for row in self.rows)
         return state.followed_by(image, changes)
 
 

@@ -92,7 +92,7 @@ class Latest:
     ) -> State:
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
-        self._changes.add(records, self.state.image)
+        self._changes.add(records)
         self.state = self.state.followed_by(image, self._changes)
         if image.provenance.pending_transaction is None:
             self._changes.clear()
@@ -117,11 +117,10 @@ class IndexChanges:
         self.partition_ids: defaultdict[Uuid, set[int]] = defaultdict(set)
         self.groups: set[str] = set()
 
-    def add(self, records: Iterable[Record], before: MetadataImage) -> None:
+    def add(self, records: Iterable[Record]) -> None:
         """Add the partitions and groups that records may change.
 
-        Args:
-            before: The image before the records; a removed topic's partitions are looked up in it.
+        Of a topic that is new or removed, the index takes all partitions, whichever are added.
         """
         for record in records:
             if isinstance(record, ConfigRecord):  # the most frequent ones, without a call
@@ -130,38 +129,34 @@ class IndexChanges:
                 continue
             add = _ADD.get(type(record))
             if add is not None:
-                add(self, record, before)
+                add(self, record)
 
     def clear(self) -> None:
         """Forget everything that was added."""
         self.partition_ids.clear()
         self.groups.clear()
 
-    def _add_changed(self, record: PartitionChangeRecord, _: MetadataImage) -> None:
+    def _add_changed(self, record: PartitionChangeRecord) -> None:
         if _changes_the_index(record):
             self.partition_ids[record.topic_id].add(record.partition_id)
 
-    def _add_new(self, record: PartitionRecord, _: MetadataImage) -> None:
+    def _add_new(self, record: PartitionRecord) -> None:
         self.partition_ids[record.topic_id].add(record.partition_id)
 
-    def _add_removed(self, record: RemovePartitionsRecord, _: MetadataImage) -> None:
+    def _add_removed(self, record: RemovePartitionsRecord) -> None:
         self.partition_ids[record.topic_id].update(record.partition_ids)
 
-    def _add_topic(self, record: TopicRecord | MoveTopicRecord, _: MetadataImage) -> None:
+    def _add_topic(self, record: TopicRecord | MoveTopicRecord | RemoveTopicRecord) -> None:
         self.partition_ids.setdefault(record.topic_id, set())
 
-    def _add_removed_topic(self, record: RemoveTopicRecord, before: MetadataImage) -> None:
-        removed = before.partitions(record.topic_id)
-        self.partition_ids[record.topic_id].update(each.partition_id for each in removed)
 
-
-_ADD: Mapping[type[Record], Callable[[IndexChanges, Any, MetadataImage], None]] = {
+_ADD: Mapping[type[Record], Callable[[IndexChanges, Any], None]] = {
     PartitionChangeRecord: IndexChanges._add_changed,
     PartitionRecord: IndexChanges._add_new,
     RemovePartitionsRecord: IndexChanges._add_removed,
     TopicRecord: IndexChanges._add_topic,
     MoveTopicRecord: IndexChanges._add_topic,
-    RemoveTopicRecord: IndexChanges._add_removed_topic,
+    RemoveTopicRecord: IndexChanges._add_topic,
 }
 
 

@@ -186,6 +186,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Return the value of one config key of a resource, None if it is not set."""
         return self._configs.get((resource_type, resource_name), _NO_CONFIGS).values.get(key)
 
+    def has_configs(self, resource_type: int, resource_name: str) -> bool:
+        """True if a resource has a config key set."""
+        return (resource_type, resource_name) in self._configs
+
     def config_version(self, resource_type: int, resource_name: str) -> int:
         """Return the version of a resource's configs; all of its keys share one version."""
         return self._configs.get((resource_type, resource_name), _NO_CONFIGS).version

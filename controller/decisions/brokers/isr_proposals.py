@@ -15,7 +15,7 @@ from controller.decisions.context.context import Context
 from controller.decisions.items import decide_each
 from controller.decisions.lookup import find_partition, find_topic
 from controller.decisions.outcome import Refusal
-from controller.decisions.partitions.broker_partitions import start_change
+from controller.decisions.partitions.broker_partitions import PartitionChanges
 from controller.decisions.partitions.partition_change import LEADER_UNCHANGED, RECOVERED, RECOVERING
 from controller.results.refusals import named_twice
 from controller.results.result import ControllerResult
@@ -78,13 +78,14 @@ def alter_partition(
     checked_broker(context, request.broker_id, request.broker_epoch)
     times = Counter([(a.topic_id, a.partition_id) for a in request.partitions])
     records: list[Record] = []
+    changes = PartitionChanges(context)
 
     def alter(alteration: PartitionAlteration) -> PartitionResult:
         if times[alteration.topic_id, alteration.partition_id] > 1:
             # The first change uses up the token; the second would overwrite it.
             raise named_twice(f"{uuid_text(alteration.topic_id)}/{alteration.partition_id}")
         partition = _checked(context, request.broker_id, alteration)
-        change = start_change(context, partition)
+        change = changes.start(partition)
         change.isr = tuple([member.broker_id for member in alteration.new_isr])
         change.recovery_state = alteration.leader_recovery_state
         record = change.build()

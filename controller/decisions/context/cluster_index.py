@@ -28,6 +28,8 @@ _PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]
 SUBSCRIBED_PATTERN = "subscribed.topic.regex"
 """The config of a consumer group that holds its registered pattern."""
 
+Replicas: TypeAlias = tuple[int, ...]
+
 _NO_TOPICS: Map[Uuid, int] = Map()
 
 
@@ -75,7 +77,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         )
         for topic in image.topics():
             update.learn_name(topic)
-            update.put_new(topic.topic_id, image.partitions(topic.topic_id))
+            update.put_all(topic.topic_id, image.partitions(topic.topic_id), 1)
         everything = [topic.topic_id for topic in image.topics()]
         return update.finish(NamespaceUses().updated(MetadataImage.EMPTY, image, everything))
 
@@ -99,8 +101,8 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         update.learn_groups(after, groups)
         for topic_id, partition_ids in touched.items():
             olds, news = before.partitions(topic_id), after.partitions(topic_id)
-            if not olds:
-                update.put_new(topic_id, news)
+            if not olds or not news:
+                update.put_all(topic_id, olds or news, -1 if olds else 1)
                 continue
             for partition_id in partition_ids:
                 update.put(find(olds, partition_id), find(news, partition_id))
@@ -223,25 +225,31 @@ class _Update:
             else:
                 self._subscriptions.put(group, pattern)
 
-    def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
-        """Add all partitions of a topic that had none before.
+    def put_all(self, topic_id: Uuid, partitions: Partitions, count: int) -> None:
+        """Add all partitions of a new topic, or (`count` -1) remove those of a removed one.
 
         Partitions led by their first replica, with all replicas in sync, and not being reassigned
         are counted together, for speed.
         """
-        held: defaultdict[int, int] = defaultdict(int)
+        usual: defaultdict[Replicas, int] = defaultdict(int)
         for partition in partitions:
-            leader, replicas = partition.leader, partition.replicas
-            in_sync = len(partition.isr) == len(replicas)
-            if leader == replicas[0] and in_sync and not is_moving(partition):
-                self._leaders[leader] += 1
-                for broker_id in replicas:
-                    held[broker_id] += 1
-            else:
+            replicas = partition.replicas
+            if (
+                partition.leader == replicas[0]
+                and len(partition.isr) == len(replicas)
+                and not partition.adding_replicas
+                and not partition.removing_replicas
+            ):
+                usual[replicas] += count
+            elif count > 0:
                 self.put(None, partition)
-        for broker_id, count in held.items():
-            self._held[broker_id][topic_id] += count
-            self._replicas[broker_id] += count
+            else:
+                self.put(partition, None)
+        for replicas, growth in usual.items():
+            self._leaders[replicas[0]] += growth
+            for broker_id in replicas:
+                self._held[broker_id][topic_id] += growth
+                self._replicas[broker_id] += growth
 
     def put(self, old: Partition | None, new: Partition | None) -> None:
         """Replace a partition; `old` None means that it is new, `new` None that it is removed."""
@@ -313,9 +321,12 @@ class _Update:
         """Add `count` to the numbers of partitions left by the brokers that have left this one."""
         if partition is None or len(partition.isr) == len(partition.replicas) > 1:
             return
+        isr, topic_id = partition.isr, partition.topic_id
         for broker_id in partition.replicas:
-            if has_left(partition, broker_id):
-                self._left[broker_id][partition.topic_id] += count
+            if broker_id not in isr:
+                self._left[broker_id][topic_id] += count
+        if len(isr) == 1 and partition.leader == NO_LEADER:
+            self._left[isr[0]][topic_id] += count
 
     def _weigh(self, partition: Partition, count: int) -> None:
         """Add a partition to the load of its brokers `count` times; -1 subtracts it."""

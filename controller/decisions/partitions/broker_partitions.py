@@ -9,73 +9,110 @@ from types import MappingProxyType
 
 from controller.decisions.configs.effective import min_isr, unclean_election_enabled
 from controller.decisions.context.context import Context
-from controller.decisions.partitions.directories import MIGRATING, default_directory, is_online
+from controller.decisions.partitions.directories import default_directory, is_online
 from controller.decisions.partitions.leader_election import Election
 from controller.decisions.partitions.partition_change import ChangeRules, PartitionChange
 from records.base import Uuid
 from records.partitions import PartitionChangeRecord
+from replay.image.cluster import Broker
+from replay.image.configs import TOPIC
 from replay.image.partitions import Partition
 
 _ANY_ISR = 0
 _NONE_ASSIGNED: Mapping[int, Uuid] = MappingProxyType({})
 
 
-class ElectionConfigs:
-    """The configs of topics that elections depend on.
+class PartitionChanges:
+    """Starts the changes of partitions of one decision.
 
-    Looked up once per topic: a lookup takes a third as long as changing a partition.
+    Looks up what many of them share only once: the topics' configs, and which brokers may lead. A
+    lookup of a config takes longer than changing a partition.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._by_topic: dict[Uuid, tuple[int, bool]] = {}
+    def __init__(self, context: Context, active: Callable[[int], bool] | None = None) -> None:
+        """Read the cluster's levels.
 
-    def of(self, topic_id: Uuid) -> tuple[int, bool]:
-        """Return the minimum size of the ISR, and if unclean elections are allowed.
+        Args:
+            active: Returns True for brokers that may lead; None means all active brokers.
+        """
+        self._context = context
+        self._is_active = active or context.is_active
+        self._elr_enabled = context.elr_enabled
+        self._metadata_version = context.metadata_version
+        # By broker id; None for a broker that may not lead.
+        self._leaders: dict[int, Broker | None] = {}
+        # By topic: the rules, and whether unclean elections are allowed.
+        self._by_topic: dict[Uuid, tuple[ChangeRules, bool]] = {}
+        self._by_configs: dict[tuple[int, bool], tuple[ChangeRules, bool]] = {}
+        self._usual_configs: tuple[int, bool] | None = None
+
+    def start(
+        self, partition: Partition, assigned: Mapping[int, Uuid] = _NONE_ASSIGNED
+    ) -> PartitionChange:
+        """Start a change under the rules of the partition's topic.
+
+        The change elects a leader if the partition needs one to stay online; an unclean leader only
+        if the topic's configs allow it.
+
+        Args:
+            assigned: The new log directories of replicas, by broker.
+        """
+        found = self._by_topic.get(partition.topic_id)
+        if found is None:
+            found = self._by_topic[partition.topic_id] = self._of_topic(partition.topic_id)
+        rules, is_unclean = found
+        change = PartitionChange(partition, rules)
+        change.assigned = assigned
+        if is_unclean:
+            change.election = Election.UNCLEAN
+        return change
+
+    def _of_topic(self, topic_id: Uuid) -> tuple[ChangeRules, bool]:
+        configs = self._configs(topic_id)
+        found = self._by_configs.get(configs)
+        if found is None:
+            rules = ChangeRules(
+                metadata_version=self._metadata_version,
+                elr_enabled=self._elr_enabled,
+                min_isr=configs[0],
+                acceptable=self._may_lead,
+                default_directory=lambda replica: directory_of(self._context, replica),
+            )
+            found = self._by_configs[configs] = rules, configs[1]
+        return found
+
+    def _configs(self, topic_id: Uuid) -> tuple[int, bool]:
+        """Return the minimum size of a topic's ISR, and if unclean elections are allowed.
 
         The minimum is looked up only if eligible leader replicas are tracked: else it is not used.
         """
-        found = self._by_topic.get(topic_id)
-        if found is None:
-            context, topic = self._context, self._context.image.topic(topic_id)
-            assert topic is not None, "a partition of the image has a topic"
-            size_min = min_isr(context, topic) if context.elr_enabled else _ANY_ISR
-            found = size_min, unclean_election_enabled(context, topic)
-            self._by_topic[topic_id] = found
+        context, topic = self._context, self._context.image.topic(topic_id)
+        assert topic is not None, "a partition of the image has a topic"
+        is_usual = topic.namespace_id is None and not context.image.has_configs(TOPIC, topic.name)
+        if is_usual and self._usual_configs is not None:
+            return self._usual_configs
+        size_min = min_isr(context, topic) if self._elr_enabled else _ANY_ISR
+        found = size_min, unclean_election_enabled(context, topic)
+        if is_usual:
+            self._usual_configs = found
         return found
+
+    def _may_lead(self, replica: int, directory: Uuid) -> bool:
+        """True if a broker is active, and its replica's log directory online."""
+        leaders = self._leaders
+        if replica in leaders:
+            broker = leaders[replica]
+        else:
+            is_active = self._is_active(replica)
+            broker = leaders[replica] = self._context.image.broker(replica) if is_active else None
+        return broker is not None and is_online(broker, directory)
 
 
 def start_change(
-    context: Context,
-    partition: Partition,
-    *,
-    configs: ElectionConfigs | None = None,
-    active: Callable[[int], bool] | None = None,
-    assigned: Mapping[int, Uuid] = _NONE_ASSIGNED,
+    context: Context, partition: Partition, *, assigned: Mapping[int, Uuid] = _NONE_ASSIGNED
 ) -> PartitionChange:
-    """Start a change under the rules of the partition's topic.
-
-    The change elects a leader if the partition needs one to stay online; an unclean leader only if
-    the topic's configs allow it.
-
-    Args:
-        configs: Shared by the changes of a decision.
-        active: Returns True for brokers that may lead; None means all active brokers.
-        assigned: The new log directories of replicas, by broker.
-    """
-    size_min, is_unclean = (configs or ElectionConfigs(context)).of(partition.topic_id)
-    rules = ChangeRules(
-        metadata_version=context.metadata_version,
-        elr_enabled=context.elr_enabled,
-        min_isr=size_min,
-        acceptable=_acceptable(context, partition, active or context.is_active, assigned),
-        default_directory=lambda replica: directory_of(context, replica),
-    )
-    change = PartitionChange(partition, rules)
-    change.assigned = assigned
-    if is_unclean:
-        change.election = Election.UNCLEAN
-    return change
+    """Start a change of one partition; as `PartitionChanges.start`."""
+    return PartitionChanges(context).start(partition, assigned)
 
 
 def leave_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
@@ -96,9 +133,9 @@ def leave_these(
     def active(replica: int) -> bool:
         return replica != broker_id and context.is_active(replica)
 
-    configs = ElectionConfigs(context)
+    changes = PartitionChanges(context, active)
     for partition in partitions:
-        change = start_change(context, partition, configs=configs, active=active)
+        change = changes.start(partition)
         change.isr = tuple([replica for replica in partition.isr if replica != broker_id])
         yield from _built(change)
 
@@ -115,10 +152,10 @@ def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionCha
     def active(replica: int) -> bool:
         return replica != broker_id and context.is_active(replica)
 
-    configs = ElectionConfigs(context)
+    changes = PartitionChanges(context, active)
     for partition in context.index.partitions_on(context.image, broker_id):
         if broker_id in partition.isr or broker_id in partition.eligible_leader_replicas:
-            change = start_change(context, partition, configs=configs, active=active)
+            change = changes.start(partition)
             change.isr = tuple([replica for replica in partition.isr if replica != broker_id])
             change.unclean_shutdown = (broker_id,)
             yield from _built(change)
@@ -130,9 +167,9 @@ def return_to_partitions(context: Context, broker_id: int) -> Iterator[Partition
     def active(replica: int) -> bool:
         return replica == broker_id or context.is_active(replica)
 
-    configs = ElectionConfigs(context)
+    changes = PartitionChanges(context, active)
     for partition in context.index.leaderless_partitions(context.image):
-        yield from _built(start_change(context, partition, configs=configs, active=active))
+        yield from _built(changes.start(partition))
 
 
 def directory_of(context: Context, broker_id: int) -> Uuid:
@@ -146,25 +183,3 @@ def _built(change: PartitionChange) -> Iterator[PartitionChangeRecord]:
     record = change.build()
     if record is not None:
         yield record
-
-
-def _acceptable(
-    context: Context,
-    partition: Partition,
-    active: Callable[[int], bool],
-    assigned: Mapping[int, Uuid],
-) -> Callable[[int], bool]:
-    """Return a function that is True for brokers that may lead a partition.
-
-    Such a broker is active, and its replica of the partition is in an online directory.
-    """
-    directories = dict(zip(partition.replicas, partition.directories, strict=False))
-    directories.update(assigned)
-
-    def acceptable(replica: int) -> bool:
-        broker = context.image.broker(replica)
-        if broker is None or not active(replica):
-            return False
-        return is_online(broker, directories.get(replica, MIGRATING))
-
-    return acceptable

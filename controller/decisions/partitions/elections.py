@@ -19,7 +19,7 @@ from controller.decisions.lookup import (
     ref_text,
 )
 from controller.decisions.outcome import Refusal
-from controller.decisions.partitions.broker_partitions import start_change
+from controller.decisions.partitions.broker_partitions import PartitionChanges, start_change
 from controller.decisions.partitions.leader_election import Election
 from controller.decisions.request import Request
 from controller.results.result import ControllerResult
@@ -100,10 +100,11 @@ def balance_leaders(context: Context) -> ControllerResult[bool]:
     The response is True if there are more partitions to rebalance.
     """
     records: list[Record] = []
+    changes = PartitionChanges(context)
     for partition in context.index.imbalanced_partitions(context.image):
         if len(records) == REBALANCE_ELECTIONS_MAX:
             return ControllerResult(response=True, records=tuple(records), atomic=False)
-        change = start_change(context, partition)
+        change = changes.start(partition)
         change.election = Election.PREFERRED
         record = change.build()
         if record is not None:
@@ -117,10 +118,11 @@ def elect_unclean_leaders(context: Context) -> ControllerResult[int]:
     The response is the number of changed partitions.
     """
     records: list[Record] = []
+    changes = PartitionChanges(context)
     for partition in context.index.leaderless_partitions(context.image):
         topic = context.image.topic(partition.topic_id)
         if topic is not None and unclean_election_enabled(context, topic):
-            record = start_change(context, partition).build()
+            record = changes.start(partition).build()
             if record is not None:
                 records.append(record)
     return ControllerResult(response=len(records), records=tuple(records), atomic=False)

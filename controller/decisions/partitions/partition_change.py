@@ -34,16 +34,17 @@ Replicas = tuple[int, ...]
 
 
 class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules for changes of one partition, from the cluster's features and configs.
+    """Rules for changes of a topic's partitions, from the cluster's features and configs.
 
-    `min_isr` is the topic's min.insync.replicas. `acceptable` returns True for brokers that may
-    lead; `default_directory` returns the directory of an added replica.
+    `min_isr` is the topic's min.insync.replicas. `acceptable` takes a replica and its log
+    directory, and returns True if it may lead; `default_directory` returns the directory of an
+    added replica.
     """
 
     metadata_version: int
     elr_enabled: bool
     min_isr: int
-    acceptable: Callable[[int], bool]
+    acceptable: Callable[[int, Uuid], bool]
     default_directory: Callable[[int], Uuid]
 
 
@@ -130,7 +131,7 @@ class PartitionChange:
             if self._partition.leader != NO_LEADER:
                 self._leader = NO_LEADER
             return
-        elected = elect(self._candidates(), self.election, self._rules.acceptable)
+        elected = elect(self._candidates(), self.election, self._is_acceptable)
         if elected.leader == self._partition.leader:
             return
         self._leader = elected.leader
@@ -139,6 +140,15 @@ class PartitionChange:
             self._eligible = _without(self._eligible, self.isr)
         if elected.unclean:
             self._start_recovery(elected.leader)
+
+    def _is_acceptable(self, replica: int) -> bool:
+        """True if a replica's broker may lead, and its log directory is online."""
+        directory = self.assigned.get(replica)
+        if directory is None:
+            old = self._partition
+            known = replica in old.replicas and old.directories
+            directory = old.directories[old.replicas.index(replica)] if known else MIGRATING
+        return self._rules.acceptable(replica, directory)
 
     def _candidates(self) -> Candidates:
         last_known = self._partition.last_known_elr
@@ -216,6 +226,8 @@ class PartitionChange:
         if self._rules.metadata_version < DIRECTORIES_LEVEL:
             return None
         old = self._partition
+        if self.replicas is old.replicas and old.directories and not self.assigned:
+            return None
         known = old.directories or (MIGRATING,) * len(old.replicas)
         by_replica = {**dict(zip(old.replicas, known, strict=True)), **self.assigned}
         directories = tuple(

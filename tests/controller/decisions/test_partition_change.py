@@ -39,7 +39,7 @@ def _rules(*, down: tuple[int, ...] = (), **fields: Any) -> ChangeRules:
         "metadata_version": METADATA_VERSION_NEWEST,
         "elr_enabled": False,
         "min_isr": 2,
-        "acceptable": lambda broker: broker not in down,
+        "acceptable": lambda broker, _: broker not in down,
         "default_directory": lambda _: DIRECTORY,
     }
     return ChangeRules(**settings | fields)
