@@ -39,7 +39,11 @@ PARAMETERS = ROUTES[path_of(REPORT.name)].parameters
 _FOLDER = "/page/"
 _LIST = "/page/list.html"
 _MAIN_OF_LIST = "served/logs.js"
-_OF_LIST = (_MAIN_OF_LIST, "served/shared_time.js", "served/together.js")
+_OF_LIST = (
+    _MAIN_OF_LIST,
+    *[f"served/{name}.js" for name in ("drift", "drift_panel", "shared_time", "shown_log")],
+    "served/together.js",
+)
 _SERVER = "Metalog-Server"
 """Header with the service's address, as it is given on the command line."""
 

@@ -12,6 +12,12 @@ export function diffCommand(where, from, to, object) {
   return `metalog diff ${where} ${from > 0 ? from - 1 : "start"} ${to}${only}`;
 }
 
+/** @param {string} where @param {number} at @param {string} other Where another log is. @param {number} otherAt @param {string|null} [object] */
+export function logsDiffCommand(where, at, other, otherAt, object = null) {
+  const only = object === null ? "" : ` --object ${quoted(object)}`;
+  return `metalog diff ${where}@${at} ${other}@${otherAt}${only}`;
+}
+
 /** @param {string} where @param {string} name @param {number} at */
 export const whyCommand = (where, name, at) => `metalog why ${where} ${quoted(name)} --at ${at}`;
 

@@ -11,7 +11,7 @@ import { List } from "report/list.js";
 import { MARKS } from "report/marks.js";
 import { Notes } from "report/notes.js";
 import { OutagePanel } from "report/outage_panel.js";
-import { redOf } from "report/red.js";
+import { whyOfRed } from "report/red.js";
 import { BrokerMap } from "play/broker_map.js";
 import { Player } from "play/player.js";
 import { Picture } from "report/picture.js";
@@ -95,9 +95,7 @@ export class Page {
 
   /** Show why of what is red in the picture, of its field; else of the default field of what is selected. */
   why() {
-    const { answers, data, selection } = this, red = answers.seen ?? redOf(data, selection);
-    if (red === null) this.difference.whyOfSelection();
-    else answers.why(red.name, red.field, red.at);
+    if (!whyOfRed(this)) this.difference.whyOfSelection();
   }
 
   /** Show all times in UTC, or in the reader's zone. */

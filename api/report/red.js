@@ -3,6 +3,14 @@
 import { STATES, stateOf } from "report/outages.js";
 import { RANKS } from "report/bars.js";
 
+/** Show why of the red that was clicked or is worst at the end of the selection; false if nothing is red.
+ * @param {{answers: import("report/answers.js").Answers, data: import("report/data.js").Data, selection: import("report/selection.js").Selection}} page */
+export function whyOfRed({ answers, data, selection }) {
+  const red = answers.seen ?? redOf(data, selection);
+  if (red !== null) answers.why(red.name, red.field, red.at);
+  return red !== null;
+}
+
 /** The worst of the selected object and of what belongs to it, else of all partitions that changed in the
  * selection; null if nothing is in a bad state.
  * @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection

@@ -21,6 +21,8 @@ const LABELS = new Map([["ask", "where it is true"], ["check", "check"], ["witho
 /** @typedef {import("report/answers.js").Questions} Questions */
 /** What an answer consists of. @typedef {{nodes: Node[], strips: import("asked/strips.js").Strip[]}} Answered */
 
+/** What is asked about. @typedef {{data: import("report/data.js").Data, picture: import("report/picture.js").Picture, selection: import("report/selection.js").Selection}} Asked */
+
 export class Ask {
   expression;
   without = make("input", { type: "text", class: "without", spellcheck: "false", autocomplete: "off", "aria-label": "offset of a record, or an object, as in broker:2#fenced=true", size: "18" });
@@ -32,7 +34,10 @@ export class Ask {
   _askedAt = -Infinity;
   _ticket = 0;
 
-  /** @param {import("report/page.js").Page} page @param {Questions|null} questions */
+  /** Which of several logs answer what the form asks. @type {() => Ask[]} */
+  answering = () => [this];
+
+  /** @param {Asked} page @param {Questions|null} questions */
   constructor(page, questions) {
     this.page = page;
     this.questions = questions;
@@ -40,18 +45,32 @@ export class Ask {
     const button = (/** @type {string} */ text, /** @type {string} */ title) => make("button", { type: "submit", title }, text);
     const submits = (/** @type {() => void} */ act) => (/** @type {Event} */ event) => { event.preventDefault(); act(); };
     this.element = make("section", { class: "ask", "aria-label": "ask" },
-      make("form", { onsubmit: submits(() => this.flips()) }, make("span", {}, "where is"), this.expression.element, button("true?", "where the expression holds (e, Enter)"),
-        make("button", { type: "button", title: "which invariants the history violates (c)", onclick: () => this.check() }, "check")),
-      make("form", { onsubmit: submits(() => this.whatIf()) }, make("span", {}, "what if not"), this.without, button("decide anew", "what would have been without this record (d)")),
+      make("form", { onsubmit: submits(() => this._all((each) => each.flips(this.expression.text))) }, make("span", {}, "where is"), this.expression.element, button("true?", "where the expression holds (e, Enter)"),
+        make("button", { type: "button", title: "which invariants the history violates (c)", onclick: () => this._all((each) => each.check()) }, "check")),
+      make("form", { onsubmit: submits(() => this._whatIf()) }, make("span", {}, "what if not"), this.without, button("decide anew", "what would have been without this record (d)")),
       this.answers);
-    page.selection.watch(({ from }) => { if (document.activeElement !== this.without && /^\d*$/.test(this.without.value)) this.without.value = String(from); });
-    addEventListener("hashchange", () => this._read());
-    this._read();
+    page.selection.watch(() => this.offer());
+    page.selection.window.addEventListener("hashchange", () => this.read(page.selection.window.location.hash));
+    this.read(page.selection.window.location.hash);
   }
 
-  /** Ask what the page's link asks. */
-  _read() {
-    const link = new URLSearchParams(location.hash.slice(1)), [ask, without] = [link.get("ask"), link.get("without")];
+  _all(/** @type {(each: Ask) => void} */ act) { this.answering().forEach(act); }
+
+  /** Offer to decide anew without the first record of the selection, unless something else was written. */
+  offer() {
+    const [{ page }, ...others] = this.answering();
+    if (document.activeElement !== this.without && /^\d*$/.test(this.without.value)) this.without.value = others.length ? "" : String(page.selection.from);
+  }
+
+  _whatIf() {
+    const text = this.without.value.trim();
+    if (/^\d+$/.test(text) && this.answering().length > 1) this._fill("without", [make("p", { class: "remark" }, "An offset is that of one log: choose which one answers.")]);
+    else this._all((each) => each.whatIf(text));
+  }
+
+  /** Ask what a link asks. @param {string} hash The fragment of the link. */
+  read(hash) {
+    const link = new URLSearchParams(hash.slice(1)), [ask, without] = [link.get("ask"), link.get("without")];
     if (link.has("check") && !this._asked.has("check")) this.check();
     if (ask !== null && ask !== this._asked.get("ask")) this.flips(ask);
     if (without !== null && without !== this._asked.get("without")) this.whatIf(without);

@@ -26,6 +26,20 @@ _TIMES = "[together.time.from, together.time.to]"
 _ENDS = """() => together.shown.map(({ selection, picture }) =>
   [selection.from, selection.to, picture.axis.begin, picture.axis.end, picture.band.style.left])"""
 
+_SINCE = """async () => {
+  const { sinceOf } = await import("served/drift.js"), { drift, shown } = together;
+  const moments = shown.map(({ data, selection }) => ({ data, row: data.rowAt(selection.to) }));
+  return drift.found.flatMap(each => {
+    const since = sinceOf(moments, each);
+    return each.isShared && since ? [{ ...each, ...since }] : [];
+  });
+}"""
+
+_OPENS = """(() => {
+  const { data, picture } = together.shown[0], [from, to] = data.header.opens;
+  return { from: picture.timeAt(from), to: picture.timeAt(from) };
+})()"""
+
 
 @pytest.fixture(scope="module")
 def logs(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
@@ -125,6 +139,106 @@ def test_a_click_in_one_picture_selects_in_the_other(kept: Page) -> None:
     assert first[4] == second[4]
     begin, end = page.evaluate(_TIMES)
     assert end > begin
+
+
+def drift(page: Page) -> set[tuple[str, str, str | None, str | None]]:
+    """Return object, key and both values of each config that differs, as the page shows them."""
+    wait_until_idle(page)
+    found = page.evaluate("together.drift.found")
+    return {(each["object"], each["key"], *each["values"]) for each in found}
+
+
+def set_time(page: Page, time: float) -> None:
+    page.evaluate("time => together.time.set({ from: time, to: time })", time)
+
+
+def told_drift(metalog: Metalog, page: Page) -> set[tuple[str, str, str | None, str | None]]:
+    """Return what the command below the drift says."""
+    _, *command = shlex.split(page.locator(".drift > div > .command code").inner_text())
+    return {
+        (each["object"], each["field"], each["before"], each["after"])
+        for each in metalog(*command, "--json").json["changes"]
+        if each["object"].startswith("config:")
+    }
+
+
+def test_configs_that_differ_are_those_of_diff(metalog: Metalog, kept: Page) -> None:
+    page = kept
+    begin, end = page.evaluate("[together.time.times[0], together.time.times.at(-1)]")
+    for share in (1, 0.6, 0.3):
+        set_time(page, begin + share * (end - begin))
+        assert drift(page) == told_drift(metalog, page) != set()
+
+
+def test_a_drift_says_since_when_and_by_whom(metalog: Metalog, kept: Page) -> None:
+    page = kept
+    set_time(page, page.evaluate("together.time.times.at(-1)"))
+    drift(page)
+    shown = page.evaluate(_SINCE)
+    assert len(shown) > 5
+    for each in shown[:6]:
+        for time, differs in ((each["time"], True), (each["time"] - 1, False)):
+            set_time(page, time)
+            keys = {(object_, key) for object_, key, *_ in drift(page)}
+            assert ((each["object"], each["key"]) in keys) is differs
+        where = page.evaluate("at => together.shown[at].where", each["log"])
+        (row,) = metalog(
+            "dump", where, "--from", each["offset"], "--to", each["offset"], "--json"
+        ).lines
+        assert row["type"] == "ConfigRecord"
+        assert (row["data"]["resource_name"], row["data"]["name"]) == (
+            each["object"].partition("/")[2],
+            each["key"],
+        )
+        assert each["by"].startswith(row["origin"]["principal"])
+    # A click on a value asks why, of its log.
+    set_time(page, shown[0]["time"])
+    wait_until_idle(page)
+    page.locator(".drift .value").first.click()
+    _, *command = shlex.split(page.locator(".answer:visible .command code").first.inner_text())
+    assert command[0] == "why"
+    assert metalog(*command).code == 0
+
+
+def test_why_of_what_is_red_is_that_of_the_command(metalog: Metalog, kept: Page) -> None:
+    page = kept
+    page.evaluate("time => together.time.set(time)", page.evaluate(_OPENS))
+    page.keyboard.press("w")
+    wait_until_idle(page)
+    answers = page.locator(".answer[aria-label=why]:visible")
+    assert answers.count() > 0
+    for answer in answers.all():
+        heading, command = answer.locator("h3"), answer.locator(".command code")
+        told = metalog(*shlex.split(command.inner_text())[1:], "--json").json
+        assert heading.inner_text().startswith(f"{told['object']}#{told['field']} is ")
+        links = answer.locator(".chain .offset").all_inner_texts()
+        assert links == [str(link["offset"]) for link in told["chain"]]
+
+
+def test_a_question_is_asked_of_all_logs_or_of_one(metalog: Metalog, kept: Page) -> None:
+    page = kept
+    page.keyboard.press("e")
+    page.keyboard.type("brokers.exists(b, b.fenced)")
+    page.keyboard.press("Enter")
+    asked = page.locator(".asked [aria-label='where it is true']")
+    expect(asked.locator(".command")).to_have_count(2)
+    wait_until_idle(page)
+    for answer in asked.all():
+        told = metalog(*shlex.split(answer.locator("code").inner_text())[1:], "--json").json
+        lines = answer.locator(".chain li:not(.more) .offset").all_inner_texts()
+        assert lines == [str(flip["offset"]) for flip in told["flips"]][: len(lines)]
+    assert "&ask=brokers.exists" in page.evaluate("location.hash")
+    # An offset is that of one log, which is to be chosen.
+    page.locator(".without").fill("30")
+    page.locator(".without").press("Enter")
+    expect(page.locator(".asked .remark")).to_contain_text("choose which one answers")
+    page.get_by_label("which log answers").select_option("other")
+    page.locator(".without").press("Enter")
+    answer = page.locator(".asked [aria-label='what if not'] .command code")
+    expect(answer).to_contain_text("other")
+    _, *command = shlex.split(answer.inner_text())
+    assert metalog(*command).code == 0
+    page.get_by_label("which log answers").select_option("all logs")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(80, "light"), (400, "dark"), (2560, "light")])
