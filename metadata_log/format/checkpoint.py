@@ -100,7 +100,8 @@ def open_checkpoint(fs: ByteStore, path: Path) -> Checkpoint:
     for end in _blocks(fs, path):
         first = first or end[2][0]
     if first is None or end is None:
-        raise corrupt(path, _size(fs, path), "the checkpoint ends after its header")
+        _, size = read_checkpoint_header(fs, path)
+        raise corrupt(path, size, "the checkpoint ends after its header")
     header, block, rows = end
     if not isinstance(first.payload, SnapshotHeaderRecord):
         raise corrupt(path, 0, "the checkpoint does not begin with a SnapshotHeaderRecord")
@@ -144,14 +145,6 @@ def _checked(checkpoint: SegmentFile) -> SegmentFile:
     if checkpoint_id(path.name) != (header.base_offset, header.leader_epoch):
         raise corrupt(path, 0, f"the header is that of checkpoint {header.base_offset}")
     return checkpoint
-
-
-def _size(fs: ByteStore, path: Path) -> int:
-    file = fs.open(path)
-    try:
-        return file.size()
-    finally:
-        file.close()
 
 
 def _blocks(

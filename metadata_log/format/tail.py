@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from metadata_log.format.batch import latest_time
+from metadata_log.format.segment import SegmentHeader
 from records.envelope import Envelope
 
 
@@ -31,6 +32,14 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
         if self.max_timestamp is not None:
             times.append(self.max_timestamp)
         return max(times, default=None)
+
+    def precedes(self, header: SegmentHeader) -> bool:
+        """True if a segment continues the log here, as its header says."""
+        return (header.base_offset, header.previous_length, header.previous_crc32c) == (
+            self.end_offset,
+            self.position,
+            self.last_crc32c,
+        )
 
 
 EMPTY_TAIL = Tail(

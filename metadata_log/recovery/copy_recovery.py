@@ -42,7 +42,7 @@ def cut_back(
     for base, following in zip_longest(bases, bases[1:]):
         path = directory / segment_name(base)
         header = _header(fs, path, cluster_id)
-        if header is None or (kept and not _follows(header, kept[-1])):
+        if header is None or (kept and not kept[-1].precedes(header)):
             break
         after = None
         if following is not None:
@@ -86,14 +86,6 @@ def _header(fs: Fs, path: Path, cluster_id: str) -> SegmentHeader | None:
     except CorruptLogError:
         return None
     return header
-
-
-def _follows(header: SegmentHeader, tail: Tail) -> bool:
-    return (header.base_offset, header.previous_length, header.previous_crc32c) == (
-        tail.end_offset,
-        tail.position,
-        tail.last_crc32c,
-    )
 
 
 def _end_of(fs: Fs, path: Path, header: SegmentHeader, after: SegmentHeader | None) -> Tail:

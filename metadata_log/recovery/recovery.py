@@ -92,7 +92,7 @@ class _Segment:
         next_is, after = self._look_at_next()
         limit = file.size() if after is None else min(after.previous_length, file.size())
         tail, damage, intact_below = self._whole_blocks(segment, limit)
-        if after is not None and not _follows(after, tail):
+        if after is not None and not tail.precedes(after):
             next_is = Next.LATER
         rest = self._rest(segment, tail, intact_below)
         action = decide(Marked.LONG_ENOUGH, next_is, rest)
@@ -198,14 +198,6 @@ def _check_marked(fs: Fs, path: Path, mark: CommitMark) -> None:
         raise corrupt(path, 0, "the commit mark points into this segment, which is missing")
     if action is Action.SHORT_COPY:
         raise short_copy(path, size, f"the commit mark says byte {mark.position}")
-
-
-def _follows(header: SegmentHeader, tail: Tail) -> bool:
-    return (header.base_offset, header.previous_length, header.previous_crc32c) == (
-        tail.end_offset,
-        tail.position,
-        tail.last_crc32c,
-    )
 
 
 def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
