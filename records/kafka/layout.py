@@ -79,7 +79,7 @@ def layout(cls: type[Record], version: int) -> Layout:
 def has_version(cls: type[Record], version: int) -> bool:
     """True if a record type has this version; types that Kafka lacks have none."""
     versions = registry.schema(cls.__name__).get("kafka", {}).get("versions")
-    return versions is not None and _contains(versions, version)
+    return versions is not None and contains(versions, version)
 
 
 @functools.cache
@@ -101,7 +101,7 @@ def _keyed(key: str) -> Iterator[tuple[int, type[Record]]]:
             yield kafka[key], cls
 
 
-def _contains(versions: str | None, version: int) -> bool:
+def contains(versions: str | None, version: int) -> bool:
     """True if a range such as `2`, `1-3` or `1+` includes a version; False if it is None."""
     if versions is None:
         return False
@@ -127,7 +127,7 @@ class _Builder:
         for field in schema["fields"]:
             name = field["name"]
             kafka = field.get("kafka", {})
-            if _contains(kafka.get("versions"), self._version):
+            if contains(kafka.get("versions"), self._version):
                 present.append(self._field(field, hints[name], defaults[name]))
             else:
                 assert defaults[name] is not msgspec.NODEFAULT, (cls, name)
@@ -142,12 +142,12 @@ class _Builder:
 
     def _field(self, field: dict[str, Any], hint: Any, default: Any) -> Field:
         kafka = field["kafka"]
-        is_tagged = _contains(kafka.get("tagged_versions"), self._version)
+        is_tagged = contains(kafka.get("tagged_versions"), self._version)
         assert not is_tagged or default is not msgspec.NODEFAULT, field
         return Field(
             name=field["name"],
             type=self._type(kafka["type"], field["type"], hint),
-            nullable=_contains(kafka.get("nullable_versions"), self._version),
+            nullable=contains(kafka.get("nullable_versions"), self._version),
             tag=kafka["tag"] if is_tagged else None,
             default=default if is_tagged else None,
         )

@@ -21,7 +21,7 @@ from records.base import Record, Uuid
 from records.control import UnknownRecord
 from records.envelope import UnknownTag
 from records.kafka import reference
-from records.kafka.layout import ArrayOf, Field, FieldType, Layout, metadata_types
+from records.kafka.layout import ArrayOf, Field, FieldType, Layout, contains, metadata_types
 from records.varint import decode_unsigned
 
 _NEVER = "none"
@@ -249,12 +249,7 @@ def _with_line(error: str, text: str) -> str:
 def _contains(range_: str, version: int) -> bool:
     if _RANGE.fullmatch(range_) is None:
         raise TableError(f"{range_!r} is no range of versions")
-    if range_ == _NEVER:
-        return False
-    if range_.endswith("+"):
-        return version >= int(range_[:-1])
-    first, _, last = range_.partition("-")
-    return int(first) <= version <= int(last or first)
+    return range_ != _NEVER and contains(range_, version)
 
 
 def _check_name(name: str, where: str) -> None:
