@@ -138,10 +138,6 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Return all topics with their partitions and the versions of both, in any order."""
         return self._topics.entries()
 
-    def topic_entry(self, topic_id: Uuid) -> TopicEntry:
-        """Return a topic of this image with its partitions and the versions of both."""
-        return self._topics.entry(topic_id)
-
     def partition_version(self, topic_id: Uuid, partition_id: int) -> int:
         """Return the version of a partition."""
         return self._topics.partition_offsets(topic_id, partition_id)[0]

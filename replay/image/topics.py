@@ -101,10 +101,6 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         """Return all topics with their partitions and versions, in any order."""
         return self._entries.values()
 
-    def entry(self, topic_id: Uuid) -> TopicEntry:
-        """Return a topic of this image with its partitions and versions."""
-        return self._entries[topic_id]
-
 
 _NO_IDS: Map[str, Uuid] = Map()
 _NO_CHANGES: KeysView[int] = dict[int, None]().keys()

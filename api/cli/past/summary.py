@@ -1,7 +1,5 @@
 """The command `summary`: what happened, on one screen."""
 
-from typing import TYPE_CHECKING
-
 from api.cli.options.during import During, range_of
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
@@ -20,9 +18,6 @@ from api.cli.terminal.output import (
     print_line,
     time_text,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @command()

@@ -1,7 +1,5 @@
 """The command `why`: the records that led to a value."""
 
-from typing import TYPE_CHECKING
-
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
     At,
@@ -21,9 +19,6 @@ from api.cli.terminal.output import (
     time_text,
     value_text,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @command()

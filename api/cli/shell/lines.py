@@ -5,7 +5,7 @@ import io
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from api.cli.options.query_options import ZONE
 from api.cli.options.snapshot_database import DATABASE
@@ -13,8 +13,6 @@ from api.cli.shell.paths import place_at
 from api.cli.shell.verbs import Shell
 from api.cli.terminal.output import print_line
 from records.errors import RequestError
-
-Verb = Callable[[Sequence[str]], None]
 
 OWN = ("ls", "cd", "pwd", "cat", "tree", "find", "at", "next", "prev")
 """Verbs of the shell itself."""

@@ -33,7 +33,6 @@ FULL = 2
 """Type of a LeaderAndIsr with all partitions of the broker. INCREMENTAL: with some of them;
 UNSPECIFIED: from an older sender."""
 
-NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 """Stands for the leader of a partition whose topic is deleted."""
 

@@ -22,9 +22,6 @@ MAX_PARTITIONS = "namespace.max.partitions"
 MAX_MUTATIONS = "namespace.max.mutations.per.second"
 """Maximum rate of partitions created and deleted in and below a namespace."""
 
-UNLIMITED = "-1"
-"""Value of a namespace's limit that means no limit."""
-
 _LIMITS = """
 namespace.max.topics | int | -1 | -1..
     Topics in and below the namespace; -1 is no limit. (ours)
