@@ -41,7 +41,6 @@ def committed_history_changed(
     leader_epoch: int,
     end_offset: int,
     confirmed_end: int,
-    fs: Fs | None = None,
 ) -> CommittedHistoryChangedError:
     """Freeze a mirror, and return the error that says why; arguments as in `Frozen`."""
     frozen = Frozen(
@@ -52,7 +51,7 @@ def committed_history_changed(
         confirmed_end=confirmed_end,
     )
     content = msgspec.json.format(msgspec.json.encode(frozen), indent=2) + b"\n"
-    write_whole(fs or OsFs(), log / FROZEN, content)
+    write_whole(OsFs(), log / FROZEN, content)
     return CommittedHistoryChangedError(_text(log, frozen))
 
 

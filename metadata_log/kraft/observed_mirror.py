@@ -13,27 +13,20 @@ Source: KIP-595 (high watermark, diverging epochs).
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from metadata_log.files.fs import Fs
 from metadata_log.format.batch import Batch
 from metadata_log.kraft.contested_keys import ContestedKeys
+from metadata_log.kraft.continued_mirror import ContinuedMirror
 from metadata_log.kraft.fetched_batches import NO_EPOCH, fetched_batches
-from metadata_log.kraft.frozen import check_not_frozen, committed_history_changed
+from metadata_log.kraft.frozen import committed_history_changed
 from metadata_log.kraft.gathered_batches import Gathering
-from metadata_log.kraft.importer import ImportResult, Replaced, import_result
 from metadata_log.kraft.noop_runs import is_noop
-from metadata_log.kraft.recorder import check_no_backup
 from metadata_log.kraft_format.batch import KraftBatch
 from metadata_log.limits import OBSERVE_GATHER_MS, PENDING_BYTES_MAX, RECORD_GATHER_MS
-from metadata_log.reader.log_reader import LogReader
-from metadata_log.writer.mirror_writer import MirrorWriter
-from records.base import Record
-from records.control import NoOpRecord, NoOpRunRecord
+from records.control import NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 
@@ -47,17 +40,15 @@ class _Place(NamedTuple):
     is_run: bool
 
 
-class ObservedMirror:
-    """Writes the batches of a leader's answers to a mirror. Use as a context manager.
+class ObservedMirror(ContinuedMirror):
+    """Writes the batches of a leader's answers to a mirror.
+
+    `source_end` stays None: a leader is never behind what it confirmed.
 
     Attributes:
         high_watermark: The highest high watermark that a leader named, exclusive; 0 if none did.
         leader_epoch: Epoch of the last batch taken; 0 if there is none.
-        replaced: Offsets that were cut off because the quorum withdrew them, oldest first.
-        source_end: Always None: a leader is never behind what it confirmed.
     """
-
-    source_end: int | None = None
 
     def __init__(
         self,
@@ -65,7 +56,6 @@ class ObservedMirror:
         *,
         collapse_noops: bool = True,
         taken: Callable[[Sequence[Envelope]], None] = lambda rows: None,
-        fs: Fs | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open a mirror to continue it.
@@ -74,45 +64,21 @@ class ObservedMirror:
             taken: Called with the rows of each batch that was taken.
             clock: Returns seconds.
 
-        Raises:
-            RequestError: `log` is not a mirror, is a backup of one, or is frozen.
-            UnavailableError: another process writes to the mirror.
-            CorruptLogError: the mirror is damaged at its end.
+        Raises the errors of `ContinuedMirror`.
         """
-        check_no_backup(log, fs)
-        check_not_frozen(log, fs)
-        self._fs = fs
+        super().__init__(log)
         self._clock = clock
         self._collapse_noops = collapse_noops
         self._taken = taken
-        self._mirror = MirrorWriter(log, fs=fs)
-        self._by_type: Counter[type[Record]] = Counter()
         # Batches that are not written yet, in order.
         self._pending: list[KraftBatch] = []
         # When each of them was taken, in seconds.
         self._since: list[float] = []
-        self._first_offset = self.end_offset
         self.high_watermark = self.confirmed_end
         self.leader_epoch = 0
         # True if the tail may have records other than NoOps, which somebody may wait for.
         self._awaits_confirmation = self.confirmed_end < self.end_offset
-        self.replaced: list[Replaced] = []
         self._load_end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            if self._mirror.is_usable:
-                self.write()
-        finally:
-            self._mirror.close()
 
     @property
     def cluster_id(self) -> str:
@@ -124,24 +90,9 @@ class ObservedMirror:
         return self._mirror.is_usable
 
     @property
-    def end_offset(self) -> int:
-        """End of the mirror, exclusive; pending batches are not included."""
-        return self._mirror.end_offset
-
-    @property
-    def confirmed_end(self) -> int:
-        """Offset below which the mirror is never replaced; exclusive."""
-        return self._mirror.confirmed_end
-
-    @property
     def fetch_offset(self) -> int:
         """The offset to ask for next: the end of the mirror and of the pending batches."""
         return self._pending[-1].end_offset if self._pending else self.end_offset
-
-    @property
-    def records(self) -> int:
-        """Number of the quorum's records that were written to the mirror."""
-        return self._by_type.total()
 
     def last_batch(self) -> Batch | None:
         """Return the mirror's last batch; None if it may differ from the leader's batch.
@@ -220,6 +171,10 @@ class ObservedMirror:
         """
         self._write(len(self._pending))
 
+    def _write_rest(self) -> None:
+        if self.is_usable:
+            self.write()
+
     def _write(self, count: int) -> None:
         pending, self._pending = self._pending[:count], self._pending[count:]
         del self._since[:count]
@@ -272,28 +227,12 @@ class ObservedMirror:
                 leader_epoch=leader_epoch,
                 end_offset=end_offset,
                 confirmed_end=self.confirmed_end,
-                fs=self._fs,
             )
         if target == end:
             raise _no_parting(self._mirror.directory, source, leader_epoch, end_offset)
         first = next(p for p in places if p.base_offset == target)
-        self._mirror.cut(target, 0)
-        self._first_offset = min(self._first_offset, target)
-        self.replaced.append(
-            Replaced(first_offset=target, last_offset=end - 1, leader_epoch=first.leader_epoch)
-        )
+        self._cut(target, 0, first.leader_epoch)
         self._load_end()
-
-    def result(self) -> ImportResult:
-        """Return the result of the import so far."""
-        return import_result(
-            self._by_type,
-            first_offset=min(self._first_offset, self.end_offset),
-            end_offset=self.end_offset,
-            committed_end_offset=self.confirmed_end,
-            trailing_bytes=0,
-            replaced=self.replaced[-1] if self.replaced else None,
-        )
 
     @property
     def _confirmable_end(self) -> int:
@@ -315,17 +254,6 @@ class ObservedMirror:
         with self._reader() as reader:
             self._contested = ContestedKeys.after(reader)
         self.leader_epoch = max([place.leader_epoch for place in self._places()], default=0)
-
-    def _append(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        self._mirror.append(rows, end_offset)
-        for row in rows:
-            if isinstance(row.payload, NoOpRunRecord):
-                self._by_type[NoOpRecord] += row.payload.count
-            else:
-                self._by_type[type(row.payload)] += 1
-
-    def _reader(self) -> LogReader:
-        return LogReader.open(self._mirror.directory, fs=self._fs)
 
 
 def _inside_run(log: Path, run: _Place, target: int) -> RequestError:

@@ -7,44 +7,23 @@ only read, and nothing is locked there. New batches are gathered before they are
 """
 
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from metadata_log.files.fs import Fs, OsFs
-from metadata_log.files.names import BACKUP_NOTE
 from metadata_log.kraft.contested_keys import ContestedKeys
+from metadata_log.kraft.continued_mirror import ContinuedMirror
 from metadata_log.kraft.directory import KraftDirectory, open_directory
-from metadata_log.kraft.frozen import check_not_frozen
 from metadata_log.kraft.gathered_batches import Gathering
-from metadata_log.kraft.importer import (
-    UNKNOWN_CLUSTER_ID,
-    ImportResult,
-    Replaced,
-    import_result,
-)
+from metadata_log.kraft.importer import UNKNOWN_CLUSTER_ID
 from metadata_log.kraft.reconcile import confirmed_by, reconcile
 from metadata_log.kraft.sole_voter import SoleVoter
 from metadata_log.kraft_format.batch import LogPosition
-from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.mirror_writer import MirrorWriter
-from records.base import Record
-from records.control import NoOpRecord, NoOpRunRecord
-from records.envelope import Envelope
 from records.errors import MetadataLogError, RequestError, UnavailableError
 
 
-class Recorder:
-    """Brings a mirror up to date with its source, step by step. Use as a context manager.
-
-    Attributes:
-        replaced: Offsets that were cut from the mirror because Kafka had replaced them, oldest
-            first.
-        source_end: End of the source if it is behind the mirror; else None.
-        trailing_bytes: Size of the source's incomplete last batch.
-    """
+class Recorder(ContinuedMirror):
+    """Brings a mirror up to date with its source, step by step."""
 
     def __init__(
         self,
@@ -54,7 +33,6 @@ class Recorder:
         collapse_noops: bool = True,
         gather_ms: int = 0,
         may_replace_all: bool = False,
-        fs: Fs | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open a mirror to continue it.
@@ -66,18 +44,11 @@ class Recorder:
                 whose offsets are known to be committed: everything in the mirror is replaced.
             clock: Returns seconds.
 
-        Raises:
-            RequestError: `log` is not a mirror, is a backup of one, or is frozen.
-            UnavailableError: another process writes to the mirror.
-            CorruptLogError: the mirror is damaged at its end.
+        Raises the errors of `ContinuedMirror`.
         """
-        check_no_backup(log, fs)
-        check_not_frozen(log, fs)
+        super().__init__(log)
         self._path = source
-        self._fs = fs
         self._collapse_noops = collapse_noops
-        self._mirror = MirrorWriter(log, fs=fs)
-        self._by_type: Counter[type[Record]] = Counter()
         self._position: LogPosition | None = None
         self._is_reconciled = False
         self._seen: object = None
@@ -86,39 +57,7 @@ class Recorder:
         self._gather_s = gather_ms / 1_000
         self._clock = clock
         self._gathering = self._new_gathering()
-        self._first_offset = self._committed_end = self._mirror.end_offset
-        self.replaced: list[Replaced] = []
-        self.source_end: int | None = None
-        self.trailing_bytes = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            self._keep_gathered()
-        finally:
-            self._mirror.close()
-
-    @property
-    def end_offset(self) -> int:
-        """End of the mirror, exclusive; gathered records are not included."""
-        return self._mirror.end_offset
-
-    @property
-    def confirmed_end(self) -> int:
-        """Offset below which the mirror is never replaced; exclusive."""
-        return self._mirror.confirmed_end
-
-    @property
-    def records(self) -> int:
-        """Number of the source's records that were written to the mirror."""
-        return self._by_type.total()
+        self._committed_end = self.end_offset
 
     def step(self, progress: Callable[[int], None] | None = None) -> None:
         """Read all new records of the source; commit them, or gather them for a later commit.
@@ -169,25 +108,13 @@ class Recorder:
                 source still has them.
         """
         if self._mirror.is_usable:
-            self._keep_gathered()
+            self._write_rest()
             self._commit()
-
-    def result(self) -> ImportResult:
-        """Return the result of the import so far."""
-        return import_result(
-            self._by_type,
-            first_offset=min(self._first_offset, self.end_offset),
-            end_offset=self.end_offset,
-            committed_end_offset=self.confirmed_end,
-            trailing_bytes=self.trailing_bytes,
-            replaced=self.replaced[-1] if self.replaced else None,
-            source_end=self.source_end,
-        )
 
     def _reconcile(self, source: KraftDirectory) -> None:
         """Find where to continue reading; first cut the offsets that Kafka has replaced."""
         check_cluster(source, self._mirror)
-        self._keep_gathered()
+        self._write_rest()
         self._commit()
         with self._reader() as reader:
             self._sole = SoleVoter.after(reader)
@@ -196,17 +123,13 @@ class Recorder:
             self._mirror.commit(self._sole.confirmed_end)
         with self._reader() as reader:
             found = reconcile(source, reader, may_replace_all=self._may_replace_all)
-            end, epoch = reader.end_offset, None
-            if found.end_offset < end:
+            epoch = None
+            if found.end_offset < reader.end_offset:
                 epoch = next(reader.batches(found.end_offset)).leader_epoch
         if epoch is not None:
             check_source(source)
-            self._mirror.cut(found.end_offset, found.last_timestamp)
+            self._cut(found.end_offset, found.last_timestamp, epoch)
             self._committed_end = self.end_offset
-            self._first_offset = min(self._first_offset, found.end_offset)
-            self.replaced.append(
-                Replaced(first_offset=found.end_offset, last_offset=end - 1, leader_epoch=epoch)
-            )
         with self._reader() as reader:
             self._contested = ContestedKeys.after(reader)
             self._sole = SoleVoter.after(reader)
@@ -245,7 +168,7 @@ class Recorder:
     def _new_gathering(self) -> Gathering:
         return Gathering(self._append, collapse_noops=self._collapse_noops, clock=self._clock)
 
-    def _keep_gathered(self) -> None:
+    def _write_rest(self) -> None:
         """Write the gathered batches, unless the mirror no longer ends where they begin."""
         gathering, self._gathering = self._gathering, self._new_gathering()
         if gathering.first_offset == self.end_offset and self._mirror.is_usable:
@@ -258,31 +181,6 @@ class Recorder:
         self._mirror.commit()
         self._committed_end = self.end_offset
         return True
-
-    def _append(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        self._mirror.append(rows, end_offset)
-        for row in rows:
-            if isinstance(row.payload, NoOpRunRecord):
-                self._by_type[NoOpRecord] += row.payload.count
-            else:
-                self._by_type[type(row.payload)] += 1
-
-    def _reader(self) -> LogReader:
-        return LogReader.open(self._mirror.directory, fs=self._fs)
-
-
-def check_no_backup(log: Path, fs: Fs | None = None) -> None:
-    """Refuse to continue a mirror that is a backup.
-
-    Raises:
-        RequestError: the mirror is a backup.
-    """
-    if (fs or OsFs()).exists(log / BACKUP_NOTE):
-        raise RequestError(
-            "LOG_EXISTS",
-            f"{log} is a backup, which only `metalog backup` continues; make a mirror of it "
-            f"with `metalog restore {log} LOG`, and import into that",
-        )
 
 
 def check_cluster(source: KraftDirectory, mirror: MirrorWriter) -> None:
