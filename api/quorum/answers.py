@@ -12,7 +12,8 @@
 Source: KIP-595, KIP-630.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 
@@ -21,11 +22,14 @@ from api.kafka.messages.records_io import (
     FetchedPartition,
     FetchResponse,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     SnapshotId,
 )
-from api.kafka.messages.snapshots import FetchSnapshotResponse, SnapshotChunk
+from api.kafka.messages.snapshots import FetchSnapshotResponse, SnapshotChunk, SnapshotEndpoint
 from api.kafka.quorum import METADATA_TOPIC, METADATA_TOPIC_ID
 from records.errors import RequestError
+
+T = TypeVar("T")
 
 _LEADER_ERRORS = frozenset(
     CODES[name]
@@ -107,19 +111,10 @@ def fetch_answer(response: FetchResponse, node: str) -> tuple[Answer, Leader]:
         RequestError: a retry would not help; names the node, and what to do.
     """
     _check(response.error_code, node)
-    partitions = [
-        each
-        for topic in response.responses
-        if topic.topic_id == METADATA_TOPIC_ID
-        for each in topic.partitions
-    ]
-    if len(partitions) != 1:
-        raise _refused(node, "INVALID_REQUEST", _COUNT.format(len(partitions)))
-    (partition,) = partitions
-    leader = _leader(
-        partition.current_leader,
-        {each.node_id: (each.host, each.port) for each in response.node_endpoints},
+    partition = _only(
+        [each.partitions for each in response.responses if each.topic_id == METADATA_TOPIC_ID], node
     )
+    leader = _leader(partition.current_leader, response.node_endpoints)
     _check(partition.error_code, node)
     if partition.error_code != NONE:
         return Elsewhere(_why(partition.error_code, leader)), leader
@@ -133,20 +128,19 @@ def snapshot_answer(response: FetchSnapshotResponse, node: str) -> tuple[Answer,
         RequestError: as `fetch_answer`.
     """
     _check(response.error_code, node)
-    chunks = [
-        each
-        for topic in response.topics
-        if topic.name == METADATA_TOPIC
-        for each in topic.partitions
-    ]
-    if len(chunks) != 1:
-        raise _refused(node, "INVALID_REQUEST", _COUNT.format(len(chunks)))
-    (chunk,) = chunks
-    leader = _leader(
-        chunk.current_leader,
-        {each.node_id: (each.host, each.port) for each in response.node_endpoints},
+    chunk = _only(
+        [each.partitions for each in response.topics if each.name == METADATA_TOPIC], node
     )
+    leader = _leader(chunk.current_leader, response.node_endpoints)
     return _chunk(chunk, leader, node), leader
+
+
+def _only(of_topics: list[tuple[T, ...]], node: str) -> T:
+    """Return the metadata log's only partition."""
+    partitions = [each for some in of_topics for each in some]
+    if len(partitions) != 1:
+        raise _refused(node, "INVALID_REQUEST", _COUNT.format(len(partitions)))
+    return partitions[0]
 
 
 def _answer(partition: FetchedPartition) -> Answer:
@@ -171,7 +165,8 @@ def _chunk(chunk: SnapshotChunk, leader: Leader, node: str) -> Answer:
     return Chunk(chunk.position, chunk.size, chunk.unaligned_records)
 
 
-def _leader(named: LeaderIdAndEpoch, addresses: Mapping[int, tuple[str, int]]) -> Leader:
+def _leader(named: LeaderIdAndEpoch, nodes: Iterable[NodeEndpoint | SnapshotEndpoint]) -> Leader:
+    addresses = {each.node_id: (each.host, each.port) for each in nodes}
     return Leader(named.leader_id, named.leader_epoch, addresses.get(named.leader_id))
 
 
