@@ -247,12 +247,7 @@ class Timeline(LogImages):
         from replay.time_travel.history import absence, fields_of_two
         from replay.time_travel.skim import can_skim
 
-        if by_name:
-            old, new = self.images_at(before, after, progress)
-            if only is not None and not only.fields(old) and not only.fields(new):
-                raise absence(self.source, only, max(before, after), self._index)
-            return diff_by_name(old, new, only)
-        if only is not None and can_skim(self.source, only):
+        if not by_name and only is not None and can_skim(self.source, only):
             old_fields, new_fields = fields_of_two(
                 self.source, only, before, after, self._index, self._past
             )
@@ -262,7 +257,7 @@ class Timeline(LogImages):
         old, new = self.images_at(before, after, progress)
         if only is not None and not only.fields(old) and not only.fields(new):
             raise absence(self.source, only, max(before, after), self._index)
-        return diff_images(old, new, only)
+        return diff_by_name(old, new, only) if by_name else diff_images(old, new, only)
 
     def images_at(
         self, before: int, after: int, progress: Progress | None = None
