@@ -8,10 +8,11 @@ import typer
 from api.cli.options.log_format import LogFormat, LogFormatOption
 from api.cli.options.option_groups import SECURITY
 from api.cli.options.parameters import Option, bad_parameter
-from api.cli.options.server_configs import check_server_config
+from api.cli.options.server_configs import SERVE, check_server_config
 
 if TYPE_CHECKING:
     from controller.authorization.authorizer import Authorizer
+    from controller.decisions.context.context import Settings
 
 _ACL_NAME, ALLOW_ALL_NAME = "acl", "allow-all"
 
@@ -47,6 +48,13 @@ class AccessOptions(NamedTuple):
     def configs(self, command: str, given: list[str] | None = None) -> dict[str, str]:
         """Return the server-level configs of a command; raises the errors of `server_configs`."""
         return server_configs(command, given, self.authorizer, self.super_user)
+
+    def settings(self) -> "Settings":
+        """Return the settings of a process that only answers; raises the errors of `configs`."""
+        from controller.decisions.context.context import Settings
+
+        configs = self.configs(SERVE)
+        return Settings(static_configs=configs, authorizer=authorizer_of(self.authorizer, configs))
 
 
 def server_configs(

@@ -4,19 +4,19 @@ import importlib.util
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.options.authorizer_options import AccessOptions, authorizer_of
+from api.cli.options.authorizer_options import AccessOptions
 from api.cli.options.identity import process_user
 from api.cli.options.listener_options import HttpListenerOptions
 from api.cli.options.log_format import use_log_format
 from api.cli.options.option_groups import LISTENERS, SECURITY
 from api.cli.options.parameters import Option
 from api.cli.options.security_options import TlsOptions
-from api.cli.options.server_configs import SERVE
 from api.cli.parser.quick import command
-from api.cli.service.view import Logs, url_of
+from api.cli.service.view import Logs, url_of, view_options
 from api.cli.source.arguments import Json
 from api.cli.terminal import event_loop
 from api.cli.terminal.output import print_json_line, print_line
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from api.viewer.viewer import ViewReady
@@ -57,14 +57,8 @@ def mcp(
     json: Json = False,
 ) -> None:
     """Answer assistants' questions about logs (Model Context Protocol); writes nothing."""
-    from controller.decisions.context.context import Settings
-    from records.errors import RequestError
-
     use_log_format(access.log_format)
-    configs = access.configs(SERVE)
-    settings = Settings(
-        static_configs=configs, authorizer=authorizer_of(access.authorizer, configs)
-    )
+    settings = access.settings()
     if importlib.util.find_spec("mcp") is None:
         raise RequestError(
             "INVALID_REQUEST", "this command needs mcp: pip install 'metadata-log[mcp]'"
@@ -74,15 +68,7 @@ def mcp(
     if http is None:
         event_loop.run(answer_until_closed(logs, settings, as_ or process_user()))
         return
-    from api.viewer.viewer import ViewOptions
-
-    security = tls.security()
-    options = ViewOptions(
-        logs=tuple(logs),
-        http=web.listener(http, security),
-        security=security,
-        settings=settings,
-    )
+    options = view_options(logs, http, web, tls, settings)
 
     def ready(serving: "ViewReady") -> None:
         if json:

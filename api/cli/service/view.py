@@ -4,13 +4,12 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.options.authorizer_options import AccessOptions, authorizer_of
+from api.cli.options.authorizer_options import AccessOptions
 from api.cli.options.listener_options import HttpListenerOptions
 from api.cli.options.log_format import use_log_format
 from api.cli.options.option_groups import LISTENERS
 from api.cli.options.parameters import Argument, Option
 from api.cli.options.security_options import TlsOptions
-from api.cli.options.server_configs import SERVE
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json
 from api.cli.source.source import log_place
@@ -19,7 +18,8 @@ from api.cli.terminal.output import note, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 
 if TYPE_CHECKING:
-    from api.viewer.viewer import ViewReady
+    from api.viewer.viewer import ViewOptions, ViewReady
+    from controller.decisions.context.context import Settings
 
 _Http = Annotated[
     str,
@@ -55,21 +55,11 @@ def view(
     json: Json = False,
 ) -> None:
     """Show logs of any kind in a browser, and answer questions over HTTP; writes nothing."""
-    from api.viewer.viewer import ViewOptions, view_until_stopped
-    from controller.decisions.context.context import Settings
+    from api.viewer.viewer import view_until_stopped
     from metadata_log.reader.log_reader import LogReader
 
     use_log_format(access.log_format)
-    security = tls.security()
-    configs = access.configs(SERVE)
-    options = ViewOptions(
-        logs=tuple(logs),
-        http=web.listener(http, security),
-        security=security,
-        settings=Settings(
-            static_configs=configs, authorizer=authorizer_of(access.authorizer, configs)
-        ),
-    )
+    options = view_options(logs, http, web, tls, access.settings())
     loading = ExitStack()
 
     def ready(viewing: "ViewReady") -> None:
@@ -88,6 +78,21 @@ def view(
                 bounds = reader.history_start, reader.end_offset
         advance = loading.enter_context(progress("loading", *bounds))
         event_loop.run(view_until_stopped(options, ready, advance, loading.close))
+
+
+def view_options(
+    logs: list[str], http: str, web: HttpListenerOptions, tls: TlsOptions, settings: "Settings"
+) -> "ViewOptions":
+    """Return the options of a viewer; raises the errors of `tls` and of `web`."""
+    from api.viewer.viewer import ViewOptions
+
+    security = tls.security()
+    return ViewOptions(
+        logs=tuple(logs),
+        http=web.listener(http, security),
+        security=security,
+        settings=settings,
+    )
 
 
 def _print(viewing: "ViewReady") -> None:
