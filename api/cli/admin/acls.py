@@ -3,6 +3,8 @@
 from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
+from msgspec.structs import replace
+
 from api.cli.admin import acl_options as options
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -60,8 +62,6 @@ def create(
     allow_lockout: _AllowLockout = False,
 ) -> int:
     """Create an entry for each principal, host, operation and resource that is named."""
-    from msgspec.structs import replace
-
     from api.documents.changes import AclAltered
     from controller.authorization.acls import PatternType, PermissionType
     from controller.decisions.security.acls import AclBinding, CreateAcls

@@ -10,8 +10,9 @@ from api.cli.admin.options import ReadLogOption, ServerOption
 from api.cli.admin.verb_options import verb_with
 from api.cli.options.parameters import bad_parameter
 from api.cli.source.arguments import At, Json
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import Source, print_remark
+from api.cli.source.source import Source
 from api.cli.terminal.output import print_json
 from records.errors import RequestError, UnavailableError
 

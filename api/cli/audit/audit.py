@@ -11,9 +11,9 @@ from api.cli.audit.engine import ENGINES, Audited, Engine, check_exports, chosen
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import IncludeUnconfirmed, Json, ShowSecrets
-from api.cli.source.image_view import print_bounds
+from api.cli.source.image_view import print_bounds, print_remark
 from api.cli.source.opened_log import about, absolute_in, open_reader
-from api.cli.source.source import log_place, print_remark
+from api.cli.source.source import log_place
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import note, print_json, print_json_list, print_line
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from api.cli.terminal.output import bytes_size_text, note
 from metadata_log.reader.log_reader import LogReader
+from replay.audit.failures import explained
 from replay.audit.session import copies_folder, is_small, session
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
     ):
         note(f"Spark started in {time.monotonic() - began:.1f} s")
         from replay.audit.committed_files import readable_files
-        from replay.audit.failures import explained
 
         with explained(reader.directory, reader.fs):
             yield spark, readable_files(reader, scratch, _note_fetching)

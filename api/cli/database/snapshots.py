@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import OFFSET_MAX, At, Json, Log
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import about, offset_of, open_reader
-from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     fields_of,

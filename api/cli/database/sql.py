@@ -1,5 +1,6 @@
 """The `sql sync` command: keeps the history of a log in SQL tables."""
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable
@@ -89,8 +90,6 @@ async def _follow(
     include_unconfirmed: bool,
 ) -> None:
     """Sync whenever the log has grown, until standard output is closed."""
-    import asyncio
-
     from metadata_log.reader.wakeup import watch
 
     said = ""

@@ -5,8 +5,8 @@ from typing import Annotated
 from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import At, Json, LogOrServer, Server
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import print_remark
 from api.cli.terminal.errors import DONE, FOUND, reads_only
 from api.cli.terminal.output import print_json, print_line
 from api.cli.terminal.prose import print_prose

@@ -6,9 +6,9 @@ from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.snapshot_database import DATABASE
 from api.cli.parser.quick import command
 from api.cli.source.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
-from api.cli.source.image_view import print_objects, print_overview
+from api.cli.source.image_view import print_objects, print_overview, print_remark
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import Source, print_end, print_remark
+from api.cli.source.source import Source, print_end
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import print_json, print_json_line, print_json_pieces, print_line
 

@@ -13,10 +13,10 @@ from api.cli.terminal.progress_bar import progress
 from metadata_log.format.manifest import Kind
 from metadata_log.reader.log_reader import LogReader
 from replay.about import about_image
+from replay.image.metadata import MetadataImage
 
 if TYPE_CHECKING:
     from metadata_log.kraft.segment_export import SegmentsExport
-    from replay.image.metadata import MetadataImage
 
 app = App()
 
@@ -142,7 +142,6 @@ def _commands(
 ) -> None:
     from api.documents.kafka_commands import CommandsExport
     from metadata_log.kraft.new_directory import write_new_file
-    from replay.image.metadata import MetadataImage
     from replay.kafka_commands.script import kafka_commands, wanted_by
 
     offset = offset_of(reader, at)

@@ -7,8 +7,8 @@ from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log, LogOrServer, Server
 from api.cli.source.gaps import gap_text
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import log_about, place_of
-from api.cli.source.source import print_remark
 from api.cli.terminal import event_loop
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Json, Log, LogPlace
-from api.cli.source.source import print_remark
+from api.cli.source.image_view import print_remark
 from api.cli.terminal import event_loop
 from api.cli.terminal.errors import DONE, FOUND, print_contradiction, reads_only
 from api.cli.terminal.output import (

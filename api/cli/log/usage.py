@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import At, Json, LogOrServer, Server
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import bytes_size_text, print_json, print_line, print_table
 

@@ -17,9 +17,10 @@ from api.cli.source.arguments import (
     ShowSecrets,
     To,
 )
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import place_of
 from api.cli.source.origins import asked_text, by_text, origin_text, print_unknown_origin
-from api.cli.source.source import print_end, print_remark
+from api.cli.source.source import print_end
 from api.cli.terminal.errors import FOUND, reads_only
 from api.cli.terminal.output import (
     count_text,

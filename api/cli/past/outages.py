@@ -14,8 +14,8 @@ from api.cli.source.arguments import (
     Until,
 )
 from api.cli.source.gaps import gap_text
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import place_of
-from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     count_text,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogOrServer, Server, To
-from api.cli.source.opened_log import open_reader, place_of
-from api.cli.source.source import log_path, print_remark
+from api.cli.source.image_view import print_remark
+from api.cli.source.opened_log import absolute_in, open_reader, place_of
+from api.cli.source.source import log_path
 from api.cli.terminal import event_loop
 from api.cli.terminal.errors import ALERT, DONE, FOUND, reads_only
 from api.cli.terminal.output import (
@@ -166,7 +167,6 @@ def _follow(
     """Follow a log with its checks until SIGTERM or SIGINT; with `once`, until the first alert."""
     from api.alerts.follow import FollowedChecks, state_beside
     from api.alerts.state import StateFile
-    from api.cli.source.opened_log import absolute_in
     from api.transport.shutdown import stopped_by_signal, unless_set
 
     if to != "end":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import From, Json, LogPlace, To
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import absolute_in, place_of
-from api.cli.source.source import print_remark
 from api.cli.terminal.errors import DONE, FOUND
 from api.cli.terminal.output import count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress

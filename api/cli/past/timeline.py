@@ -14,9 +14,9 @@ from api.cli.source.arguments import (
     To,
 )
 from api.cli.source.gaps import print_gap
+from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import place_of
 from api.cli.source.origins import askers_text, print_unknown_origin
-from api.cli.source.source import print_remark
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
     duration_text,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 
+from api.cli.main import run
 from api.cli.options.query_options import ZONE
 from api.cli.options.snapshot_database import DATABASE
 from api.cli.shell.paths import place_at
@@ -118,8 +119,6 @@ def _points(shell: Shell, words: Sequence[str]) -> list[str]:
 
 
 def _run_metalog(shell: Shell, words: Sequence[str], point_option: str | None) -> None:
-    from api.cli.main import run
-
     verb, *rest = words
     log, server = shell.source
     where = ["--server", str(server)] if log is None else [str(log)]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from api.cli.options.parameters import bad_parameter
 from api.cli.options.query_options import CONSISTENT, KEEP_GOING, ZONE, zone_of
 from api.cli.options.snapshot_database import DATABASE, named_timeline
-from api.cli.source.image_view import position_text
+from api.cli.source.image_view import position_text, print_remark
 from api.cli.source.opened_log import absolute_in, note_reading, place_of
 from api.cli.terminal.output import print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 
 if TYPE_CHECKING:
-    from api.documents.logs import Known
     from api.questions.past import Past
     from api.questions.question import Computed, Question
     from api.requests.wire_requests import AnswerPage
@@ -226,13 +225,6 @@ def print_end(about: "About", *, json: bool) -> None:
     else:
         print_line(position_text(about))
         print_remark(about)
-
-
-def print_remark(about: "About | Known") -> None:
-    """If output is text, print which parts an answer lacks; see `image_view.print_remark`."""
-    from api.cli.source.image_view import print_remark as print_
-
-    print_(about)
 
 
 def _absolute(point: str, *, is_first: bool) -> str:
