@@ -5,7 +5,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from metadata_log.care.backup import mark_file
@@ -54,12 +53,7 @@ class NewLog:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
         if not self._published:
             shutil.rmtree(self.directory, ignore_errors=True)

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from types import TracebackType
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -69,12 +68,7 @@ class History:
     def __enter__(self) -> "History":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for frame in self._kept:
             frame.unpersist()
 

@@ -7,7 +7,6 @@ itself and its manifest, and the manifest has the hashes of the chunks.
 
 import logging
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -97,12 +96,7 @@ class SnapshotStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def create(
