@@ -433,14 +433,7 @@ class Controller:
             raise not_active()
         if not self._pipeline.room:
             raise overloaded()
-        level = self._decider.context().metadata_version
-        if level < TRANSACTIONS_LEVEL:
-            raise RequestError(
-                "UNSUPPORTED_VERSION",
-                f"transactions need metadata.version {TRANSACTIONS_LEVEL} or higher, the cluster "
-                f"has {level}; run `metalog features upgrade "
-                f"metadata.version={TRANSACTIONS_LEVEL}` first",
-            )
+        self._decider.context().require_level(TRANSACTIONS_LEVEL, "transactions")
 
     def _gone_back(self) -> None:
         """Continue from the committed state after a failed append; forget an open transaction."""

@@ -18,7 +18,6 @@ from controller.results.result import ControllerResult
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
-from records.errors import RequestError
 from replay.image.quotas import QuotaEntity
 
 T = TypeVar("T")
@@ -33,13 +32,7 @@ class Steps:
         Raises:
             RequestError: UNSUPPORTED_VERSION, the metadata.version has no transactions.
         """
-        if context.metadata_version < TRANSACTIONS_LEVEL:
-            raise RequestError(
-                "UNSUPPORTED_VERSION",
-                f"transactions need metadata.version {TRANSACTIONS_LEVEL} or higher, the cluster "
-                f"has {context.metadata_version}; run `metalog features upgrade "
-                f"metadata.version={TRANSACTIONS_LEVEL}` first",
-            )
+        context.require_level(TRANSACTIONS_LEVEL, "transactions")
         start = context.next_offset + 1  # after the Begin
         self._context = replace(context, next_offset=start)
         self._latest = Latest(State(context.image, context.index), start)

@@ -62,13 +62,7 @@ def assign_replicas(
         RequestError: STALE_BROKER_EPOCH; or UNSUPPORTED_VERSION, metadata.version has no
             directories.
     """
-    if context.metadata_version < DIRECTORIES_LEVEL:
-        raise RequestError(
-            "UNSUPPORTED_VERSION",
-            f"log directories need metadata.version {DIRECTORIES_LEVEL} or higher, the cluster "
-            f"has {context.metadata_version}; run `metalog features upgrade "
-            f"metadata.version={DIRECTORIES_LEVEL}` first",
-        )
+    context.require_level(DIRECTORIES_LEVEL, "log directories")
     broker = checked_broker(context, request.broker_id, request.broker_epoch)
     times = Counter([(each.topic_id, each.partition_id) for each in request.replicas])
     records: list[Record] = []

@@ -168,6 +168,20 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
                 f"`metalog features upgrade {name}=1`",
             )
 
+    def require_level(self, level: int, purpose: str) -> None:
+        """Check that the metadata.version is at least `level`.
+
+        Raises:
+            RequestError: UNSUPPORTED_VERSION, it is lower.
+        """
+        if self.metadata_version < level:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"{purpose} need metadata.version {level} or higher, the cluster has "
+                f"{self.metadata_version}; run `metalog features upgrade metadata.version={level}` "
+                "first",
+            )
+
 
 def in_steps(context: Context, response: T, records: Iterable[Record]) -> ControllerResult[T]:
     """Return the result of a decision that may have any number of records, in steps.

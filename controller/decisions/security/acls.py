@@ -339,13 +339,7 @@ def _check_host_range(context: Context, host: str) -> None:
         ipaddress.ip_network(host, strict=False)
     except ValueError:
         raise RequestError("INVALID_REQUEST", f"{host!r} is no range like 10.0.0.0/8") from None
-    if context.metadata_version < HOST_RANGES_LEVEL:
-        raise RequestError(
-            "UNSUPPORTED_VERSION",
-            f"ranges of hosts need metadata.version {HOST_RANGES_LEVEL} or higher, the cluster "
-            f"has {context.metadata_version}; run `metalog features upgrade "
-            f"metadata.version={HOST_RANGES_LEVEL}` first",
-        )
+    context.require_level(HOST_RANGES_LEVEL, "ranges of hosts")
 
 
 def _check_code(what: str, code: int, known: set[int] | frozenset[int]) -> None:

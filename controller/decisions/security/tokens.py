@@ -244,13 +244,7 @@ def _secret_key(context: Context) -> str:
             "DELEGATION_TOKEN_AUTH_DISABLED",
             f"delegation tokens need the static config {SECRET_KEY}, the same on every controller",
         )
-    if context.metadata_version < DELEGATION_TOKEN_LEVEL:
-        raise RequestError(
-            "UNSUPPORTED_VERSION",
-            f"delegation tokens need metadata.version {DELEGATION_TOKEN_LEVEL} or higher, the "
-            f"cluster has {context.metadata_version}; run `metalog features upgrade "
-            f"metadata.version={DELEGATION_TOKEN_LEVEL}` first",
-        )
+    context.require_level(DELEGATION_TOKEN_LEVEL, "delegation tokens")
     return secret_key
 
 

@@ -86,7 +86,7 @@ def alter_users(context: Context, request: AlterUsers) -> ControllerResult[tuple
                 "DUPLICATE_RESOURCE",
                 f"{item.user!r}: a user's credentials cannot be altered twice in one request",
             )
-        _check_level(context)
+        context.require_level(SCRAM_LEVEL, "SCRAM credentials")
         if not item.user:
             raise _unacceptable("the name of a user must not be empty")
         if isinstance(item, ScramUpsertion):
@@ -115,16 +115,6 @@ def scram_mechanism(number: int) -> ScramMechanism:
             "UNSUPPORTED_SASL_MECHANISM",
             f"{number} is not the number of a SCRAM mechanism: {known}",
         ) from None
-
-
-def _check_level(context: Context) -> None:
-    if context.metadata_version < SCRAM_LEVEL:
-        raise RequestError(
-            "UNSUPPORTED_VERSION",
-            f"SCRAM credentials need metadata.version {SCRAM_LEVEL} or higher, the cluster has "
-            f"{context.metadata_version}; run `metalog features upgrade "
-            f"metadata.version={SCRAM_LEVEL}` first",
-        )
 
 
 def _set(context: Context, item: ScramUpsertion) -> UserScramCredentialRecord:
