@@ -52,17 +52,17 @@ from metadata_log.shared.shared_log import (
     Member,
     Position,
     check_follows,
+    fenced_group,
     missing_group,
     no_shared_log,
     other_shared_log,
+    trimmed_group,
 )
 from metadata_log.stores.object_store import bucket_of
 from records.errors import (
-    FencedError,
     Outcome,
     RequestError,
     UnavailableError,
-    UnknownHistoryError,
 )
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class BucketSharedLog:
         except (BaseError, OSError) as error:
             await self._check_own(name, group, error)
         if group.is_claim and group.number < await self.start():
-            raise _fenced(group.number)
+            raise fenced_group(group.number)
         self._known = group.end
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
@@ -307,7 +307,7 @@ class BucketSharedLog:
             content = await self._objects.get(group_name(after.number - 1), HEADER_SIZE)
             is_right = content is not None and header_of(content, after.number - 1).end == after
         if not is_right:
-            raise _fenced(after.number)
+            raise fenced_group(after.number)
 
     async def _check_own(self, name: str, group: Group, error: Exception) -> None:
         """Check that a group was stored although its PUT failed with `error`.
@@ -325,7 +325,7 @@ class BucketSharedLog:
                 f"{self._objects.where}{name}: {first_line(error)}", outcome=Outcome.UNKNOWN
             ) from error
         if header_of(content, group.number).nonce != group.nonce:
-            raise _fenced(group.number) from error
+            raise fenced_group(group.number) from error
 
     async def _check_not_lost(self, number: int) -> None:
         """Check that a group that was not found is trimmed, or not written yet.
@@ -345,18 +345,8 @@ class BucketSharedLog:
         """Return the groups that were read, after checking that their number is not trimmed."""
         needs_check = not found or any(group.is_claim for group in found)
         if needs_check and number < await self.start():
-            raise UnknownHistoryError(
-                f"group {number} is trimmed; the shared log begins with group {self._start}"
-            )
+            raise trimmed_group(number, self._start)
         return found
-
-
-def _fenced(number: int) -> FencedError:
-    return FencedError(
-        f"another node has taken over: group {number} of this node does not follow the end of the "
-        "shared log",
-        outcome=Outcome.NOTHING,
-    )
 
 
 def _ms(moment: datetime) -> int:

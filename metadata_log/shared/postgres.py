@@ -32,11 +32,13 @@ from metadata_log.shared.shared_log import (
     Member,
     Position,
     check_follows,
+    fenced_group,
     missing_group,
     no_shared_log,
     other_shared_log,
+    trimmed_group,
 )
-from records.errors import FencedError, Outcome, RequestError, UnknownHistoryError
+from records.errors import FencedError, Outcome, RequestError
 
 _POLL_S = 0.25
 """Pause before a follower polls again for new groups, because a notification may be lost."""
@@ -270,11 +272,7 @@ class PostgresSharedLog:
         elif await self._writing.run(_COMMITTED_NONCE, {"number": group.number}) != [
             (group.nonce,)
         ]:
-            raise FencedError(
-                f"another node has taken over: group {group.number} of this node does not follow "
-                "the end of the shared log",
-                outcome=Outcome.NOTHING,
-            )
+            raise fenced_group(group.number)
         self._notifying.soon()
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
@@ -282,9 +280,7 @@ class PostgresSharedLog:
         rows = await self._reading.run(_READ, {"number": number, "size": size_bytes_max})
         groups = [_group(row) for place, row in enumerate(rows) if row[0] == number + place]
         if not groups and number < (start := await self.start()):
-            raise UnknownHistoryError(
-                f"group {number} is trimmed; the shared log begins with group {start}"
-            )
+            raise trimmed_group(number, start)
         if rows and not groups:
             raise missing_group(number, "the table shared_group")
         return groups

@@ -24,7 +24,13 @@ from typing import Protocol
 import msgspec
 
 from metadata_log.shared.identity import Identity
-from records.errors import CorruptLogError, RequestError
+from records.errors import (
+    CorruptLogError,
+    FencedError,
+    Outcome,
+    RequestError,
+    UnknownHistoryError,
+)
 
 GROUP_SIZE_BYTES_MAX = 64 * 1024 * 1024
 """Maximum size of all entries of a group together."""
@@ -331,4 +337,20 @@ def other_shared_log(where: str) -> RequestError:
     """Return the error for a store that holds another shared log."""
     return RequestError(
         "LOG_EXISTS", f"{where} holds another shared log already; name another store"
+    )
+
+
+def trimmed_group(number: int, start: int) -> UnknownHistoryError:
+    """Return the error for a group that was trimmed; the shared log begins with group `start`."""
+    return UnknownHistoryError(
+        f"group {number} is trimmed; the shared log begins with group {start}"
+    )
+
+
+def fenced_group(number: int) -> FencedError:
+    """Return the error for a group of a node whose lease another node has taken over."""
+    return FencedError(
+        f"another node has taken over: group {number} of this node does not follow the end of the "
+        "shared log",
+        outcome=Outcome.NOTHING,
     )
