@@ -23,10 +23,11 @@ from replay.time_travel.contradictions import explained
 if TYPE_CHECKING:
     from replay.expressions.bisect import Flips
     from replay.expressions.expression import Expression
+    from replay.incidents.causes import PartitionKey
     from replay.incidents.event import TimelineEvent
     from replay.incidents.outage import Outages
     from replay.incidents.overview import OverviewReader
-    from replay.incidents.reassigned import PartitionKey, ReplicasSince
+    from replay.incidents.reassigned import ReplicasSince
     from replay.incidents.why import Chain
     from replay.time_travel.asked_for import AskedFor
     from replay.time_travel.changes import Change, EffectiveChange

@@ -37,7 +37,7 @@ from metadata_log.format.commit_mark import (
     decode_slot,
     read_mark,
 )
-from metadata_log.format.manifest import Kind, Manifest, read_manifest
+from metadata_log.format.manifest import REMEDY, Kind, Manifest, read_manifest
 from metadata_log.recovery.proof import look_past
 from metadata_log.stores.checked_read import Progress, no_progress
 from records.errors import CorruptLogError
@@ -173,8 +173,7 @@ def _manifest(fs: ByteStore, directory: Path, found: Inspection) -> Manifest | N
                 file=MANIFEST,
                 byte=0,
                 what=str(error.__cause__ or error),
-                remedy="restore it from a backup, or write it by hand: docs/log_format.md "
-                "shows one",
+                remedy=REMEDY,
             )
         )
         return None

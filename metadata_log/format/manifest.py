@@ -18,7 +18,8 @@ NODE_FORMAT_VERSION = 2
 """Format version of a node's folder, which is a copy of a shared log. Only the number differs from
 version 1: it makes releases that do not know shared logs refuse to write to the folder."""
 
-_REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md shows one"
+REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md shows one"
+"""What to do about a damaged manifest."""
 
 
 class Kind(StrEnum):
@@ -53,7 +54,7 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
     """
     path = directory / MANIFEST
     try:
-        manifest = read_json(fs, path, Manifest, _REMEDY)
+        manifest = read_json(fs, path, Manifest, REMEDY)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RequestError(
             "LOG_NOT_FOUND",

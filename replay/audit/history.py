@@ -12,15 +12,11 @@ from records.avro.schema import projected_schema
 from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
 from replay.audit.decoding.columns import Wanted
 from replay.audit.decoding.log_scan import LogScan, Task
+from replay.audit.fold.objects import CONTROL, FOR_EVER
 from replay.audit.log_files import LogFiles
 from replay.audit.log_frame import read_base, read_log
 from replay.audit.record_types import BULK, RARE, scan_tasks
 from replay.audit.session import is_remote
-
-_CONTROL = frozenset({"KRaftVersionRecord", "VotersRecord"})
-"""Record types of the quorum; they take effect even inside an aborted transaction."""
-
-_FOR_EVER = 2**63 - 1
 
 _MARKERS = """
     sort_array(collect_list(CASE
@@ -154,7 +150,7 @@ class History:
     @property
     def settled_end(self) -> int:
         """The first offset of the transaction that is still open, or the end if there is none."""
-        open_ = (first for first, last in self.undone if last == _FOR_EVER)
+        open_ = (first for first, last in self.undone if last == FOR_EVER)
         return next(open_, self._at + 1)
 
     @property
@@ -237,14 +233,14 @@ class History:
 
 def _undone(rows: DataFrame) -> str:
     """Return an SQL condition: true if the row is of an aborted or still open transaction."""
-    control = [f"{name} IS NULL" for name in sorted(_CONTROL.intersection(rows.columns))]
+    control = [f"{name} IS NULL" for name in CONTROL if name in rows.columns]
     inside = "position BETWEEN aborted_at AND last"
-    return f"{inside} AND (last = {_FOR_EVER}L OR {' AND '.join(control)})" if control else inside
+    return f"{inside} AND (last = {FOR_EVER}L OR {' AND '.join(control)})" if control else inside
 
 
 def _unfinished_transactions(markers: list[Row]) -> list[tuple[int, int]]:
     """Return the first and last position of each transaction that was aborted or is still open."""
-    after_all = Row(position=_FOR_EVER, kind="none")
+    after_all = Row(position=FOR_EVER, kind="none")
     return [
         (marker.position, following.position)
         for marker, following in pairwise([*markers, after_all])

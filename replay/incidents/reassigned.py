@@ -8,21 +8,17 @@ from itertools import chain
 
 import msgspec
 
-from records.base import Uuid
 from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
-from replay.incidents.causes import BROKER_RECORDS, broker_of
+from replay.incidents.causes import BROKER_RECORDS, PartitionKey, broker_of
 from replay.incidents.replay_state import ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
 from replay.loader import BatchSource, rows_below
 from replay.time_travel.contradictions import explains
 from replay.time_travel.reach import ReplicasReach
 from replay.time_travel.skim import reached_rows
-
-PartitionKey = tuple[Uuid, int]
-"""The id of a partition's topic, and its number."""
 
 ACTIVE, FENCED = "active", "fenced"
 SHUTTING_DOWN, NOT_REGISTERED = "shutting down", "not registered"
