@@ -1,14 +1,11 @@
 """The OpenAPI document, made from the tables of questions and commands and from their types."""
 
-import enum
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable
 from functools import cache
-from types import UnionType
 from typing import Any
 
 import msgspec
-from msgspec import UnsetType
 
 from api.documents.document import Document
 from api.documents.errors import Error
@@ -20,25 +17,20 @@ from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.questions import HTML, LINES, ROUTES, Route, path_of
 from api.http.request import COUNT_MAX, JSON
+from api.http.schemas import Schema, Schemas
 from api.questions.table import EXAMPLES, QUESTIONS
 from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import (
     branches,
-    is_code,
-    is_name_or_id,
-    json_value,
     request_class,
     typed_fields,
 )
 from api.requests.record_lines import EXAMPLE
 from api.requests.transactions import StepDone, Transacted
 from controller.results.changed_versions import ObjectVersion
-from records.base import Uuid
 from records.command_names import LOGGED_NAMES, logged_name
 
 PATH = "/openapi.json"
-
-_Schema = dict[str, Any]
 
 _PROBLEMS = (400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 421, 422, 429, 501, 503)
 """Statuses of problems. 500 is left out: a bug of the service, which no client can handle."""
@@ -52,16 +44,11 @@ _HEADERS = {
 }
 """The header that comes with a status, and what it says."""
 
-_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-
-_UUID = r"^[A-Za-z0-9_-]{22}$"
-_BASE64 = r"^[A-Za-z0-9_+/-]*=*$"
-
 
 @cache
 def openapi(*, is_read_only: bool = False) -> bytes:
     """Return the document as JSON; without the commands if the server is read-only."""
-    schemas = _Schemas()
+    schemas = Schemas()
     paths: dict[str, Any] = {
         path: {"get": _asked(route, schemas)} for path, route in ROUTES.items()
     }
@@ -69,9 +56,21 @@ def openapi(*, is_read_only: bool = False) -> bytes:
         operation = _append(schemas) if name == APPEND else _changed(name, schemas)
         operation["responses"]["307"] = _problem(307, schemas)
         paths.setdefault(path_of(name), {})["post"] = operation
-    paths[events.PATH] = {"get": _followed(schemas)}
+    paths[events.PATH] = {
+        "get": _streamed(
+            "events", "Committed records as they come.", events.PARAMETERS, (), schemas
+        )
+    }
     paths[web_page.COLUMNS_PATH] = {"get": _columns(schemas)}
-    paths[growth.PATH] = {"get": _growth(schemas)}
+    paths[growth.PATH] = {
+        "get": _streamed(
+            "report growth",
+            "What is new in columns, as it comes.",
+            growth.PARAMETERS,
+            growth.HELD,
+            schemas,
+        )
+    }
     for path, (text, content) in _OTHERS.items():
         paths[path] = {"get": _operation(path[1:], text, content, schemas)}
     for path, methods in paths.items():
@@ -91,101 +90,27 @@ def openapi(*, is_read_only: bool = False) -> bytes:
     return msgspec.json.encode(document)
 
 
-_TEXT: _Schema = {"type": "string"}
-_STATUS: _Schema = {
+_TEXT: Schema = {"type": "string"}
+_STATUS: Schema = {
     JSON: {"schema": {"type": "object", "properties": {"status": _TEXT}, "required": ["status"]}}
 }
-_OTHERS: dict[str, tuple[str, _Schema]] = {
+_OTHERS: dict[str, tuple[str, Schema]] = {
     "/health": ("200 while the process runs.", _STATUS),
     "/ready": ("200 once the log is loaded and this process writes it.", _STATUS),
     "/metrics": ("Metrics in Prometheus' form.", {"text/plain": {"schema": _TEXT}}),
 }
 
 
-class _Schemas:
-    """Collects the schemas of types, those of structs by name."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, _Schema] = {}
-        self._of: dict[str, Any] = {}
-
-    def of(self, hint: Any) -> _Schema:
-        """Return the schema of a type's JSON form (`api.requests.json_requests`)."""
-        if is_name_or_id(hint):
-            optional = type(None) in typing.get_args(hint)
-            return {
-                "type": ["string", "null"] if optional else "string",
-                "description": "A topic's name, or its id as @ID.",
-            }
-        if typing.get_origin(hint) in (typing.Union, UnionType):
-            given = [of for of in typing.get_args(hint) if of is not UnsetType]
-            return self.of(given[0]) if len(given) == 1 else {"anyOf": list(map(self.of, given))}
-        if is_code(hint):
-            number, names = typing.get_args(hint)
-            return {"anyOf": [_enum([*names.__members__]), self.of(number)]}
-        hint = type(None) if hint is None else hint
-        if hint is Uuid:
-            return {"type": "string", "pattern": _UUID}
-        if hint is bytes:
-            return {"type": "string", "pattern": _BASE64}
-        if hint in _NAMES:
-            return {"type": _NAMES[hint]}
-        return self._composed(hint)
-
-    def _composed(self, hint: Any) -> _Schema:
-        origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
-        if not isinstance(origin, type):
-            return {}
-        if issubclass(origin, msgspec.Struct):
-            return self._struct(origin)
-        if issubclass(origin, enum.Enum):
-            return _enum([json_value(member, origin) for member in origin])
-        if issubclass(origin, Mapping):
-            return {"type": "object"}
-        if origin is tuple and len(arguments) == 2 and arguments[1] is not ...:
-            items = list(map(self.of, arguments))
-            return {"type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2}
-        if hasattr(origin, "__iter__"):
-            return {"type": "array", "items": self.of(arguments[0]) if arguments else {}}
-        return {}
-
-    def _struct(self, cls: type[msgspec.Struct]) -> _Schema:
-        name = cls.__name__
-        while self._of.setdefault(name, cls) is not cls:
-            name += "_"  # structures of two modules
-        if name not in self.found:
-            self.found[name] = {}
-            self.found[name] = self._fields(cls)
-        return {"$ref": f"#/components/schemas/{name}"}
-
-    def field(self, field: msgspec.structs.FieldInfo, hint: Any) -> _Schema:
-        """Return the schema of a field of a struct."""
-        is_inner = field.name in ("request", "response") and hint is bytes
-        return {} if is_inner else self.of(hint)
-
-    def _fields(self, cls: type[msgspec.Struct]) -> _Schema:
-        properties, required = {}, []
-        for field, hint in typed_fields(cls):
-            properties[field.encode_name] = self.field(field, hint)
-            if field.required:
-                required.append(field.encode_name)
-        return {"type": "object", "properties": properties, "required": required}
-
-
-def _enum(values: list[str]) -> _Schema:
-    return {"type": "string", "enum": values}
-
-
-def _tags(paths: _Schema) -> list[str]:
+def _tags(paths: Schema) -> list[str]:
     """Return the tags of all operations, each once."""
     operations = [of for methods in paths.values() for of in methods.values()]
     return sorted({tag for of in operations for tag in of["tags"]})
 
 
-def _asked(route: Route, schemas: _Schemas) -> _Schema:
+def _asked(route: Route, schemas: Schemas) -> Schema:
     name = route.question.name
     document = route.document
-    content: _Schema
+    content: Schema
     if document is None:
         content = {HTML: {"schema": {"type": "string"}}}
     elif document.is_stream:
@@ -202,7 +127,7 @@ def _asked(route: Route, schemas: _Schemas) -> _Schema:
     return found
 
 
-def _placed(document: Document, of: Any, schemas: _Schemas) -> _Schema:
+def _placed(document: Document, of: Any, schemas: Schemas) -> Schema:
     """Return the schema of an answer of this type; with its position in the log if it has one."""
     parts = [schemas.of(Place)] if document.has_place else []
     if of is not dict:
@@ -212,20 +137,26 @@ def _placed(document: Document, of: Any, schemas: _Schemas) -> _Schema:
     return {"allOf": parts} if parts else {"type": "object"}
 
 
-def _followed(schemas: _Schemas) -> _Schema:
-    content = {events.MEDIA_TYPE: {"schema": {"type": "string"}}}
-    found = _operation("events", "Committed records as they come.", content, schemas)
+def _streamed(
+    name: str,
+    text: str,
+    parameters: Iterable[Parameter],
+    flags: tuple[str, ...],
+    schemas: Schemas,
+) -> Schema:
+    """Return the operation of a stream of events."""
+    found = _operation(name, text, {events.MEDIA_TYPE: {"schema": _TEXT}}, schemas)
     found["parameters"] = [
-        *[_parameter(p, "events", schemas) for p in events.PARAMETERS],
-        _flag("as"),
+        *[_parameter(p, name, schemas) for p in parameters],
+        *map(_flag, ("as", *flags)),
         _header("Last-Event-ID", "The last offset that was received."),
     ]
     return found
 
 
-def _columns(schemas: _Schemas) -> _Schema:
+def _columns(schemas: Schemas) -> Schema:
     name = "report columns"
-    content: _Schema = {web_page.BYTES: {}}
+    content: Schema = {web_page.BYTES: {}}
     found = _operation(name, "What the web page draws (docs/report.md).", content, schemas)
     found["responses"]["304"] = {"description": "The columns of If-None-Match are the newest."}
     found["parameters"] = [
@@ -236,19 +167,7 @@ def _columns(schemas: _Schemas) -> _Schema:
     return found
 
 
-def _growth(schemas: _Schemas) -> _Schema:
-    name = "report growth"
-    content = {events.MEDIA_TYPE: {"schema": {"type": "string"}}}
-    found = _operation(name, "What is new in columns, as it comes.", content, schemas)
-    found["parameters"] = [
-        *[_parameter(p, name, schemas) for p in growth.PARAMETERS],
-        *map(_flag, ("as", *growth.HELD)),
-        _header("Last-Event-ID", "The last offset that was received."),
-    ]
-    return found
-
-
-def _changed(name: str, schemas: _Schemas) -> _Schema:
+def _changed(name: str, schemas: Schemas) -> Schema:
     response_type = find_command(name).response
     response = {"description": "Always null."}
     if response_type not in (None, type(None)):
@@ -282,7 +201,7 @@ def _changed(name: str, schemas: _Schemas) -> _Schema:
     return found
 
 
-def _result(response: Any, schemas: _Schemas) -> _Schema:
+def _result(response: Any, schemas: Schemas) -> Schema:
     """Return the schema of one result of a command, from the type of the response."""
     if response is Transacted:
         response = StepDone
@@ -293,7 +212,7 @@ def _result(response: Any, schemas: _Schemas) -> _Schema:
     return {"type": "object", "properties": own | {"error": error}, "required": ["error"]}
 
 
-def _append(schemas: _Schemas) -> _Schema:
+def _append(schemas: Schemas) -> Schema:
     content = {JSON: {"schema": schemas.of(Appended)}}
     found = _operation(APPEND, "Append records, one a line, as one batch.", content, schemas)
     end = {"name": EXPECTED_END, "in": "query", "schema": {"type": "integer", "minimum": 0}}
@@ -303,7 +222,7 @@ def _append(schemas: _Schemas) -> _Schema:
     return found
 
 
-def _operation(name: str, text: str, content: _Schema, schemas: _Schemas) -> _Schema:
+def _operation(name: str, text: str, content: Schema, schemas: Schemas) -> Schema:
     return {
         "operationId": name.replace(" ", "_").replace("-", "_"),
         "tags": [name.partition(" ")[0]],
@@ -315,7 +234,7 @@ def _operation(name: str, text: str, content: _Schema, schemas: _Schemas) -> _Sc
     }
 
 
-def _head(get: _Schema) -> _Schema:
+def _head(get: Schema) -> Schema:
     """Return the HEAD operation for a GET operation: the same answer without content."""
     responses = {
         status: {name: of for name, of in response.items() if name != "content"}
@@ -326,8 +245,8 @@ def _head(get: _Schema) -> _Schema:
     return {**get, **found, "responses": responses}
 
 
-def _problem(status: int, schemas: _Schemas) -> _Schema:
-    found: _Schema = {
+def _problem(status: int, schemas: Schemas) -> Schema:
+    found: Schema = {
         "description": "See docs/http.md.",
         "content": {MEDIA_TYPE: {"schema": schemas.of(Problem)}},
     }
@@ -337,7 +256,7 @@ def _problem(status: int, schemas: _Schemas) -> _Schema:
     return found
 
 
-def _common() -> list[_Schema]:
+def _common() -> list[Schema]:
     return [
         _flag("as"),
         {"name": "reason", "in": "query", "schema": {"type": "string"}},
@@ -347,12 +266,12 @@ def _common() -> list[_Schema]:
     ]
 
 
-def _header(name: str, text: str) -> _Schema:
+def _header(name: str, text: str) -> Schema:
     return {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
 
 
-_OFFSET: _Schema = {"type": "integer", "minimum": 0}
-_FLAGS: dict[str, _Schema] = {
+_OFFSET: Schema = {"type": "integer", "minimum": 0}
+_FLAGS: dict[str, Schema] = {
     "as": {"type": "string"},
     MIN_OFFSET: _OFFSET,
     LIMIT: {"type": "integer", "minimum": 1, "maximum": COUNT_MAX},
@@ -368,18 +287,18 @@ _DESCRIPTIONS = {
 }
 
 
-def _flag(name: str) -> _Schema:
+def _flag(name: str) -> Schema:
     schema = _FLAGS.get(name, {"type": "boolean"})
     found = {"name": name, "in": "query", "schema": schema}
     return found | ({"description": _DESCRIPTIONS[name]} if name in _DESCRIPTIONS else {})
 
 
-def _parameter(parameter: Parameter, operation: str, schemas: _Schemas) -> _Schema:
+def _parameter(parameter: Parameter, operation: str, schemas: Schemas) -> Schema:
     required = parameter.default is msgspec.NODEFAULT
     # A structure is a JSON text.
     of = {"type": "string"} if parameter.is_json else schemas.of(_without_none(parameter.type))
     schema = {"type": "array", "items": of} if parameter.is_repeated else of
-    found: _Schema = {"name": parameter.name, "in": "query", "required": required}
+    found: Schema = {"name": parameter.name, "in": "query", "required": required}
     if parameter.is_json:
         found["description"] = "JSON"
     found["schema"] = schema
