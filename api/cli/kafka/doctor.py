@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-from api.cli.options.parameters import Argument, Option
+from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
-from api.cli.source.arguments import Json
-from api.cli.source.source import quorum_url
+from api.cli.source.arguments import Controllers, Json, MappedControllers
 from api.cli.terminal.errors import DONE, FOUND, reads_only
 from api.cli.terminal.output import print_json, print_line
 from api.cli.terminal.prose import print_prose
@@ -14,26 +13,12 @@ from api.cli.terminal.prose import print_prose
 @command()
 @reads_only
 def doctor(
-    quorum: Annotated[
-        str,
-        Argument(
-            metavar="kafka://HOST:PORT,...",
-            help="Listeners of the cluster's controllers.",
-            parser=quorum_url,
-        ),
-    ],
+    quorum: Controllers,
     cluster_id: Annotated[
         str | None,
         Option("--cluster-id", metavar="ID", help="The id that the cluster should have."),
     ] = None,
-    mapped: Annotated[
-        list[str] | None,
-        Option(
-            "--map",
-            metavar="ID=HOST:PORT",
-            help="Connect to controller ID at this address; repeatable.",
-        ),
-    ] = None,
+    mapped: MappedControllers = None,
     json: Json = False,
 ) -> int:
     """Show what stands in the way of `import kafka://...`; exit 1 if anything does.

@@ -5,7 +5,17 @@ from typing import Annotated
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.snapshot_database import DATABASE
 from api.cli.parser.quick import command
-from api.cli.source.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
+from api.cli.source.arguments import (
+    At,
+    From,
+    Json,
+    LogOrServer,
+    MaskHosts,
+    Server,
+    ShowAsked,
+    ShowSecrets,
+    To,
+)
 from api.cli.source.image_view import print_objects, print_overview, print_remark
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source, print_end
@@ -29,12 +39,7 @@ def dump(
     json: Json = False,
     show_secrets: ShowSecrets = False,
     asked: ShowAsked = False,
-    mask_hosts: Annotated[
-        bool,
-        Option(
-            "--mask-hosts", help="Replace host names and addresses by stand-ins such as host-1."
-        ),
-    ] = False,
+    mask_hosts: MaskHosts = False,
     verbose: Annotated[
         bool,
         Option(

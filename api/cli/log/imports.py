@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
-from api.cli.source.arguments import Json
+from api.cli.source.arguments import Controllers, Json, MappedControllers
 from api.cli.source.opened_log import log_about, open_reader, replayed
-from api.cli.source.source import kafka_path, log_path, quorum_url
+from api.cli.source.source import kafka_path, log_path
 from api.cli.terminal.errors import CORRUPT
 from api.cli.terminal.output import print_json, print_line
 from api.cli.terminal.progress_bar import progress
@@ -106,14 +106,7 @@ def kraft(
 
 @app.command(name="kafka")
 def from_quorum(
-    source: Annotated[
-        str,
-        Argument(
-            metavar="kafka://HOST:PORT,...",
-            help="Listeners of the cluster's controllers.",
-            parser=quorum_url,
-        ),
-    ],
+    source: Controllers,
     log: Annotated[
         Path,
         Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
@@ -125,14 +118,7 @@ def from_quorum(
         str | None,
         Option(metavar="HOST:PORT", help="Ask a broker for the cluster's id, for a new mirror."),
     ] = None,
-    mapped: Annotated[
-        list[str] | None,
-        Option(
-            "--map",
-            metavar="ID=HOST:PORT",
-            help="Connect to controller ID at this address; repeatable.",
-        ),
-    ] = None,
+    mapped: MappedControllers = None,
     noop: Annotated[
         str, Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
     ] = "collapse",

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.options.parameters import Option, bad_parameter
 from api.cli.parser.quick import command
-from api.cli.source.arguments import From, Json, LogOrServer, Server, To
+from api.cli.source.arguments import ExpressionText, From, Json, LogOrServer, Server, To
 from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import absolute_in, open_reader, place_of
 from api.cli.source.source import log_path
@@ -27,22 +27,12 @@ if TYPE_CHECKING:
     from api.alerts.checks import Checks
     from api.cli.source.source import Source
 
-_Expression = Annotated[
-    str,
-    Argument(
-        metavar="EXPRESSION",
-        help="Expression such as 'topics[\"orders\"].partitions[0].leader == -1'; see "
-        "docs/expressions.md.",
-        show_default=False,
-    ),
-]
-
 
 @command()
 @reads_only
 def bisect(
     log: LogOrServer,
-    expression: _Expression,
+    expression: ExpressionText,
     from_: From = "start",
     to: To = "end",
     monotone: Annotated[

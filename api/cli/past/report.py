@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
-from api.cli.source.arguments import From, Json, LogOrServer, Server, To
+from api.cli.source.arguments import From, Json, LogOrServer, MaskHosts, Server, To
 from api.cli.source.gaps import gap_text
 from api.cli.source.image_view import print_gap_before
 from api.cli.source.opened_log import place_of
@@ -42,12 +42,7 @@ def report(
     ],
     from_: From = "start",
     to: To = "end",
-    mask_hosts: Annotated[
-        bool,
-        Option(
-            "--mask-hosts", help="Replace host names and addresses by stand-ins such as host-1."
-        ),
-    ] = False,
+    mask_hosts: MaskHosts = False,
     notes: Annotated[
         list[str] | None,
         Option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.parameters import Argument, Option
 from api.cli.parser.quick import command
-from api.cli.source.arguments import From, Json, LogPlace, To
+from api.cli.source.arguments import ExpressionText, From, Json, LogPlace, To
 from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import absolute_in, place_of
 from api.cli.terminal.errors import DONE, FOUND
@@ -28,15 +28,7 @@ _RECORDS_MIN = 10_000
 @command()
 def shrink(
     log: LogPlace,
-    expression: Annotated[
-        str,
-        Argument(
-            metavar="EXPRESSION",
-            help="Expression such as 'topics[\"orders\"].partitions[0].leader == -1'; see "
-            "docs/expressions.md.",
-            show_default=False,
-        ),
-    ],
+    expression: ExpressionText,
     dest: Annotated[
         Path,
         Argument(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from api.cli.options.parameters import Argument, Option
-from api.cli.source.source import Source, log_path, log_place, server_url
+from api.cli.source.source import Source, log_path, log_place, quorum_url, server_url
 
 OFFSET_MAX = 2**63 - 1
 """Largest offset that a record can have."""
@@ -91,6 +91,39 @@ ShowSecrets = Annotated[bool, Option("--show-secrets", help="Print secrets inste
 ShowAsked = Annotated[
     bool,
     Option("--asked", help="Also print the request of each decision, beside its first record."),
+]
+
+MaskHosts = Annotated[
+    bool,
+    Option("--mask-hosts", help="Replace host names and addresses by stand-ins such as host-1."),
+]
+
+ExpressionText = Annotated[
+    str,
+    Argument(
+        metavar="EXPRESSION",
+        help="Expression such as 'topics[\"orders\"].partitions[0].leader == -1'; see "
+        "docs/expressions.md.",
+        show_default=False,
+    ),
+]
+
+Controllers = Annotated[
+    str,
+    Argument(
+        metavar="kafka://HOST:PORT,...",
+        help="Listeners of the cluster's controllers.",
+        parser=quorum_url,
+    ),
+]
+
+MappedControllers = Annotated[
+    list[str] | None,
+    Option(
+        "--map",
+        metavar="ID=HOST:PORT",
+        help="Connect to controller ID at this address; repeatable.",
+    ),
 ]
 
 ObjectText = Annotated[
