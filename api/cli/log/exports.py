@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import At, Json, LogPlace, ShowSecrets
-from api.cli.source.opened_log import offset_of
+from api.cli.source.opened_log import image_at, offset_of
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
 from metadata_log.format.manifest import Kind
@@ -89,7 +89,7 @@ def _segments(reader: "LogReader", dest: Path, at: str, *, json: bool) -> None:
     with progress("exporting", reader.start_offset, offset + 1) as advance:
         result = _exported(reader, dest, offset + 1, advance)
     if json:
-        image = _timeline_image(reader, offset)
+        image = image_at(reader, offset)
         print_json(result, about_image(reader, image, offset))
         return
     print_line(f"wrote {count_text(len(result.files), 'file')} into {dest}")
@@ -117,7 +117,7 @@ def _checkpoint(reader: "LogReader", dest: Path, at: str, *, lossy: bool, json: 
     from replay.care.kraft_checkpoint import export_checkpoint
 
     offset = offset_of(reader, at)
-    image = _timeline_image(reader, offset)
+    image = image_at(reader, offset)
     result = export_checkpoint(image, reader.cluster_id, dest, record_version, lossy=lossy)
     if json:
         print_json(result, about_image(reader, image, offset))
@@ -148,9 +148,9 @@ def _commands(
     before, heading = MetadataImage.EMPTY, f"The metadata as of offset {offset}"
     if since is not None:
         since_offset = offset_of(reader, since)
-        before = _timeline_image(reader, since_offset)
+        before = image_at(reader, since_offset)
         heading = f"From the metadata as of offset {since_offset} to that of offset {offset}"
-    after = _timeline_image(reader, offset)
+    after = image_at(reader, offset)
     wanted = wanted_by(None if only is None else _labels(only, before, after))
     found = kafka_commands(before, after, show_secrets=show_secrets, wanted=wanted)
     if only is not None and not found:
@@ -191,10 +191,3 @@ def _check_known(
         return
     if name.key(before) is None and name.key(after) is None:
         raise absence(reader, name, offset, None)
-
-
-def _timeline_image(reader: "LogReader", offset: int) -> "MetadataImage":
-    from replay.timeline import Timeline
-
-    with progress("replaying", reader.history_start, offset + 1) as advance:
-        return Timeline.of(reader).image(offset, progress=advance)
