@@ -5,6 +5,8 @@ Each stores its value in a context variable, which is reset before a command lin
 """
 
 import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
@@ -32,91 +34,80 @@ KEEP_GOING_VERBS = frozenset(
 
 def time_zone_option() -> Any:
     """Return --time-zone, for a command that takes a point in time."""
-
-    def remember(zone: str) -> str:
-        zone_of(zone)
-        ZONE.set(zone)
-        return zone
-
     return _option(
         "time_zone",
         str,
+        ZONE,
         "UTC",
-        typer.Option(
-            "--time-zone",
-            metavar="ZONE",
-            help="Time zone of times that name none, such as UTC, +02:00 or Europe/Berlin.",
-            callback=remember,
-            expose_value=False,
-        ),
+        metavar="ZONE",
+        about="Time zone of times that name none, such as UTC, +02:00 or Europe/Berlin.",
+        check=zone_of,
     )
 
 
 def database_option() -> Any:
     """Return --database, for a command that starts from a snapshot."""
-
-    def remember(url: str | None) -> str | None:
-        DATABASE.set(url)
-        return url
-
     return _option(
         "database",
         str | None,
+        DATABASE,
         None,
-        typer.Option(
-            "--database",
-            metavar="URL",
-            help="Database of the snapshots that replay may start from; default: "
-            "sqlite:///LOG/snapshots.db",
-            callback=remember,
-            expose_value=False,
-        ),
+        metavar="URL",
+        about="Database of the snapshots that replay may start from; default: "
+        "sqlite:///LOG/snapshots.db",
     )
 
 
 def keep_going_option() -> Any:
     """Return --keep-going, for a command that can read past contradictions."""
-
-    def remember(keep_going: bool) -> bool:
-        KEEP_GOING.set(keep_going)
-        return keep_going
-
     return _option(
         "keep_going",
         bool,
+        KEEP_GOING,
         False,
-        typer.Option(
-            "--keep-going",
-            help="Leave out records that contradict the state before them, and list them.",
-            callback=remember,
-            expose_value=False,
-        ),
+        about="Leave out records that contradict the state before them, and list them.",
     )
 
 
 def consistent_option() -> Any:
     """Return --consistent, for a command that asks a service."""
-
-    def remember(consistent: bool) -> bool:
-        CONSISTENT.set(consistent)
-        return consistent
-
     return _option(
         "consistent",
         bool,
+        CONSISTENT,
         False,
-        typer.Option(
-            "--consistent",
-            help="With --server: answer from a state with all records that any node has "
-            "acknowledged.",
-            callback=remember,
-            expose_value=False,
-        ),
+        about="With --server: answer from a state with all records that any node has acknowledged.",
     )
 
 
-def _option(name: str, type_: Any, default: Any, declared: Any) -> Any:
-    """Return an option in the form that typer makes from a command's parameter."""
+def _option(
+    name: str,
+    type_: Any,
+    variable: ContextVar[Any],
+    default: Any,
+    *,
+    about: str,
+    metavar: str | None = None,
+    check: Callable[[Any], object] = lambda _: None,
+) -> Any:
+    """Return an option that stores its value, in the form that typer makes from a parameter.
+
+    Args:
+        check: Called with the value before it is stored; raises if it is invalid.
+    """
+
+    def remember(value: Any) -> Any:
+        check(value)
+        variable.set(value)
+        return value
+
+    declared = typer.Option(
+        f"--{name.replace('_', '-')}",
+        metavar=metavar,
+        help=about,
+        callback=remember,
+        expose_value=False,
+    )
     parameter = inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
