@@ -1,12 +1,11 @@
 """Bisecting and checking a log, compared with replaying it."""
 
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from benchmarks.generated_log import generated_log
-from benchmarks.harness import Result, Timed, milliseconds
+from benchmarks.harness import Result, Timed, cpu_seconds, milliseconds
 from controller.log_check import check_log
 from metadata_log.reader.log_reader import LogReader
 from replay.expressions.expression import Expression
@@ -65,9 +64,9 @@ def _measured(reader: LogReader, timeline: Timeline) -> list[Result]:
     replays: list[float] = []
     answers: dict[str, list[float]] = {name: [] for name in asked}
     for _ in range(_ROUNDS):
-        replays.append(_seconds(partial(load_image, reader)))
+        replays.append(cpu_seconds(partial(load_image, reader)))
         for name, ask in asked.items():
-            answers[name].append(_seconds(ask))
+            answers[name].append(cpu_seconds(ask))
     results = [_result(name, Timed(ours, replays)) for name, ours in answers.items()]
     return [*results, _steps(plain, topic, end // 2)]
 
@@ -79,8 +78,8 @@ def _steps(timeline: Timeline, topic: str, at: int) -> Result:
     partition = parse_object(f"partition:{topic}/0")
     timed = Timed([], [])
     for _ in range(_ROUNDS):
-        timed.ours.append(_seconds(partial(timeline.change_before, partition, at)))
-        timed.peer.append(_seconds(partial(timeline.change_after, partition, at)))
+        timed.ours.append(cpu_seconds(partial(timeline.change_before, partition, at)))
+        timed.peer.append(cpu_seconds(partial(timeline.change_after, partition, at)))
     return Result(
         name="a step back / a step forward",
         ours=milliseconds(timed.ours),
@@ -89,12 +88,6 @@ def _steps(timeline: Timeline, topic: str, at: int) -> Result:
         target=2.0,
         at_most=True,
     )
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def _result(name: str, timed: Timed) -> Result:

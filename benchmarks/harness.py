@@ -118,6 +118,13 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the processor time, in seconds, that one call takes."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def rate(count: int, seconds: list[float]) -> str:
     """Return the rate of the median run, formatted as `123,456/s`."""
     return f"{count / statistics.median(seconds):,.0f}/s"

@@ -6,14 +6,12 @@ with a replay.
 
 import asyncio
 import sqlite3
-import time
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 from benchmarks.generated_log import write_log
-from benchmarks.harness import Result, milliseconds, time_in_turn
+from benchmarks.harness import Result, cpu_seconds, milliseconds, time_in_turn
 from metadata_log.reader.log_reader import LogReader
 from replay.loader import load_image
 from replay.sql_history.store import HistoryStore, default_url
@@ -39,8 +37,8 @@ def _sync(log: Path) -> list[Result]:
         database = Path(str(default_url(log).database))
         with HistoryStore.open(default_url(log), create=True) as store:
             timeline = Timeline(reader)
-            sync_s = _cpu_seconds(lambda: sync(timeline, reader, store))
-        replay_s = _cpu_seconds(lambda: load_image(reader))
+            sync_s = cpu_seconds(lambda: sync(timeline, reader, store))
+        replay_s = cpu_seconds(lambda: load_image(reader))
     insert_s = _bare_inserts(database, log / "bare.db")
     floor_s = replay_s + insert_s
     size = database.stat().st_size / _SYNC_RECORDS
@@ -107,16 +105,10 @@ def _bare_inserts(filled: Path, empty: Path) -> float:
             rows = source.execute(f"SELECT * FROM {name}").fetchall()
             if rows:
                 insert = f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})"
-                spent += _cpu_seconds(partial(_insert, target, insert, rows))
+                spent += cpu_seconds(partial(_insert, target, insert, rows))
     return spent
 
 
 def _insert(target: sqlite3.Connection, statement: str, rows: list[tuple[object, ...]]) -> None:
     with target:
         target.executemany(statement, rows)
-
-
-def _cpu_seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start

@@ -8,8 +8,7 @@ Sizes are in bytes per record of the log, and as multiples of the log's own size
 import argparse
 import sqlite3
 import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from sqlalchemy import URL, text
 
 from benchmarks.generated_log import generated_log
+from benchmarks.harness import cpu_seconds
 from metadata_log.reader.log_reader import LogReader
 from replay.sql_history.store import HistoryStore, default_url
 from replay.sql_sync import sync
@@ -78,13 +78,7 @@ def _in_postgresql(log: Path) -> tuple[Sizes, float]:
 def _synced(log: Path, url: URL) -> float:
     """Sync a log into an empty database; return the CPU time of this process."""
     with LogReader.open(log) as reader, HistoryStore.open(url, create=True) as store:
-        return _cpu_seconds(lambda: sync(Timeline(reader), reader, store))
-
-
-def _cpu_seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+        return cpu_seconds(lambda: sync(Timeline(reader), reader, store))
 
 
 def _print(name: str, sizes: Sizes, sync_s: float, records: int, log_bytes: int) -> None:

@@ -13,7 +13,7 @@ from unittest import mock
 
 from api.requests.commands import RECORDED
 from benchmarks.generated_log import generated_log
-from benchmarks.harness import Result
+from benchmarks.harness import Result, cpu_seconds
 from controller.asked.asked import BoundDecision
 from controller.decisions.context.context import Settings
 from controller.forks.changes import Changes
@@ -40,7 +40,7 @@ def run(scratch: Path) -> list[Result]:
         with SnapshotStore.open(f"sqlite:///{database}", reader.cluster_id, upgrade=True) as store:
             for tail in _TAILS:
                 create_snapshot(reader, store, _start(reader, tail) - 1)
-        replay = _seconds(partial(load_image, reader))
+        replay = cpu_seconds(partial(load_image, reader))
         timelines = {
             "without snapshots": Timeline(reader),
             "with snapshots": Timeline(reader, SnapshotFile(database, reader.cluster_id)),
@@ -55,7 +55,7 @@ def run(scratch: Path) -> list[Result]:
 def _result(name: str, reader: LogReader, timeline: Timeline, tail: int, replay_s: float) -> Result:
     start = _start(reader, tail)
     with _timed_decisions() as decisions:
-        whole_s = _seconds(partial(_decide_anew, reader, timeline, start))
+        whole_s = cpu_seconds(partial(_decide_anew, reader, timeline, start))
     return Result(
         name=f"{name}, besides the decisions",
         ours=f"{whole_s - decisions.seconds:,.1f} s",
@@ -106,9 +106,3 @@ def _timed_decisions() -> Iterator[_Decisions]:
 
     with mock.patch.object(BoundDecision, "__call__", timed):
         yield found
-
-
-def _seconds(work: Any) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
