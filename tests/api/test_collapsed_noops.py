@@ -39,8 +39,11 @@ from tests.real_logs import (
 )
 from tests.samples import cases, sampled
 
-SECONDS_MAX = cases(400, 60)
+SECONDS_MAX = cases(400, 20)
 """Of a log's seconds, spread over it; a log can be a day long."""
+
+POINTS_A_LINE = cases(1_000, 2)
+"""At how many points of a log a command line is asked: each line at others, so together at all."""
 
 
 class EarlierImport(DataSet, frozen=True):
@@ -229,6 +232,7 @@ def test_every_offset_that_is_no_noop_has_its_time_and_the_others_a_range(mirror
     assert (ranges > 0) == any(count > 2 for count in runs)
 
 
+@sampled
 @each_history
 def test_every_second_is_the_same_state(mirrors: Mirrors) -> None:
     changes = mirrors.changes
@@ -246,6 +250,7 @@ def test_every_second_is_the_same_state(mirrors: Mirrors) -> None:
                 log.last_offset_at(mirrors.first_ms - 1)
 
 
+@sampled
 @each_history
 def test_images_of_points_in_time_are_the_same(mirrors: Mirrors) -> None:
     for second in mirrors.seconds[:: len(mirrors.seconds) // 5 + 1]:
@@ -325,41 +330,47 @@ def check_same(kept: Told, collapsed: Told, where: str) -> None:
         assert begin <= time == latest <= end, f"{name} of {where}"
 
 
+def _chosen(line: int, count: int) -> list[int]:
+    """Return the points of `count` at which a command line is asked, by its number."""
+    chosen = min(count, POINTS_A_LINE)
+    return sorted({(line + n * count // chosen) % count for n in range(chosen)})
+
+
 @sampled
 @each_history_to_ask
 def test_every_question_has_the_same_answer(
     mirrors: Mirrors, metalog: Metalog, tmp_path: Path
 ) -> None:
     at = list(points(mirrors).items())
-    at = at[:: len(at) // cases(len(at), 5)]
     partition = mirrors.partition
     topic = partition.replace("partition", "topic").rpartition("/")[0]
     codes: dict[str, set[int]] = {}
-    for n, (place, to) in enumerate(at):
-        from_ = at[max(n - 2, 0)][1] if n else "start"
-        for name, of in LINES.items():
-            for words in of:
-                kept, collapsed = (
-                    told(
-                        mirrors,
-                        metalog,
-                        [
-                            {
-                                "LOG": str(log),
-                                "FILE": str(tmp_path / f"{log.name}.html"),
-                                "PARTITION": partition,
-                                "TOPIC": topic,
-                                "NAME": topic.removeprefix("topic:"),
-                                "FROM": from_,
-                                "TO": to,
-                            }.get(word, word)
-                            for word in words
-                        ],
-                    )
-                    for log in (mirrors.folder / "kept", mirrors.folder / "collapsed")
+    lines = [(name, words) for name, of in LINES.items() for words in of]
+    for number, (name, words) in enumerate(lines):
+        for n in _chosen(number, len(at)):
+            place, to = at[n]
+            from_ = at[max(n - 2, 0)][1] if n else "start"
+            kept, collapsed = (
+                told(
+                    mirrors,
+                    metalog,
+                    [
+                        {
+                            "LOG": str(log),
+                            "FILE": str(tmp_path / f"{log.name}.html"),
+                            "PARTITION": partition,
+                            "TOPIC": topic,
+                            "NAME": topic.removeprefix("topic:"),
+                            "FROM": from_,
+                            "TO": to,
+                        }.get(word, word)
+                        for word in words
+                    ],
                 )
-                check_same(kept, collapsed, f"{' '.join(words)}: from {from_} to {to}, {place}")
-                codes.setdefault(name, set()).add(kept.code)
+                for log in (mirrors.folder / "kept", mirrors.folder / "collapsed")
+            )
+            check_same(kept, collapsed, f"{' '.join(words)}: from {from_} to {to}, {place}")
+            codes.setdefault(name, set()).add(kept.code)
     # Wrong usage would be the same answer, too.
     assert not [name for name, found in codes.items() if 2 in found]
     assert len([name for name, found in codes.items() if found & {0, 1}]) > len(LINES) - 5

@@ -7,7 +7,7 @@ no answer contains anything that was set, or anybody who did something, while th
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,6 +279,17 @@ def _questions(tenant: Tenant, point: int) -> Iterator[tuple[str, Any]]:
         yield "diff", ShowDiff(before=other_point, fates=True, passed=True)
 
 
+def _asked(tenant: Tenant, points: Sequence[int]) -> Iterator[tuple[int, str, Any]]:
+    """Yield points with questions: all at the last, and each at one of the earlier ones in turn."""
+    *earlier, last = points
+    parts = cases(1, len(earlier))
+    for n, point in enumerate(earlier):
+        for name, request in list(_questions(tenant, point))[n % parts :: parts]:
+            yield point, name, request
+    for name, request in _questions(tenant, last):
+        yield last, name, request
+
+
 @sampled
 @pytest.mark.parametrize("is_indexed", [False, True], ids=["log", "indexed log"])
 @pytest.mark.parametrize(("asking", "other"), [(ALPHA, BRAVO), (BRAVO, ALPHA)])
@@ -289,14 +300,14 @@ async def test_a_moved_topic_shows_nothing_of_its_time_with_another_tenant(
     async with _world(tmp_path / "log", is_indexed=is_indexed) as world:
         every = list(range(world.first, world.end))
         points = random.Random(4).sample(every[:-1], cases(len(every) - 1, 3))
-        for point in (*points, every[-1]):
-            for name, request in _questions(asking, point):
-                asked = WireRequest(command=name, request=to_wire(request), point=str(point))
-                told = await whole_answer(world.service, asking.caller, asked)
-                found = [mark for mark in marks if mark in _without_request(repr(told), request)]
-                assert found == [], (point, name, request, told)
+        for point, name, request in _asked(asking, [*points, every[-1]]):
+            asked = WireRequest(command=name, request=to_wire(request), point=str(point))
+            told = await whole_answer(world.service, asking.caller, asked)
+            found = [mark for mark in marks if mark in _without_request(repr(told), request)]
+            assert found == [], (point, name, request, told)
 
 
+@sampled
 @pytest.mark.parametrize(("asking", "other"), [(ALPHA, BRAVO), (BRAVO, ALPHA)])
 async def test_a_namespace_that_was_moved_as_a_whole_shows_neither_tenant_the_other(
     tmp_path: Path, asking: Tenant, other: Tenant
@@ -314,12 +325,11 @@ async def test_a_namespace_that_was_moved_as_a_whole_shows_neither_tenant_the_ot
         image = world.service.image
         names = {image.full_name(each) for each in image.topics()}
         assert names == {"bravo:kept", "bravo:second"}
-        for point in range(before - 1, image.provenance.next_offset):
-            for name, request in _questions(asking, point):
-                asked = WireRequest(command=name, request=to_wire(request), point=str(point))
-                told = await whole_answer(world.service, asking.caller, asked)
-                found = [mark for mark in marks if mark in _without_request(repr(told), request)]
-                assert found == [], (point, name, request, told)
+        for point, name, request in _asked(asking, range(before - 1, image.provenance.next_offset)):
+            asked = WireRequest(command=name, request=to_wire(request), point=str(point))
+            told = await whole_answer(world.service, asking.caller, asked)
+            found = [mark for mark in marks if mark in _without_request(repr(told), request)]
+            assert found == [], (point, name, request, told)
 
 
 def test_every_question_of_tenants_about_topics_is_asked_about_moved_ones() -> None:
