@@ -47,6 +47,8 @@ def open(  # noqa: A001  As gzip.open: always used with its package.
 class AuditedLog:
     """A log opened in Spark. All answers are DataFrames, valid until the log is closed.
 
+    Their columns have comments, in the schema's metadata (`comment`), except those of `sql`.
+
     The points `since` and `until` are inclusive; by default they are the ends of the kept history.
     Secrets are replaced by text, unless `show_secrets` is true.
     """
@@ -91,7 +93,7 @@ class AuditedLog:
         show_secrets: bool = False,
     ) -> "DataFrame":
         """Return the records, with the columns of the view `log`."""
-        return self._audit.view("log", self._range(since, until), show_secrets=show_secrets)
+        return self._view("log", self._range(since, until), show_secrets=show_secrets)
 
     def changes(
         self,
@@ -114,7 +116,7 @@ class AuditedLog:
             principal: The principal that requested the change.
             command: The command that was requested.
         """
-        frame = self._audit.view("changes", self._range(since, until), show_secrets=show_secrets)
+        frame = self._view("changes", self._range(since, until), show_secrets=show_secrets)
         wanted = {"kind": kind, "name": name, "principal": principal, "command": command}
         for column, value in wanted.items():
             if value is not None:
@@ -136,7 +138,7 @@ class AuditedLog:
             raise RequestError(
                 "INVALID_REQUEST", f"{part!r} is no part of the state; write {known}"
             )
-        return self._audit.view(part, self._range(None, at), show_secrets=show_secrets)
+        return self._view(part, self._range(None, at), show_secrets=show_secrets)
 
     def diff(self, a: Point, b: Point | None = None) -> "DataFrame":
         """Return the fields that differ between the states at `a` and at `b` (default: the end).
@@ -158,9 +160,13 @@ class AuditedLog:
         Raises:
             RequestError: INVALID_REQUEST: there is no such query, or it has no such parameter.
         """
+        from replay.audit.commented import commented
+        from replay.audit.comments import comments_of_query
         from replay.audit.queries.asking import named_query
 
-        return self._audit.query(named_query(name), self._range(since, until), parameters)
+        query = named_query(name)
+        answer = self._audit.query(query, self._range(since, until), parameters)
+        return commented(answer, comments_of_query(query))
 
     def sql(
         self,
@@ -207,6 +213,13 @@ class AuditedLog:
             include_unconfirmed=include_unconfirmed,
             scratch=self._scratch,
         )
+
+    def _view(self, name: str, offsets: "Range", *, show_secrets: bool) -> "DataFrame":
+        from replay.audit.commented import commented
+        from replay.audit.comments import comments_of
+
+        found = self._audit.view(name, offsets, show_secrets=show_secrets)
+        return commented(found, comments_of(name))
 
     def _range(self, since: Point | None, until: Point | None) -> "Range":
         return range_between(self._reader, since, until)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
+from replay.audit.commented import commented_schema
+from replay.audit.comments import comments_of
 from replay.audit.record_rows import SCHEMA
 from replay.audit.source.change_stream import ChangeStream
 from replay.audit.source.options import CHANGES, RECORDS, STREAMED, Options, invalid
@@ -46,9 +48,7 @@ class LogSource(DataSource):  # type: ignore[misc]  # mypy does not follow PySpa
 
     def schema(self) -> T.StructType:
         options = Options.parse(self.options)
-        if options.relation == RECORDS:
-            return T.StructType([SCHEMA[name] for name in options.chosen(SCHEMA.names)])
-        return relation_schema(options)
+        return commented_schema(_schema(options), comments_of(options.relation))
 
     def reader(self, schema: T.StructType) -> DataSourceReader:
         options = Options.parse(self.options)
@@ -62,6 +62,12 @@ class LogSource(DataSource):  # type: ignore[misc]  # mypy does not follow PySpa
                 f"{' or '.join(STREAMED)}, or read it as a batch"
             )
         return ChangeStream(options) if options.relation == CHANGES else RecordStream(options)
+
+
+def _schema(options: Options) -> T.StructType:
+    if options.relation == RECORDS:
+        return T.StructType([SCHEMA[name] for name in options.chosen(SCHEMA.names)])
+    return relation_schema(options)
 
 
 class FilteringLogSource(LogSource):

@@ -56,7 +56,8 @@ def part_fields(name: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = voters["type"]["items"]["fields"]
         return found
     fields = {field["name"]: field for field in _fields(RECORDS[name])}
-    every = {"partition_id": {"name": "partition_id", "type": "int"}, **fields}
+    (partition_id,) = (f for f in _fields("PartitionRecord") if f["name"] == "partition_id")
+    every = {"partition_id": partition_id, **fields}
     return [every[each] for each in COLUMNS.get(name, tuple(fields))]
 
 

@@ -15,6 +15,7 @@ from replay.audit.duck.engine import DuckAudit
 from replay.audit.log_source import LogSource, register
 from replay.audit.queries.asking import Range
 from replay.audit.source.options import RECORDS, RELATIONS
+from replay.sql_history.tables import metadata
 from tests.own_logs import write_history
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.audit.duck.test_equal_to_spark import texts, types
@@ -60,7 +61,9 @@ def compare(spark: "SparkSession", log: Path, relations: tuple[str, ...] | list[
         for relation in relations:
             reading = spark.read.format("metalog").option("relation", relation)
             reading = reading.option("since", offsets.first).option("at", offsets.last)
-            found = restarted(reading.option("includeUnconfirmed", "true").load(str(log)).toArrow)
+            frame = reading.option("includeUnconfirmed", "true").load(str(log))
+            assert all("comment" in each.metadata for each in frame.schema), relation
+            found = restarted(frame.toArrow)
             name = "log" if relation == RECORDS else relation
             wanted = opened._audit.view(name, offsets).toArrow()
             columns = [each for each in found.column_names if each in wanted.column_names]
@@ -80,6 +83,23 @@ async def test_every_relation_has_the_types_it_announces(tmp_path: Path) -> None
             extra = {"confirmed"} if relation == "changes" else set()
             assert set(found.column_names) == {*expected.column_names, *extra}
             assert texts(found.select(expected.column_names)) == texts(expected), relation
+
+
+def test_every_column_of_every_relation_has_a_comment(demo_log: Path) -> None:
+    for relation in RELATIONS:
+        for field in source(demo_log, relation=relation).schema():
+            assert len(field.metadata["comment"]) > 4, (relation, field.name)
+
+
+def test_a_field_of_a_record_has_the_comment_of_the_sql_table(demo_log: Path) -> None:
+    """Both are the text of the record's schema."""
+    for relation, table in {"topics": "topic_version", "brokers": "broker_version"}.items():
+        schema = source(demo_log, relation=relation).schema()
+        comments = {each.name: each.comment for each in metadata.tables[table].columns}
+        shared = [each for each in schema if each.name in comments]
+        assert len(shared) > 2
+        for field in shared:
+            assert field.metadata["comment"] == comments[field.name]
 
 
 def test_a_point_is_an_offset_or_a_time(demo_log: Path) -> None:
