@@ -126,6 +126,14 @@ class DuckAudit:
         self._register((name,), offsets, selection, show_secrets=show_secrets)
         return self._duckdb.execute(f"SELECT * FROM {name}").to_arrow_table()
 
+    def changes(self, rows: pyarrow.Table, *, show_secrets: bool = False) -> pyarrow.Table:
+        """Return changes, in the columns of `fold.changes.CHANGES`, as the view has them."""
+        columns = RELATIONS["changes"](0, 0, EVERYTHING).readable(
+            EVERYTHING, show_secrets=show_secrets
+        )
+        text = f"SELECT {', '.join(columns)} FROM ({self._table('changes', rows)})"
+        return self._duckdb.execute(translated(text)).to_arrow_table()
+
     def _register(
         self,
         names: Iterable[str],

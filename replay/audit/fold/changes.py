@@ -62,9 +62,10 @@ class Changes:
         self._voters: dict[int, None] = {}
 
     def of_all(self, records: Iterable[Said]) -> Iterator[Row]:
-        """Yield the changes of all records of a log, in order.
+        """Yield the changes of records, in order: all of a log, or those that follow earlier ones.
 
-        The changes of a transaction are yielded at its end.
+        The changes of a transaction are yielded at its end; one that is still open has none. At the
+        end, the changes of configs whose topics do not exist are yielded, also of earlier records.
         """
         open_: list[Said] | None = None
         for said in records:
@@ -77,9 +78,7 @@ class Changes:
                 yield from self.of(said, in_effect=True)
             else:
                 open_.append(said)
-        for waiting in self._waiting.values():
-            for each, in_effect in waiting:
-                yield from self._set(each, config(each.fields), in_effect)
+        yield from self._of_no_topic()
 
     def of(self, said: Said, *, in_effect: bool) -> Iterator[Row]:
         """Yield the changes of one record; `in_effect` is false if its transaction was aborted."""
@@ -103,6 +102,16 @@ class Changes:
                 yield from self._set(said, each, in_effect)
         if in_effect and said.position >= self._kept_from:
             self._plans.apply(said)
+
+    def _of_no_topic(self) -> Iterator[Row]:
+        for waiting in self._waiting.values():
+            configs = [(said, config(said.fields), in_effect) for said, in_effect in waiting]
+            # What the same records set before, at the end of earlier records.
+            _, (kind, _, topic, head, rest), _ = configs[0]
+            self._values.pop((kind, topic, head, rest), None)
+            self._aborted.pop((kind, topic, head, rest), None)
+            for each in configs:
+                yield from self._set(*each)
 
     def _take_name(self, topic: Fields) -> Iterator[Row]:
         topic_id, namespace_id = topic["topic_id"], topic.get("namespace_id")

@@ -73,7 +73,11 @@ class Events:
     """The events of partitions, sorted by partition and position.
 
     Attributes:
+        records: The records, without those of an open transaction; `span` is that of `with_spans`.
+        table: The events in the order of the records (event_table.py).
+        order: Index in `table` of each event.
         partition: Number of each event's partition.
+        first: Index of the first event of each event's partition.
         offset, timestamp: Offset and timestamp of each event's record.
         in_effect: Mask of the events, false for those of an aborted transaction.
     """
@@ -82,22 +86,33 @@ class Events:
         self, records: pyarrow.Table, undone: list[tuple[int, int]], spaces: dict[str, str]
     ) -> None:
         """Compute the events of some records; the arguments are those of `partition_changes`."""
-        records = with_spans(records, undone)
-        self._names, removals = names_and_removals(records, spaces)
-        self._events = event_table(records, removals)
-        self._topics = self._events["topic_id"].dictionary_encode()
-        numbers = self._events["partition_id"].to_numpy()
+        self.records = with_spans(records, undone)
+        self._names, removals = names_and_removals(self.records, spaces)
+        self.table = event_table(self.records, removals)
+        self._topics = self.table["topic_id"].dictionary_encode()
+        numbers = self.table["partition_id"].to_numpy()
         key = self._topics.indices.to_numpy().astype(numpy.int64) << 32 | numbers
-        self._order = numpy.lexsort((self._events["position"].to_numpy(), key))
-        self.partition = key[self._order]
+        self.order = numpy.lexsort((self.table["position"].to_numpy(), key))
+        self.partition = key[self.order]
         (starts,) = numpy.nonzero(numpy.diff(self.partition, prepend=-1))
-        self._first = numpy.repeat(starts, numpy.diff(starts, append=len(key)))
-        self.offset = self._events["position"].to_numpy()[self._order]
-        self.timestamp = self._events["timestamp"].to_numpy()[self._order]
-        self._span = self._events["span"].to_numpy()[self._order]
+        self.first = numpy.repeat(starts, numpy.diff(starts, append=len(key)))
+        self.offset = self.table["position"].to_numpy()[self.order]
+        self.timestamp = self.table["timestamp"].to_numpy()[self.order]
+        self._span = self.table["span"].to_numpy()[self.order]
         self.in_effect = self._span < 0
-        self._is_removal = self._events["is_removal"].to_numpy(zero_copy_only=False)
-        self._planned = self._events["planned"].to_numpy(zero_copy_only=False)
+        self.is_removal = self.table["is_removal"].to_numpy(zero_copy_only=False)
+        self.planned = self.table["planned"].to_numpy(zero_copy_only=False)
+
+    def is_of(self, record: str) -> Any:
+        """Return a mask of the events in effect that are of a record type."""
+        records = self.table["record"].take(pyarrow.array(self.order))
+        return pc.equal(records, record).to_numpy(zero_copy_only=False) & self.in_effect
+
+    def begins_reassignment(self) -> Any:
+        """Return a mask of the events in effect that begin a reassignment, or change one."""
+        adding, removing = self.values("adding_replicas"), self.values("removing_replicas")
+        is_ = adding.is_some(adding.settled()) | removing.is_some(removing.settled())
+        return (adding.changed() | removing.changed()) & is_ & self.is_of("PartitionChangeRecord")
 
     def said(self, rows: Any, columns: Collection[str]) -> dict[str, pyarrow.Array]:
         """Return, for some events, the requested columns that do not depend on a field.
@@ -105,9 +120,9 @@ class Events:
         Args:
             rows: The indices of the events.
         """
-        places = pyarrow.array(self._order[rows])
+        places = pyarrow.array(self.order[rows])
         found = {
-            each: self._events[each].take(places)
+            each: self.table[each].take(places)
             for each in ("timestamp", "record", *ORIGIN)
             if each in columns
         }
@@ -121,10 +136,10 @@ class Events:
 
     def values(self, field: str) -> Values:
         """Return the values of a field, one of `FIELDS`."""
-        after, texts = _numbered(self._events[field])
-        after[self._is_removal] = _REMOVED
-        after = after[self._order]
-        return Values(_before(after, self._span, self._first), after, texts)
+        after, texts = _numbered(self.table[field])
+        after[self.is_removal] = _REMOVED
+        after = after[self.order]
+        return Values(_before(after, self._span, self.first), after, texts)
 
     def asked(
         self, rows: Any, kept_from: int, columns: Collection[str]
@@ -141,20 +156,18 @@ class Events:
             return {}
         by = self._asked_by[rows]
         by = numpy.where((by < 0) | (self.offset[by] < kept_from), -1, by)
-        places = pyarrow.array(self._order[by], mask=by < 0)
-        return {name: self._events[ASKED[name]].take(places) for name in wanted}
+        places = pyarrow.array(self.order[by], mask=by < 0)
+        return {name: self.table[ASKED[name]].take(places) for name in wanted}
 
     @cached_property
     def _asked_by(self) -> Any:
         """Index, by event, of the event whose plan the event carries out; -1 if there is none."""
-        records = self._events["record"].take(pyarrow.array(self._order))
         is_change, is_whole, is_removal = (
-            pc.equal(records, name).to_numpy(zero_copy_only=False) & self.in_effect
-            for name in ("PartitionChangeRecord", "PartitionRecord", REMOVAL)
+            self.is_of(name) for name in ("PartitionChangeRecord", "PartitionRecord", REMOVAL)
         )
-        has_mode = self._events["mode"].is_valid().to_numpy(zero_copy_only=False)[self._order]
-        planned = self._planned[self._order]
-        begun = _last_before((planned != NO_PLAN) & self.in_effect, self._first)
+        has_mode = self.table["mode"].is_valid().to_numpy(zero_copy_only=False)[self.order]
+        planned = self.planned[self.order]
+        begun = _last_before((planned != NO_PLAN) & self.in_effect, self.first)
         is_planned = (begun >= 0) & (planned[begun] == BEGUN)
         found = numpy.where((is_change & has_mode | is_removal) & is_planned, begun, -1)
         rows, by = self._reassignments_done(is_change, is_whole)
@@ -171,13 +184,11 @@ class Events:
         adding, removing, replicas = (
             self.values(name) for name in ("adding_replicas", "removing_replicas", "replicas")
         )
-        was, is_ = (
-            adding.is_some(adding.before) | removing.is_some(removing.before),
-            adding.is_some(adding.settled()) | removing.is_some(removing.settled()),
-        )
+        was = adding.is_some(adding.before) | removing.is_some(removing.before)
+        is_ = adding.is_some(adding.settled()) | removing.is_some(removing.settled())
         changed = (adding.changed() | removing.changed()) & is_change
         # What a PartitionRecord says about a reassignment is a state.
-        begun = _last_before((changed & is_) | is_whole, self._first)
+        begun = _last_before((changed & is_) | is_whole, self.first)
         (rows,) = numpy.nonzero(changed & was & ~is_ & (begun >= 0) & ~is_whole[begun])
         texts = (
             adding.texts_of(adding.before[rows]),
@@ -193,7 +204,7 @@ class Events:
     @cached_property
     def _label(self) -> Any:
         """Index in `_labels`, by event, of the id and name of the event's partition."""
-        is_other = self._first == numpy.arange(len(self._first))
+        is_other = self.first == numpy.arange(len(self.first))
         is_other |= numpy.diff(self._name, prepend=-1) != 0
         return numpy.cumsum(is_other) - 1
 
@@ -201,8 +212,8 @@ class Events:
     def _labels(self) -> dict[str, pyarrow.Array]:
         """Ids and names of partitions, with one entry for each name that a partition has had."""
         (starts,) = numpy.nonzero(numpy.diff(self._label, prepend=-1))
-        places = pyarrow.array(self._order[starts])
-        numbers = self._events["partition_id"].take(places).cast(pyarrow.string())
+        places = pyarrow.array(self.order[starts])
+        numbers = self.table["partition_id"].take(places).cast(pyarrow.string())
         texts = map(id_text, self._topics.dictionary.to_pylist())
         ids = pyarrow.array(texts, pyarrow.string()).take(self._topics.indices.take(places))
         names = pyarrow.array((name for _, _, name in self._taken), pyarrow.string())
@@ -251,7 +262,15 @@ def partition_changes(
             for a change, because the base only says what the state was.
         columns: The columns of `CHANGES` that are needed.
     """
-    events = Events(records, undone, spaces)
+    yield from changes_of(
+        Events(records, undone, spaces), fields=fields, kept_from=kept_from, columns=columns
+    )
+
+
+def changes_of(
+    events: Events, *, fields: Sequence[str], kept_from: int, columns: Sequence[str]
+) -> Iterator[pyarrow.Table]:
+    """Yield the changes that events make, one table per field; see `partition_changes`."""
     schema = pyarrow.schema([CHANGES.field(name) for name in columns])
     for field in fields:
         values = events.values(field)

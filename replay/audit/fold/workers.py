@@ -177,7 +177,7 @@ def other_changes(
     batches: Batches, kept_from: int = 0, columns: Sequence[str] = CHANGES.names
 ) -> Iterator[pyarrow.RecordBatch]:
     """Return the changes of all objects except partitions; the records must be in order."""
-    return _selected(Changes(kept_from).of_all(said(unpacked(batches))), CHANGES, columns)
+    return selected(Changes(kept_from).of_all(said(unpacked(batches))), CHANGES, columns)
 
 
 def other_objects(
@@ -185,7 +185,7 @@ def other_objects(
 ) -> Iterator[pyarrow.RecordBatch]:
     """Return one row per record and changed object, except partitions; records must be in order."""
     found = changed_objects(Changes().of_all(said(unpacked(batches))))
-    return _selected(found, OBJECTS, columns)
+    return selected(found, OBJECTS, columns)
 
 
 def other_net_changes(
@@ -193,7 +193,7 @@ def other_net_changes(
 ) -> Iterator[pyarrow.RecordBatch]:
     """Return the net changes of all objects except partitions from offset `first` on."""
     found = net_changes(Changes().of_all(said(unpacked(batches))), first)
-    return _selected(found, NET, columns)
+    return selected(found, NET, columns)
 
 
 def other_sums(
@@ -237,7 +237,7 @@ def _some(batches: Batches) -> Iterator[pyarrow.Table]:
         yield pyarrow.Table.from_batches(waiting)
 
 
-def _selected(
+def selected(
     rows: Iterator[Row], schema: pyarrow.Schema, columns: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch]:
     """Yield batches with some columns of the rows, whose columns `schema` describes."""

@@ -1,7 +1,7 @@
 """The effective changes of a log as a stream, if requested preceded by the initial state.
 
 A change takes effect at the end of its transaction, so each trigger ends where no transaction is
-open. The values before the changes come from all earlier records, which each trigger reads again.
+open. The values before the changes come from all earlier records (new_changes.py).
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from metadata_log.reader.log_reader import LogReader
-from replay.audit.committed_files import readable_files
 from replay.audit.fold.churn import HOUR_MS
 from replay.audit.queries.asking import Range
 from replay.audit.selection import EVERYTHING
+from replay.audit.source.new_changes import new_changes
 from replay.audit.source.open_transaction import open_transaction
 from replay.audit.source.record_stream import RecordStream
 from replay.audit.source.records import Span
-from replay.audit.source.relations import computed, read_relation, relation_schema, typed
+from replay.audit.source.relations import changes_rows, computed, relation_schema, typed
 
 SNAPSHOT = "Snapshot"
 """The `record` of a row that has a value from before the stream's start."""
@@ -62,9 +62,10 @@ class ChangeStream(RecordStream):
 
     def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
         offsets = Range(partition.first, partition.end - 1)
-        if not partition.is_snapshot:
-            return read_relation(self.options, offsets)
         with LogReader.open(self.options.log) as reader:
+            if not partition.is_snapshot:
+                rows = new_changes(reader, partition.first, partition.end)
+                return changes_rows(reader, self.options, rows)
             state = computed(reader, self.options, "net_changes", offsets, EVERYTHING)
             is_confirmed = pc.less(state["offset"], reader.confirmed_end)
         return typed(_as_changes(state, is_confirmed), relation_schema(self.options))
@@ -74,8 +75,7 @@ def _settled(reader: LogReader, first: int, end: int) -> int:
     """Return `end`, or if a transaction is open at `end`, the start of that transaction."""
     if end <= first:
         return end
-    files = readable_files(reader, None, lambda path, size: None)
-    begin = open_transaction(files, first, end)
+    begin = open_transaction(reader, first, end)
     return end if begin is None else begin
 
 

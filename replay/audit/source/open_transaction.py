@@ -2,13 +2,15 @@
 
 import pyarrow.compute as pc
 
-from replay.audit.decoding.log_scan import POSITION, LogScan, tasks
+from metadata_log.reader.log_reader import LogReader
+from replay.audit.committed_files import readable_files
+from replay.audit.decoding.log_scan import POSITION, LogScan
 from replay.audit.fold.objects import BEGIN
-from replay.audit.log_files import LogFiles
 from replay.audit.record_types import MARKERS, wanted_records
+from replay.audit.source.placed_scan import task_between
 
 
-def open_transaction(files: LogFiles, first: int, end: int) -> int | None:
+def open_transaction(reader: LogReader, first: int, end: int) -> int | None:
     """Return the offset of the record that begins the transaction open at `end`.
 
     Only the records at offsets in [first, end) are read.
@@ -16,12 +18,12 @@ def open_transaction(files: LogFiles, first: int, end: int) -> int | None:
     Returns:
         None if no transaction is open, or one that began before `first`.
     """
-    parts = tasks([files.place(path) for path in files.in_range(first, end)])
-    scan = LogScan(parts, wanted_records(MARKERS, with_origin=False), first, end)
+    files = readable_files(reader, None, lambda path, size: None)
+    task = task_between(reader, files, first, end)
+    scan = LogScan((task,), wanted_records(MARKERS, with_origin=False), first, end)
     begin: int | None = None
-    for number in range(len(parts)):
-        for batch in scan.batches(number):
-            if batch.num_rows:
-                is_begin = pc.starts_with(batch["record"][-1], f'{{"{BEGIN}"').as_py()
-                begin = batch[POSITION][-1].as_py() if is_begin else None
+    for batch in scan.batches(0):
+        if batch.num_rows:
+            is_begin = pc.starts_with(batch["record"][-1], f'{{"{BEGIN}"').as_py()
+            begin = batch[POSITION][-1].as_py() if is_begin else None
     return begin

@@ -84,9 +84,21 @@ def read_relation(
         if kinds is not None:
             rows = rows.filter(pc.is_in(rows["kind"], pyarrow.array(sorted(kinds), "string")))
         if options.relation == CHANGES:
-            confirmed = pc.less(rows["offset"], reader.confirmed_end)
-            rows = rows.append_column("confirmed", confirmed)
+            rows = _with_confirmed(reader, rows)
     yield from typed(rows, schema)
+
+
+def changes_rows(
+    reader: LogReader, options: Options, changes: pyarrow.Table
+) -> Iterator[pyarrow.RecordBatch]:
+    """Yield changes, given with the columns of `fold.changes.CHANGES`, as rows of the relation."""
+    with _audit_of_nothing() as opened:
+        rows = opened.changes(changes, show_secrets=options.show_secrets)
+    return typed(_with_confirmed(reader, rows), relation_schema(options))
+
+
+def _with_confirmed(reader: LogReader, rows: pyarrow.Table) -> pyarrow.Table:
+    return rows.append_column("confirmed", pc.less(rows["offset"], reader.confirmed_end))
 
 
 def computed(
@@ -108,6 +120,10 @@ def typed(rows: pyarrow.Table, schema: T.StructType) -> Iterator[pyarrow.RecordB
 @cache
 def _schema(relation: str) -> T.StructType:
     """Return the columns of a relation, found by computing the relation of an empty log."""
-    with DuckAudit(LogFiles(segments=(), end_offset=0)) as opened:
+    with _audit_of_nothing() as opened:
         found = from_arrow_schema(opened.view(relation, Range(0, -1)).schema)
     return found.add("confirmed", "boolean") if relation == CHANGES else found
+
+
+def _audit_of_nothing() -> DuckAudit:
+    return DuckAudit(LogFiles(segments=(), end_offset=0))

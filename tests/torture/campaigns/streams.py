@@ -1,8 +1,8 @@
-"""A streaming query of Spark, killed with SIGKILL while a writer appends and segments roll.
+"""Streaming queries of Spark, killed with SIGKILL while a writer appends and segments roll.
 
-After the kills one more run reads up to the log's end; then the sink must have every record of the
-log once. The seed determines the times of the kills; the progress of the query at these times
-depends on the machine.
+One copies the records, one the changes. After the kills one more run reads up to the log's end;
+then the sinks must have every record and every change of the log once. The seed determines the
+times of the kills; the progress of the queries at these times depends on the machine.
 """
 
 import asyncio
@@ -15,22 +15,34 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pyarrow
 import pyarrow.parquet
 
 from metadata_log.format.batch import NewBatch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
-from records.control import NoteRecord
-from records.envelope import Envelope
+from records.base import Record
+from records.configs import ConfigRecord
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    NoteRecord,
+)
+from records.envelope import Envelope, Origin
 from records.json import to_json
 from records.secrets import redact_record
+from replay.audit.committed_files import committed_files
+from replay.audit.duck.engine import DuckAudit
+from replay.audit.queries.asking import Range
 from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 
 NAME = "streams"
-TEST = "Spark streams the log into Parquet, kill -9"
+TEST = "Spark streams records and changes into Parquet, kill -9"
 TARGET = 20
 SEEDS_MIN = 4
 SEEDS_MAX: int | None = None
@@ -40,6 +52,8 @@ _KILLS_A_PIECE = 5
 _SECONDS_MAX = 6.0
 _SEGMENT_SIZE_BYTES_MAX = 16 * 1024
 _PAUSE_S = 0.02
+
+Row = tuple[Any, ...]
 
 
 def run(seed: int) -> Outcome:
@@ -86,12 +100,22 @@ async def _append_until_cancelled(directory: Path, rng: random.Random) -> None:
     log = await MetadataLog.open(directory, segment_size_bytes_max=_SEGMENT_SIZE_BYTES_MAX)
     try:
         while True:
-            texts = [f"{rng.random()}" for _ in range(rng.randint(1, 30))]
-            notes = tuple(NoteRecord(at_offset=0, author="ada", text=text) for text in texts)
-            await log.append(NewBatch(records=notes))
+            await log.append(NewBatch(records=_some_records(rng), origin=Origin(principal="ada")))
             await asyncio.sleep(_PAUSE_S)
     finally:
         await log.close()
+
+
+def _some_records(rng: random.Random) -> tuple[Record, ...]:
+    """Return notes and a transaction, whose changes take effect at its end or never."""
+    texts = [f"{rng.random()}" for _ in range(rng.randint(1, 30))]
+    notes = (NoteRecord(at_offset=0, author="ada", text=text) for text in texts)
+    configs = (
+        ConfigRecord(resource_type=4, resource_name=f"{rng.randint(1, 5)}", name=name, value=value)
+        for name, value in zip(("num.io.threads", "log.retention.ms"), texts, strict=False)
+    )
+    end = rng.choice((EndTransactionRecord(), AbortTransactionRecord(reason="drill")))
+    return (*notes, BeginTransactionRecord(name="drill"), *configs, end)
 
 
 async def _start(log: Path, folder: Path, *more: str) -> Process:
@@ -108,12 +132,23 @@ async def _start(log: Path, folder: Path, *more: str) -> Process:
 
 
 def differences(log: Path, folder: Path) -> list[str]:
-    """Return the records that the sink lacks, and those that it should not have."""
-    table = pyarrow.parquet.read_table(folder / "found.parquet")
-    found = Counter((row["offset"], row["type"], row["data"]) for row in table.to_pylist())
+    """Return the rows that the sinks lack, and those that they should not have."""
     with LogReader.open(log) as reader:
-        rows = (row for batch in reader.batches() for row in batch.rows)
-        expected = Counter(map(expected_row, rows))
+        records = Counter(expected_row(row) for batch in reader.batches() for row in batch.rows)
+        with DuckAudit(committed_files(reader)) as opened:
+            changes = _rows(opened.view("changes", Range(0, reader.end_offset - 1)))
+    found = pyarrow.parquet.read_table(folder / "records.parquet").select(
+        ["offset", "type", "data"]
+    )
+    copied = pyarrow.parquet.read_table(folder / "changes.parquet").drop_columns("confirmed")
+    return _different(_rows(found), records) + _different(_rows(copied), changes)
+
+
+def _rows(table: pyarrow.Table) -> "Counter[Row]":
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def _different(found: "Counter[Row]", expected: "Counter[Row]") -> list[str]:
     missing, surplus = expected - found, found - expected
     return [f"missing: {row}" for row in list(missing)[:5]] + [
         f"surplus: {row}, {count} times" for row, count in surplus.most_common(5)

@@ -1,5 +1,6 @@
 """Changes as a stream: each once, over limits, restarts and transactions; after the state."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,21 @@ from records.control import (
 )
 from records.envelope import Origin
 from records.errors import UnknownHistoryError
+from records.partitions import (
+    CancelDeleteTopicPartitionsRecord,
+    DeleteTopicPartitionsRecord,
+    RemovePartitionsRecord,
+)
+from records.topics import RemoveTopicRecord
+from replay.audit.log_files import LogFiles
+from replay.audit.record_types import scan_tasks
+from replay.audit.source import new_changes
 from replay.audit.source.change_stream import SNAPSHOT
+from replay.audit.source.record_stream import position_json
 from replay.care.retain import retain
 from tests.own_logs import write_history
 from tests.replay.audit.source.reading import ALL, Row, read, rows_between, stream, triggers
+from tests.replay.builders import change, partition, topic, uid
 
 pytestmark = pytest.mark.spark
 
@@ -62,6 +74,109 @@ async def test_triggers_read_each_change_once(tmp_path: Path, limit: str | None)
             await write_history(log, seed=seed, batches=6, create=False)
     assert in_order(found) == in_order(read(log, **CHANGES).to_pylist())
     assert found
+
+
+async def test_a_trigger_goes_on_from_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is read from its start once; a new process finds the same for each trigger."""
+    whole_reads: list[int] = []
+
+    def noted(files: LogFiles, at: int) -> Any:
+        whole_reads.append(at)
+        return scan_tasks(files, at)
+
+    monkeypatch.setattr(new_changes, "scan_tasks", noted)
+    monkeypatch.setattr(new_changes, "_pasts", [])
+    log = await write_history(tmp_path / "log", seed=9, batches=40)
+    options = {**CHANGES, "maxRecordsPerTrigger": "20"}
+    start = stream(log, **options).initialOffset()
+    found = list(triggers(log, start, **options))
+    assert len(found) > 5
+    assert len(whole_reads) == 1
+    for begin, (end, rows) in zip([start, *(end for end, _ in found)], found, strict=False):
+        new_changes._pasts.clear()
+        assert in_order(rows_between(log, begin, end, **options)) == in_order(rows)
+    # Another worker took some triggers: this one goes on from its own.
+    whole_reads.clear()
+    (first, _), (_, _), (third, rows) = found[:3]
+    rows_between(log, start, first, **options)
+    assert in_order(rows_between(log, found[1][0], third, **options)) == in_order(rows)
+    assert len(whole_reads) == 1
+
+
+def topic_config(name: str, value: str) -> ConfigRecord:
+    return ConfigRecord(resource_type=2, resource_name=name, name="retention.ms", value=value)
+
+
+ACROSS: dict[str, tuple[tuple[Record, ...], ...]] = {
+    "a reassignment": (
+        (topic("a"), partition("a", 0)),
+        (change("a", 0, adding_replicas=(4,), replicas=(1, 2, 3, 4)),),
+        (change("a", 0, isr=(1, 2)), change("a", 0, adding_replicas=(4,))),
+        (change("a", 0, adding_replicas=(), isr=(1, 2, 4)),),
+    ),
+    "a reassignment that is called off": (
+        (topic("a"), partition("a", 0), change("a", 0, adding_replicas=(4,))),
+        (change("a", 0, adding_replicas=(), removing_replicas=()),),
+    ),
+    "a partition that is removed and made again": (
+        (topic("a"), partition("a", 0, mode=1), partition("a", 1)),
+        (
+            DeleteTopicPartitionsRecord(
+                topic_id=uid("a"), partition_ids=(0, 1), delay_ms=5, create_time_ms=1
+            ),
+        ),
+        (CancelDeleteTopicPartitionsRecord(topic_id=uid("a"), partition_ids=(1,)),),
+        (RemovePartitionsRecord(topic_id=uid("a"), partition_ids=(0,)),),
+        (partition("a", 0, leader=2), change("a", 1, leader=3)),
+    ),
+    "a config that waits for its topic": (
+        (topic_config("a", "1"),),
+        (topic_config("a", "2"),),
+        (topic("a"), topic_config("a", "3")),
+        (RemoveTopicRecord(topic_id=uid("a")),),
+        (topic_config("a", "4"),),
+    ),
+}
+
+
+@pytest.mark.parametrize("pieces", ACROSS.values(), ids=ACROSS.keys())
+async def test_what_lasts_over_several_triggers_is_told_as_by_a_whole_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: tuple[tuple[Record, ...], ...]
+) -> None:
+    pasts: list[Any] = []
+    monkeypatch.setattr(new_changes, "_pasts", pasts)
+    create_log(log := tmp_path / "log", "test-cluster")
+    options = {**CHANGES, "showSecrets": "true"}
+    position = stream(log, **options).initialOffset()
+    for records in pieces:
+        await append(log, *records)
+        ((end, rows),) = triggers(log, position, **options)
+        kept = pasts[:]
+        pasts.clear()
+        whole = rows_between(log, position, end, **options)
+        pasts[:] = kept
+        assert in_order(rows) == in_order(whole)
+        position = end
+
+
+async def test_the_state_of_another_log_is_not_used(tmp_path: Path) -> None:
+    log, other = tmp_path / "log", tmp_path / "other"
+    options = {**CHANGES, "maxRecordsPerTrigger": "20"}
+    await write_history(log, seed=9, batches=20)
+    start = stream(log, **options).initialOffset()
+    list(triggers(log, start, **options))
+    shutil.move(log, other)
+    await write_history(log, seed=10, batches=40)
+    expected = read(log, **CHANGES).to_pylist()
+    *_, (position, _) = triggers(other, start, **options)
+    with LogReader.open(log) as reader:
+        again = position_json(reader, position["end_offset"])
+    found = streamed(log, again)
+    assert in_order(found) == in_order(
+        [row for row in expected if row["offset"] >= again["end_offset"]]
+    )
 
 
 async def test_changes_of_an_open_transaction_wait_for_its_end(tmp_path: Path) -> None:
