@@ -28,10 +28,10 @@ from api.transport.connections import Connections
 from api.transport.descriptors import raise_descriptor_limit
 from api.transport.limits import KAFKA_CONNECTIONS_MAX
 from api.transport.renewal import Renewal, renewed_by_signal
-from api.transport.shutdown import first_of, stopped_by_signal
+from api.transport.shutdown import cancel_all, first_of, stopped_by_signal
 from api.transport.unix_sockets import UNIX
 from api.upkeep.history_keeper import HistoryKeeper
-from api.upkeep.jobs import JobRuns
+from api.upkeep.jobs import JobRuns, while_active
 from api.upkeep.snapshot_maker import SnapshotMaker
 from api.upkeep.upkeep import ARCHIVE, Upkeep, UpkeepOptions
 from controller.decisions.context.context import Settings
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 
 DEFAULT_DATABASE = "default"
 """Stands for the database in the log directory."""
-
-
-_LOOK_S = 1.0
-"""How soon a job follows a change of the leader."""
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -314,6 +310,10 @@ def _work_in_background(
 
     The jobs run until `closing` ends. Of several nodes, the leader alone writes what they share.
     """
+
+    def is_active() -> bool:
+        return service.is_active
+
     jobs: list[JobRuns] = []
     runs: list[Coroutine[None, None, None]] = []
     if options.snapshot_every:
@@ -324,13 +324,13 @@ def _work_in_background(
         is_default = options.sql_history == DEFAULT_DATABASE
         keeper = HistoryKeeper(options.directory, None if is_default else options.sql_history)
         jobs.append(keeper.job)
-        runs.append(keeper.run() if is_default else _while_active(service, keeper.run))
+        runs.append(keeper.run() if is_default else while_active(is_active, keeper.run))
     upkeep = Upkeep(options.directory, options.upkeep, service.answers.cut)
     if upkeep.jobs:
         jobs.extend(upkeep.jobs)
-        runs.append(_while_active(service, upkeep.run))
+        runs.append(while_active(is_active, upkeep.run))
     for run in runs:
-        closing.push_async_callback(_cancelled, asyncio.create_task(run))
+        closing.push_async_callback(cancel_all, asyncio.create_task(run))
     return tuple(jobs)
 
 
@@ -344,24 +344,6 @@ def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
         lambda: service.image.provenance.next_offset,
         newest,
     )
-
-
-async def _while_active(service: Service, run: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run a job whenever this process decides, and end it when it no longer does."""
-    while True:
-        if service.is_active:
-            job = asyncio.create_task(run())
-            try:
-                while service.is_active and not job.done():
-                    await asyncio.sleep(_LOOK_S)
-            finally:
-                await _cancelled(job)
-        await asyncio.sleep(_LOOK_S)
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _take_appends(

@@ -42,6 +42,7 @@ from api.security.listeners import ListenerAddress
 from api.security.options import ListenerSecurities, users_of
 from api.transport.connections import Connections
 from api.transport.renewal import Renewal
+from api.transport.shutdown import cancel_all
 from controller.authorization.caller import Caller
 from records.base import Uuid
 from records.errors import RequestError
@@ -75,9 +76,7 @@ async def running_broker(
     try:
         yield broker.link, tasks
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_all(*tasks)
         await broker.close()
 
 

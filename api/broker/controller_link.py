@@ -44,6 +44,7 @@ from api.kafka.messages.brokers import (
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.kafka.streams import close_writer, read_frame
 from api.security.client import ConnectionSecurity
+from api.transport.shutdown import cancel_all
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
 
@@ -292,9 +293,7 @@ class ControllerLink:
                     if task.done():
                         await task
             finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await cancel_all(*tasks)
         finally:
             connection, self._connection = self._connection, None
             await connection.close()
@@ -366,9 +365,7 @@ class ControllerLink:
                 if stream.done():
                     await stream
             finally:
-                for task in (stream, anew):
-                    task.cancel()
-                await asyncio.gather(stream, anew, return_exceptions=True)
+                await cancel_all(stream, anew)
             is_whole = True
 
     async def _follow(self, *, is_whole: bool) -> None:

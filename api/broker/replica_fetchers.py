@@ -29,6 +29,7 @@ from api.kafka.messages.records_io import (
     OffsetForLeaderEpochResponse,
 )
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
+from api.transport.shutdown import cancel_all
 from records.errors import CorruptLogError, RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
@@ -98,9 +99,7 @@ class ReplicaFetchers:
 
     async def close(self) -> None:
         """Cancel the tasks and wait for their end."""
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await cancel_all(*self._tasks.values())
 
     async def _follow(self, leader: int) -> None:
         """Fetch from one leader as long as it leads a partition that this broker follows."""

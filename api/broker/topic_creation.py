@@ -20,6 +20,7 @@ from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.messages.metadata import MetadataRequest, MetadataResponse, MetadataTopic
 from api.kafka.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from api.transport.shutdown import cancel_all
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.authorization.caller import Caller
 from records.errors import MetadataLogError
@@ -67,9 +68,7 @@ class TopicCreation:
 
     async def close(self) -> None:
         """Stop waiting for the controller; requests that were sent may still be carried out."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(*self._tasks)
 
     async def _create(self, frame: RequestFrame, caller: Caller, names: set[str]) -> None:
         try:

@@ -33,6 +33,7 @@ from api.transport.acceptor import Acceptor, bind
 from api.transport.connections import Connections, Quota
 from api.transport.limits import IDLE_TIMEOUT_S, RECEIVE_BUFFER_BYTES
 from api.transport.renewal import Use
+from api.transport.shutdown import cancel_all
 from api.transport.unix_sockets import UNIX
 
 if TYPE_CHECKING:
@@ -177,9 +178,7 @@ class HttpServer:
         for connection in list(self._state.connections):
             assert isinstance(connection, Connection), "the acceptor makes no others"
             connection.end()
-        for task in list(self._state.tasks):
-            task.cancel()
-        await asyncio.gather(*self._state.tasks, return_exceptions=True)
+        await cancel_all(*self._state.tasks)
         for tracer in {state.listener.tracer for state in self.states.values()}:
             if tracer is not None:
                 await asyncio.to_thread(tracer.close)

@@ -22,6 +22,7 @@ from api.kafka.streams import close_writer, read_frame
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
 from api.security.tls import ended_after_handshake
 from api.transport.addresses import disconnected, unanswered
+from api.transport.shutdown import cancel_all
 from controller.authorization.caller import Caller
 from records.errors import Outcome, RequestError, UnavailableError
 
@@ -223,8 +224,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close the connection; requests in flight fail."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_all(self._task)
         await close_writer(self._writer)
 
     async def _read(self) -> None:

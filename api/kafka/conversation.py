@@ -30,7 +30,7 @@ from api.security.errors import AuthenticationError
 from api.security.listeners import OPEN, ListenerSecurity
 from api.transport.connections import Connections, Place, Quota
 from api.transport.log_limit import limited_logger
-from api.transport.shutdown import unless_set
+from api.transport.shutdown import cancel_all, unless_set
 from controller.authorization.caller import Caller
 from records.errors import FencedError, RequestError, UnavailableError
 
@@ -127,9 +127,7 @@ class _Conversation:
                 caller = self._identity.caller
                 await self._identity.hold(take_over(takeover, caller, self._reader, self._writer))
         finally:
-            for task in (reading, writing):
-                task.cancel()
-            await asyncio.gather(reading, writing, return_exceptions=True)
+            await cancel_all(reading, writing)
             while not self._answers.empty():
                 left = self._answers.get_nowait()
                 if left is not None:

@@ -20,6 +20,7 @@ from api.transport.acceptor import Acceptor, Bound, bind, bind_at
 from api.transport.connections import Connections, Quota
 from api.transport.log_limit import limited_logger
 from api.transport.renewal import Renewal
+from api.transport.shutdown import cancel_all
 from records.errors import UnavailableError
 
 log = limited_logger(__name__)
@@ -73,9 +74,7 @@ class Listener:
         """Stop accepting connections, and close the open ones."""
         assert self._acceptor is not None
         await self._acceptor.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(*self._tasks)
 
     def _protocol(self) -> asyncio.BaseProtocol:
         return BufferedStream(self._buffer, self._connected)

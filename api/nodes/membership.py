@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from api.nodes.fitness import Unfit
+from api.transport.shutdown import cancel_all
 from metadata_log.shared.shared_log import Member, SharedLog
 from metadata_log.writer.clock import MachineClocks
 from records.errors import UnavailableError
@@ -106,8 +107,7 @@ class Membership:
         try:
             yield
         finally:
-            registering.cancel()
-            await asyncio.gather(registering, return_exceptions=True)
+            await cancel_all(registering)
 
     def changed(self) -> None:
         """Register soon: what the node writes about itself has changed."""

@@ -39,7 +39,7 @@ from api.nodes.standby import Standby
 from api.nodes.state import state_of
 from api.nodes.trimming import Trimming
 from api.service.followed_log import FollowedLog
-from api.transport.shutdown import first_of, unless_set
+from api.transport.shutdown import cancel_all, first_of, unless_set
 from controller.asked.asked import asked_settings
 from controller.decisions.context.context import Settings
 from metadata_log.files.fs import Fs, OsFs
@@ -200,8 +200,7 @@ class Node:
                     # Until the standbys look often, so that one leads as soon as this one stops.
                     await asyncio.sleep(self._look_s)
             finally:
-                keeping.cancel()
-                await asyncio.gather(keeping, return_exceptions=True)
+                await cancel_all(keeping)
                 await service.stand_by()
                 await held.release()
 

@@ -22,6 +22,7 @@ from api.service.history import History
 from api.service.lockout import check_lockout
 from api.service.refused_items import refused_items
 from api.service.trace import Trace
+from api.transport.shutdown import cancel_all
 from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.authorization.authorizer import CLUSTER, Access, Operation
@@ -367,8 +368,7 @@ class Service(Alone):
 
     async def _end_deciding(self) -> None:
         if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+            await cancel_all(self._running)
             self._running = None
         await self._controller.drained()
         await self._log.close()

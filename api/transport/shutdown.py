@@ -24,15 +24,20 @@ def stopped_by_signal() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
+async def cancel_all(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks, and wait until all have ended; their errors are dropped."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
     """Return once one of the coroutines returns; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_all(*tasks)
 
 
 async def unless_set(event: asyncio.Event, answer: Coroutine[Any, Any, T]) -> T | None:
@@ -46,6 +51,4 @@ async def unless_set(event: asyncio.Event, answer: Coroutine[Any, Any, T]) -> T 
         await asyncio.wait([answering, waiting], return_when=asyncio.FIRST_COMPLETED)
         return answering.result() if answering.done() else None
     finally:
-        waiting.cancel()
-        answering.cancel()
-        await asyncio.gather(answering, waiting, return_exceptions=True)
+        await cancel_all(answering, waiting)

@@ -1,10 +1,16 @@
-"""Statistics of a service's background jobs, for its metrics."""
+"""A service's background jobs: when they run, and their statistics for the metrics."""
 
+import asyncio
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 
 import msgspec
+
+from api.transport.shutdown import cancel_all
+
+_LOOK_S = 1.0
+"""How soon a job follows a change of the leader."""
 
 
 class JobRuns(msgspec.Struct):
@@ -48,3 +54,18 @@ class JobRuns(msgspec.Struct):
         self.done_at_s = time.time()
         if end_offset is not None:
             self.end_offset = end_offset
+
+
+async def while_active(
+    is_active: Callable[[], bool], run: Callable[[], Coroutine[None, None, None]]
+) -> None:
+    """Run a job whenever this process decides, and end it when it no longer does."""
+    while True:
+        if is_active():
+            job = asyncio.create_task(run())
+            try:
+                while is_active() and not job.done():
+                    await asyncio.sleep(_LOOK_S)
+            finally:
+                await cancel_all(job)
+        await asyncio.sleep(_LOOK_S)
