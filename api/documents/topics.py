@@ -37,12 +37,8 @@ class ListedTopic(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, topic: TopicListing) -> Self:
         """Return the JSON form of a listed topic."""
-        return cls(
-            name=topic.name,
-            topic_id=uuid_text(topic.topic_id),
-            is_internal=topic.is_internal,
-            partitions=topic.partition_count,
-            replication_factor=topic.replication_factor,
+        return copied(
+            topic, cls, topic_id=uuid_text(topic.topic_id), partitions=topic.partition_count
         )
 
 
@@ -215,13 +211,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, replica: MissingReplica) -> Self:
         """Return the JSON form of a replica that is not in sync."""
-        return cls(
-            broker=replica.broker_id,
-            is_added=replica.is_added,
-            broker_state=replica.broker_state,
-            since_offset=replica.since_offset,
-            since=replica.since_ms,
-        )
+        return copied(replica, cls, broker=replica.broker_id, since=replica.since_ms)
 
 
 class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,16 +267,12 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, step: Transition) -> Self:
         """Return the JSON form of a transition."""
-        return cls(
-            offset=step.offset,
-            timestamp=step.timestamp,
-            topic=step.topic,
+        return copied(
+            step,
+            cls,
             topic_id=uuid_text(step.topic_id),
             partition=step.partition_id,
             broker=step.broker_id,
-            before=step.before,
-            after=step.after,
-            leader=step.leader,
         )
 
 
