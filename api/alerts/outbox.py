@@ -5,7 +5,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -43,17 +43,13 @@ class Outbox:
         file: StateFile,
         receivers: Mapping[str, Receiver],
         timeout_s: float,
-        *,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """Send to the given receivers, by name; notifications for any other receiver are dropped.
 
         Args:
             timeout_s: How long a receiver may take.
-            clock: Returns seconds since 1970.
         """
         self._file, self._receivers, self._timeout_s = file, receivers, timeout_s
-        self._clock = clock
         self._changed = asyncio.Condition()
         self.has_fired = asyncio.Event()
         self._fired = False
@@ -70,7 +66,7 @@ class Outbox:
 
     def save(self, **changes: Any) -> None:
         """Save the waiting notifications and other fields of the state; as `StateFile.save`."""
-        self._saved_at = self._clock()
+        self._saved_at = time.time()
         self._file.save(waiting=tuple(chain.from_iterable(self._queues.values())), **changes)
 
     async def add(self, found: Sequence[Notification], **changes: Any) -> None:
@@ -79,7 +75,7 @@ class Outbox:
         Raises:
             UnavailableError: the disk is full; nothing was added.
         """
-        now_ms = int(self._clock() * 1_000)
+        now_ms = int(time.time() * 1_000)
         async with self._changed:
             before = {name: queue.copy() for name, queue in self._queues.items()}
             for name, queue in self._queues.items():
@@ -112,7 +108,7 @@ class Outbox:
             await self._send(receiver, waiting)
             async with self._changed:
                 self._queues[name].popleft()
-                if not self._queues[name] or self._clock() - self._saved_at >= _MARK_S:
+                if not self._queues[name] or time.time() - self._saved_at >= _MARK_S:
                     self.save()
                 self._changed.notify_all()
             self._fired |= waiting.notification.status is Status.FIRING
@@ -134,7 +130,7 @@ class Outbox:
             except TROUBLES as error:
                 trouble = str(error)
             what = f"{waiting.receiver}: alert {told.id} of {told.check} ({told.status})"
-            if self._clock() - waiting.since_ms / 1_000 > GIVE_UP_S:
+            if time.time() - waiting.since_ms / 1_000 > GIVE_UP_S:
                 log.error("%s is given up after a day: %s", what, trouble)
                 return
             wait_s = min(_FIRST_S * 2.0**failures, _LONGEST_S) * random.uniform(0.5, 1.0)

@@ -7,6 +7,7 @@ committed, and the latest few are kept encoded for observers that follow the log
 Only `stop` may be called while another thread is in a method of `ServedLog`.
 """
 
+import os
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import Fs, OsFs
 from metadata_log.files.names import segment_offsets
 from metadata_log.format.batch import Batch
 from metadata_log.reader.cursor import LogCursor
@@ -71,7 +71,7 @@ class ServedLog:
         end_offset: Exclusive end of the batches read so far.
     """
 
-    def __init__(self, directory: Path, fs: Fs | None = None) -> None:
+    def __init__(self, directory: Path) -> None:
         """Open a log at its start.
 
         Raises:
@@ -79,7 +79,6 @@ class ServedLog:
             UnavailableError: the log was removed.
         """
         self._directory = directory
-        self._fs = fs or OsFs()
         self._is_stopped = False
         self._open()
 
@@ -88,12 +87,12 @@ class ServedLog:
         self._is_stopped = True
 
     def _open(self) -> None:
-        with LogReader.open(self._directory, fs=self._fs) as reader:
+        with LogReader.open(self._directory) as reader:
             self.base = _base_of(reader)
             self.start_offset: int = reader.history_start
-            self._starts = segment_offsets(self._fs.list(self._directory))
+            self._starts = segment_offsets(os.listdir(self._directory))
         self.end_offset = self.start_offset
-        self._cursor = LogCursor(self._directory, self.start_offset, fs=self._fs)
+        self._cursor = LogCursor(self._directory, self.start_offset)
         self._form = KafkaForm(Names() if self.base is None else self.base.names)
         self._kept: list[_Kept] = []
         self._rows_since = _ROWS_BETWEEN
@@ -123,13 +122,13 @@ class ServedLog:
 
     def _follow_start(self) -> None:
         """Follow the log's start if `retain` has moved it to a later segment."""
-        starts = segment_offsets(self._fs.list(self._directory))
+        starts = segment_offsets(os.listdir(self._directory))
         if starts == self._starts:
             return
         has_moved = starts[0] != self._starts[0]
         self._starts = starts
         if has_moved:
-            with LogReader.open(self._directory, fs=self._fs) as reader:
+            with LogReader.open(self._directory) as reader:
                 self.base = _base_of(reader)
                 self.start_offset = reader.history_start
             # A log is cut at the start of a segment, where the names were kept, unless it began
@@ -222,7 +221,7 @@ class ServedLog:
         number = bisect_right(self._kept, offset, key=lambda kept: kept.offset)
         kept = self._kept[number - 1]
         form = kept.form.copy()
-        with LogReader.open(self._directory, fs=self._fs) as reader:
+        with LogReader.open(self._directory) as reader:
             for batch in reader.batches(kept.offset, end):
                 mapped = form.mapped(batch.rows)
                 if batch.end_offset <= offset:
