@@ -6,12 +6,13 @@ no matter when a process dies.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, insert, update
 
+from metadata_log.format.parts import Gap
 from metadata_log.kraft.confirmation import unconfirmed_text
 from metadata_log.reader.position import Position
 from records.errors import (
@@ -29,6 +30,7 @@ from replay.snapshot.database import shown_url, writing
 from replay.snapshot_lifecycle import ConfirmedSource
 from replay.sql_history.changes import Run, follow
 from replay.sql_history.dead_rows import DeadRows
+from replay.sql_history.gaps import FoundAfterGap, write_gap
 from replay.sql_history.pending import Pending, remove_unconfirmed
 from replay.sql_history.store import HistoryPosition, HistoryStore, read_position
 from replay.sql_history.tables import position as position_table
@@ -61,6 +63,7 @@ def sync(
     progress: Callable[[int], None] | None = None,
     *,
     image: MetadataImage | None = None,
+    until: int | None = None,
     include_unconfirmed: bool = False,
 ) -> Synced:
     """Add all confirmed records of a log that are not in the tables yet.
@@ -72,6 +75,7 @@ def sync(
         progress: Called with the end offset after each write.
         image: The image in the previous sync's result; saves replaying the log up to the tables'
             end.
+        until: Add only records below this offset; None: all.
         include_unconfirmed: Also add, marked, the records that Kafka may still replace.
 
     Raises:
@@ -86,7 +90,7 @@ def sync(
     """
     before = check_same_log(source, store, up_to_confirmed=True)
     start = source.history_start if before is None else before.confirmed_proof.end_offset
-    end = max(source.confirmed_end, start)
+    end = max(source.confirmed_end if until is None else until, start)
     if image is None or image.provenance.next_offset != start:
         image = timeline.image(start - 1)
     if include_unconfirmed and _is_current(source, before):
@@ -117,6 +121,36 @@ def sync(
         rows=dict(sorted(writer.rows.items())),
         image=image,
         unconfirmed_to=unconfirmed_to,
+    )
+
+
+def cross_gap(
+    timeline: Timeline,
+    source: ConfirmedSource,
+    store: HistoryStore,
+    gap: Gap,
+    found: Sequence[FoundAfterGap],
+) -> None:
+    """Add a gap at the end of the tables, so that they can be synced with the part after it.
+
+    Args:
+        source: The log after the gap; `timeline` is its timeline.
+        found: What differs after the gap.
+
+    Raises:
+        RequestError: WRONG_LOG, the tables do not end where the gap starts.
+        UnavailableError: the database cannot be reached, or another process is syncing too.
+        CorruptLogError: the log is damaged.
+    """
+    before = store.position()
+    if before is None or before.end_offset != gap.from_offset:
+        raise _wrong_log(
+            shown_url(store.engine.url),
+            f"the tables end at {0 if before is None else before.end_offset}, and offsets from "
+            f"{gap.from_offset} on were not recorded",
+        )
+    _Writer(source, store, gap.to_offset, before).cross(
+        gap, timeline.image(gap.to_offset - 1), found
     )
 
 
@@ -220,6 +254,17 @@ class _Writer:
         self.rows.update(self.pending.counts)
         self._dead_rows.count(self.pending.replaced, self.pending.counts)
         self.pending = Pending(confirmed=self._confirmed is None)
+
+    def cross(self, gap: Gap, image: MetadataImage, found: Sequence[FoundAfterGap]) -> None:
+        """Write a gap, and the state after it."""
+        self.pending.add_base(image)
+        position = msgspec.structs.replace(
+            self._position(gap.to_offset, image.provenance.not_understood), end_time=gap.to_time
+        )
+        with writing(self._store.engine) as connection:
+            self._move(connection, position)
+            write_gap(connection, gap, found)
+            self.pending.write(connection)
 
     def _move(self, connection: Connection, to: HistoryPosition) -> None:
         if read_position(connection) != self._written:

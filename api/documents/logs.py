@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from metadata_log.format.parts import Gap
 from replay.about import About
 from replay.image.provenance import NotUnderstood
 
@@ -91,7 +92,7 @@ class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a sync: offsets [from, to) and the rows that were added to the SQL tables.
 
     `unconfirmed_to`: end of the records after `to` that the next sync replaces; null if there are
-    none.
+    none. `gaps`: the gaps in between, whose offsets were not recorded.
     """
 
     from_: int = msgspec.field(name="from")
@@ -99,6 +100,7 @@ class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
     unconfirmed_to: int | None
     changes: int
     rows: dict[str, int]
+    gaps: tuple[Gap, ...] | UnsetType = UNSET
 
 
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True):

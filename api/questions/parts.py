@@ -133,6 +133,18 @@ def stretches(past: Past, point: str, at: int) -> list[Stretch]:
     return [*(each._replace(is_last=False) for each in found), rest]
 
 
+def part_reaching(newest: Past, end_offset: int) -> Past:
+    """Return the part of a recording that has the record before an end offset, or begins there.
+
+    Raises:
+        RequestError: that part is missing, or another log is in its place.
+    """
+    part = newest
+    while part.before is not None and end_offset < part.before.gap.to_offset:
+        part = part.before.past
+    return part
+
+
 def newest(past: Past) -> Past:
     """Return the newest log of a recording, given any log of the recording."""
     while past.after is not None:
@@ -184,16 +196,18 @@ def across(
     """
     for stretch in parts:
         if stretch.before is not None:
-            found = filter(None, map(shown, _changes_after(stretch, stretch.before, only)))
+            found = filter(None, map(shown, changes_after(stretch.past, only)))
             yield GapFound(gap=stretch.before.gap, found=tuple(found))
         yield from tell(stretch)
 
 
-def _changes_after(stretch: Stretch, before: Before, only: ObjectName | None) -> list[Change]:
-    """Return the differences between the states before and after the gap before a stretch."""
+def changes_after(past: Past, only: ObjectName | None = None) -> list[Change]:
+    """Return the differences between the states before and after the gap before a log."""
     from replay.time_travel.across_gap import changes_across
 
-    old, new = before.past.image(before.last_offset), stretch.past.image(before.gap.to_offset - 1)
+    before = past.before
+    assert before is not None, "there is a gap before the log"
+    old, new = before.past.image(before.last_offset), past.image(before.gap.to_offset - 1)
     return changes_across(old, new, only)
 
 

@@ -16,6 +16,7 @@ from replay.snapshot.database import open_database, reading, shown_url, writing
 from replay.snapshot.revision import VERSION_TABLE
 from replay.snapshot.schema import HISTORY, check, revision_of, upgrade
 from replay.sql_history.columns import row_decoder
+from replay.sql_history.gaps import check_not_in_gap
 from replay.sql_history.made_under import check_rules
 from replay.sql_history.tables import VERSION_TABLES, VersionTable, position, public_config
 from replay.sql_history.types import load_portable_values
@@ -128,19 +129,19 @@ class HistoryStore:
             UnknownHistoryError, RequestError, UnavailableError: as for `digest`.
         """
         with reading(self.engine) as connection:
-            _check_point(read_position(connection), at)
+            _check_point(connection, at)
             yield from _objects(connection, VERSION_TABLES[part], at)
 
     def digest(self, at: int) -> str:
         """Return the digest of the image as of offset `at`, computed from the tables alone.
 
         Raises:
-            UnknownHistoryError: `at` is before the start of the tables.
+            UnknownHistoryError: `at` is before the start of the tables, or in a gap.
             RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end of the tables; sync them.
             UnavailableError: the database cannot be reached.
         """
         with reading(self.engine) as connection:
-            _check_point(read_position(connection), at)
+            _check_point(connection, at)
             return digest_of_parts(
                 {
                     name: digest_of_rows(map(row_text(each.part), _objects(connection, each, at)))
@@ -198,7 +199,8 @@ def _objects(connection: Connection, versions: VersionTable, at: int) -> Iterato
     return map(decode, connection.execute(query))
 
 
-def _check_point(found: HistoryPosition | None, at: int) -> None:
+def _check_point(connection: Connection, at: int) -> None:
+    found = read_position(connection)
     if found is None or at >= found.end_offset:
         raise RequestError(
             "OFFSET_OUT_OF_RANGE",
@@ -209,3 +211,4 @@ def _check_point(found: HistoryPosition | None, at: int) -> None:
         raise UnknownHistoryError(
             f"offset {at} is unknown: the tables start at {found.start_offset}"
         )
+    check_not_in_gap(connection, at)

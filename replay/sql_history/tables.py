@@ -147,6 +147,65 @@ change = Table(
     sqlite_with_rowid=False,
 )
 
+gap_table = Table(
+    "gap",
+    metadata,
+    Column(
+        "from_offset",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="The first offset that is missing.",
+    ),
+    Column(
+        "from_epoch", BigInteger, nullable=False, comment="Leader epoch of the last record before."
+    ),
+    Column("from_time", TIME, comment=f"Time of that record{_UNIT}; null: there is none."),
+    Column("to_offset", BigInteger, nullable=False, comment="The first offset after the gap."),
+    Column(
+        "to_epoch",
+        BigInteger,
+        nullable=False,
+        comment="Leader epoch of the snapshot that follows the gap.",
+    ),
+    Column("to_time", TIME, nullable=False, comment=f"Time of that snapshot{_UNIT}."),
+    Column("found_time", TIME, nullable=False, comment=f"When the gap was found{_UNIT}."),
+    Column("source", Text, nullable=False, comment="The leader that lacked the records."),
+    Column(
+        "log_start_offset", BigInteger, nullable=False, comment="Where that leader's log started."
+    ),
+    Column("leader_epoch", BigInteger, nullable=False, comment="That leader's epoch."),
+    Column("reason", Text, nullable=False, comment="Why the records are missing."),
+    comment="Offsets that were not recorded: no state is valid there.",
+    sqlite_with_rowid=False,
+)
+
+found_after_gap = Table(
+    "found_after_gap",
+    metadata,
+    Column(
+        "from_offset",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="The gap, in gap.from_offset.",
+    ),
+    Column(
+        "number",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="Place in the list of the gap.",
+    ),
+    Column("object", Text, nullable=False, comment="The object that differs."),
+    Column("field", Text, nullable=False, comment="The field that differs."),
+    Column("fate", Text, nullable=False, comment="The object is new, gone or changed."),
+    Column("before", Text, comment="The value before the gap, as JSON, without secrets."),
+    Column("after", Text, comment="The value after the gap, as JSON, without secrets."),
+    comment="What differs after a gap; when, in which order and by whom is not known.",
+    sqlite_with_rowid=False,
+)
+
 VALIDITY = {
     "record_offset": "The record that made this state, in change.offset.",
     "valid_from_offset": "It holds from this offset on.",

@@ -20,11 +20,11 @@ from metadata_log.files.names import COMMIT_MARK
 from records.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from api.cli.database.recording_sync import RecordingSynced
     from api.documents.logs import HistorySynced, Place
     from metadata_log.reader.log_reader import LogReader
     from replay.image.metadata import MetadataImage
     from replay.sql_history.store import HistoryStore
-    from replay.sql_sync import Synced
 
 # A busy log is followed in steps, each a transaction.
 _STEP_S = 1.0
@@ -84,7 +84,7 @@ async def _follow(
     log: Path,
     store: "HistoryStore",
     where: str,
-    found: "Synced",
+    found: "RecordingSynced",
     *,
     json: bool,
     include_unconfirmed: bool,
@@ -101,12 +101,9 @@ async def _follow(
                 with open_reader(log) as reader:
                     before, said = found, ""
                     found = _synced(
-                        reader, store, found.image, include_unconfirmed=include_unconfirmed
+                        reader, store, found.synced.image, include_unconfirmed=include_unconfirmed
                     )
-                    if (found.to_offset, found.unconfirmed_to) == (
-                        before.to_offset,
-                        before.unconfirmed_to,
-                    ):
+                    if _ends(found) == _ends(before):
                         continue
                     if json:
                         print_json_line(*_answer(reader, found))
@@ -127,13 +124,13 @@ def _synced(
     *,
     advance: Callable[[int], None] | None = None,
     include_unconfirmed: bool,
-) -> "Synced":
-    from replay.sql_sync import sync as sync_store
-    from replay.timeline import Timeline
+) -> "RecordingSynced":
+    from api.cli.database.recording_sync import sync_recording
+    from api.questions.parts import opened
+    from api.questions.past import Past
 
-    return sync_store(
-        Timeline.of(reader),
-        reader,
+    return sync_recording(
+        opened(reader, lambda part, before: Past(part, before=before)),
         store,
         advance,
         image=image,
@@ -141,28 +138,55 @@ def _synced(
     )
 
 
-def _answer(reader: "LogReader", found: "Synced") -> "tuple[Place, HistorySynced]":
+def _ends(found: "RecordingSynced") -> tuple[int, int | None]:
+    return found.synced.to_offset, found.synced.unconfirmed_to
+
+
+def _answer(reader: "LogReader", found: "RecordingSynced") -> "tuple[Place, HistorySynced]":
+    from msgspec import UNSET
+
     from api.documents.logs import HistorySynced
 
-    synced = HistorySynced(
-        from_=found.from_offset,
-        to=found.to_offset,
-        unconfirmed_to=found.unconfirmed_to,
-        changes=found.changes,
-        rows=found.rows,
+    synced = found.synced
+    answer = HistorySynced(
+        from_=synced.from_offset,
+        to=synced.to_offset,
+        unconfirmed_to=synced.unconfirmed_to,
+        changes=synced.changes,
+        rows=synced.rows,
+        gaps=found.gaps or UNSET,
     )
-    return about(reader, found.to_offset - 1), synced
+    return about(reader, synced.to_offset - 1), answer
 
 
-def _print(reader: "LogReader", found: "Synced", where: str) -> None:
+def _print(reader: "LogReader", found: "RecordingSynced", where: str) -> None:
+    synced = found.synced
     print_line(
-        f"{where}: {found.changes} changes from offset {found.from_offset} up to "
-        f"{found.to_offset} (exclusive)"
+        f"{where}: {synced.changes} changes from offset {synced.from_offset} up to "
+        f"{synced.to_offset} (exclusive)"
     )
-    for table, count in found.rows.items():
+    for table, count in synced.rows.items():
         print_line(f"  {table:<28}{count:>12}")
-    print_bounds(about(reader, found.to_offset - 1), found.from_offset)
-    included = found.unconfirmed_to
+    _print_bounds(reader, found)
+    included = synced.unconfirmed_to
     print_unconfirmed(
         reader, None if included is None else f"up to {included} (exclusive), not confirmed"
     )
+
+
+def _print_bounds(reader: "LogReader", found: "RecordingSynced") -> None:
+    """Print the gaps that were added, and what the tables lack."""
+    from msgspec.structs import replace
+
+    from api.cli.source.gaps import gap_text
+    from api.questions.parts import about_across
+
+    for gap in found.gaps:
+        print_line(f"gap: {gap_text(gap)}; what differs after them is in found_after_gap")
+    place = replace(
+        about(reader, found.synced.to_offset - 1),
+        history_start=found.history_start,
+    )
+    # The tables have what was recorded before the gap, unless they begin after it.
+    begins_after_gap = found.synced.from_offset == reader.history_start and not found.gaps
+    print_bounds(place if begins_after_gap else about_across(place), found.synced.from_offset)

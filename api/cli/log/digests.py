@@ -19,14 +19,18 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
         RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, the tables do not
             reach the offset, or Kafka may still replace the records (mirror).
     """
+    from api.questions.parts import located, opened, part_reaching
     from replay.sql_history.store import HistoryStore, default_url
     from replay.sql_sync import check_confirmed, check_same_log
 
     with LogReader.open(log) as reader:
-        past = Past(reader, absolute=absolute_in)
-        offset = past.offset(at)
+        newest = opened(reader, lambda of, before: Past(of, absolute=absolute_in, before=before))
+        past, offset = located(newest, at)
         with HistoryStore.open(database or default_url(reader.directory)) as store:
-            check_confirmed(reader, check_same_log(reader, store), offset)
+            found = store.position()
+            if found is not None:
+                source = part_reaching(newest, found.confirmed_proof.end_offset).reader
+                check_confirmed(source, check_same_log(source, store), offset)
             answer = Digest(digest=store.digest(offset), by="sql")
     return Computed(answer=answer, about=lambda: past.about(offset))
 
