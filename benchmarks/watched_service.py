@@ -5,6 +5,7 @@ On SIGUSR1 it writes the longest step since the last signal to FILE, as JSON, an
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -22,12 +23,14 @@ class LongestStep(msgspec.Struct):
     """The step of the event loop that took most processor time, and the wall time of the slowest.
 
     A step is one callback, or a task's code between two suspensions; `what` names its function. The
-    wall time includes the time in which other processes had the processor.
+    wall time includes the time in which other processes had the processor. `collection_ms` is the
+    processor time of the longest garbage collection, which is part of some step.
     """
 
     cpu_ms: float = 0.0
     wall_ms: float = 0.0
     what: str = ""
+    collection_ms: float = 0.0
 
 
 def main() -> None:
@@ -44,13 +47,23 @@ def main() -> None:
         if cpu_ms > longest.cpu_ms:
             longest.cpu_ms, longest.what = cpu_ms, _name(handle)
 
+    started = [0.0]
+
+    def collected(phase: str, _: object) -> None:
+        if phase == "start":
+            started[0] = time.thread_time()
+        else:
+            took_ms = (time.thread_time() - started[0]) * 1_000
+            longest.collection_ms = max(longest.collection_ms, took_ms)
+
     def tell(*_: object) -> None:
         whole = report.with_suffix(".new")
         whole.write_bytes(msgspec.json.encode(longest))
         os.replace(whole, report)
-        longest.cpu_ms, longest.wall_ms, longest.what = 0.0, 0.0, ""
+        longest.cpu_ms, longest.wall_ms, longest.what, longest.collection_ms = 0.0, 0.0, "", 0.0
 
     setattr(asyncio.events.Handle, "_run", watched)  # noqa: B010
+    gc.callbacks.append(collected)
     signal.signal(signal.SIGUSR1, tell)
     entry.main()
 

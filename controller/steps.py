@@ -65,7 +65,7 @@ class Steps:
 
     def _apply(self, result: ControllerResult[T]) -> None:
         context, records = self._context, result.records
-        self._latest.advance(next_batch(context, records))
+        self._latest.advance(result.checked or next_batch(context, records))
         self._records.extend(records)
         for charge in result.charges:
             # What a bucket held before the first step, less what all steps take.

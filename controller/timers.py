@@ -38,8 +38,8 @@ log = logging.getLogger(__name__)
 _SESSION_CHECK_MS = 1_000
 _HOUSEKEEPING_MS = 300_000
 _MORE_TO_DO_MS = 10
-# Pause after a decision with more to do, as a share of its time. Fencing a broker of 120,000
-# replicas takes 3 s, and an answer several turns of the event loop.
+# Pause after a decision with more to do, as a share of its time: a broker of 120,000 replicas
+# leaves them in 120 steps, between which an answer takes several turns of the event loop.
 _PAUSE_SHARE = 0.1
 _AFTER_FAILURE_MS = 60_000
 

@@ -93,6 +93,10 @@ class Latest:
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
         self._changes.add(records)
+        if image.provenance.offset == self.state.image.provenance.offset:
+            # A transaction is open: what it changes takes effect when it ends.
+            self.state = State(image, self.state.index)
+            return self.state
         self.state = self.state.followed_by(image, self._changes)
         if image.provenance.pending_transaction is None:
             self._changes.clear()

@@ -55,7 +55,11 @@ def changed_versions(
     found: dict[str, int | None] = {}
     for kind, parts in _TOUCHES.items():
         exists, label = _EXISTS[kind], KINDS[kind].label
-        for key in dict.fromkeys(_keys(records, parts, before, after)):
+        seen = set[Any]()
+        for key in _keys(records, parts, before, after):
+            if key in seen:
+                continue
+            seen.add(key)
             if exists(after, key):
                 version = object_version(after, kind, key)
                 if version >= since:
@@ -63,8 +67,8 @@ def changed_versions(
             elif exists(before, key):
                 # The name may be another object's by now.
                 found.setdefault(f"{kind}:{label(before, key)}", None)
-        if len(found) > VERSIONS_MAX:
-            return None
+            if len(found) > VERSIONS_MAX:
+                return None  # at once: the removal of a topic yields all its partitions
     return tuple([ObjectVersion(name, version) for name, version in found.items()])
 
 
