@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from api.alerts.notification import Notification
-from metadata_log.files.fs import OsFs, full_as_unavailable, write_whole
-from metadata_log.files.json_file import read_json
+from metadata_log.files.fs import OsFs, full_as_unavailable
+from metadata_log.files.json_file import read_json, write_json
 from records.errors import RequestError, UnavailableError
 
 _VERSION = 1
@@ -86,9 +86,8 @@ class StateFile:
             UnavailableError: the disk is full; nothing is changed.
         """
         state = msgspec.structs.replace(self.state, **changes)
-        content = msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
         with full_as_unavailable(self.path):
-            write_whole(self._fs, self.path, content)
+            write_json(self._fs, self.path, state)
         self.state = state
 
     def _read(self) -> AlertState:

@@ -12,7 +12,7 @@ import msgspec
 
 from metadata_log.care.backup import CopyResult, copy_until, writing
 from metadata_log.files.fs import Fs
-from metadata_log.files.json_file import read_json
+from metadata_log.files.json_file import indented_json, read_json
 from metadata_log.files.names import COMMIT_MARK, MANIFEST
 from metadata_log.format.commit_mark import CommitMark
 from metadata_log.reader.committed import CommittedSegment, committed_segments
@@ -208,7 +208,7 @@ def _list_files(
         files=tuple(files[name] for name in sorted(files)),
     )
     if content != before:
-        store.put(ARCHIVE_LIST, [_encoded(content)])
+        store.put(ARCHIVE_LIST, [indented_json(content)])
 
 
 def _note_archive(fs: Fs, directory: Path, place: str) -> None:
@@ -216,8 +216,4 @@ def _note_archive(fs: Fs, directory: Path, place: str) -> None:
     place = place if "://" in place else str(Path(place).absolute())
     known = archive_places(fs, directory)
     if place not in known:
-        DirectoryStore(fs, directory).put(ARCHIVES_NOTE, [_encoded([*known, place])])
-
-
-def _encoded(content: object) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+        DirectoryStore(fs, directory).put(ARCHIVES_NOTE, [indented_json([*known, place])])

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from metadata_log.files.fs import ByteStore, read_start
+from metadata_log.files.fs import ByteStore, Fs, read_start, write_whole
 from records.errors import CorruptLogError
 
 T = TypeVar("T")
@@ -33,6 +33,16 @@ def read_json(fs: ByteStore, path: Path, kind: type[T], remedy: str) -> T:
         raise _damaged(path, "JSON is nested too deeply", remedy) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error), remedy) from error
+
+
+def write_json(fs: Fs, path: Path, value: object) -> None:
+    """Atomically write a value as indented JSON."""
+    write_whole(fs, path, indented_json(value))
+
+
+def indented_json(value: object) -> bytes:
+    """Return a value as indented JSON, with a newline at its end."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def _damaged(path: Path, what: str, remedy: str) -> CorruptLogError:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import ByteStore, OsFs, write_whole
-from metadata_log.files.json_file import read_json
+from metadata_log.files.fs import ByteStore, OsFs
+from metadata_log.files.json_file import read_json, write_json
 from metadata_log.files.names import KRAFT_TABLES
 from records.errors import CorruptLogError, RequestError
 from records.kafka.tables import Table, TableError, Tables, parse_table
@@ -53,8 +53,7 @@ def read_table_files(directory: Path) -> dict[str, str]:
 
 def keep_tables(log: Path, texts: Mapping[str, str]) -> None:
     """Store tables in a mirror; they replace the tables stored there before."""
-    content = msgspec.json.format(msgspec.json.encode(_Kept(files=dict(texts))), indent=2)
-    write_whole(OsFs(), log / KRAFT_TABLES, content + b"\n")
+    write_json(OsFs(), log / KRAFT_TABLES, _Kept(files=dict(texts)))
 
 
 def kept_tables(fs: ByteStore, log: Path) -> Tables:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import ByteStore, Fs, UrlPath, write_whole
-from metadata_log.files.json_file import read_json
+from metadata_log.files.fs import ByteStore, Fs, UrlPath
+from metadata_log.files.json_file import read_json, write_json
 from metadata_log.files.names import MANIFEST
 from metadata_log.kraft_format.names import PARTITION_DIRECTORY, checkpoint_id, segment_base_offset
 from records.errors import CorruptLogError, RequestError
@@ -41,8 +41,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_manifest(fs: Fs, directory: Path, manifest: Manifest) -> None:
     """Atomically write the manifest of a new log."""
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-    write_whole(fs, directory / MANIFEST, text)
+    write_json(fs, directory / MANIFEST, manifest)
 
 
 def read_manifest(fs: ByteStore, directory: Path) -> Manifest:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.files.fs import ByteStore
-from metadata_log.files.json_file import read_json
+from metadata_log.files.json_file import indented_json, read_json
 from metadata_log.files.names import PARTS
 from records.errors import RequestError
 
@@ -70,7 +70,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 def parts_json(parts: Parts) -> bytes:
     """Return the content of `parts.json`."""
-    return msgspec.json.format(msgspec.json.encode(parts), indent=2) + b"\n"
+    return indented_json(parts)
 
 
 def earlier_parts(fs: ByteStore, directory: Path) -> tuple[EarlierPart, ...]:

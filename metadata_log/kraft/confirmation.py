@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import Fs, OsFs, write_whole
-from metadata_log.files.json_file import read_json
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.json_file import read_json, write_json
 from metadata_log.files.names import CONFIRMATIONS
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.writer.mirror_writer import MirrorWriter
@@ -87,8 +87,7 @@ def confirm(
         )
         # The evidence first: a mark without it would be believed without a reason.
         known = Confirmations(confirmations=(*confirmations(directory, fs), found))
-        content = msgspec.json.format(msgspec.json.encode(known), indent=2) + b"\n"
-        write_whole(fs, directory / CONFIRMATIONS, content)
+        write_json(fs, directory / CONFIRMATIONS, known)
         mirror.commit(found.to_offset)
     return found
 

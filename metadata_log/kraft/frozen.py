@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.files.fs import Fs, OsFs, write_whole
-from metadata_log.files.json_file import read_json
+from metadata_log.files.fs import Fs, OsFs
+from metadata_log.files.json_file import read_json, write_json
 from metadata_log.files.names import FROZEN
 from records.errors import CommittedHistoryChangedError
 
@@ -50,8 +50,7 @@ def committed_history_changed(
         end_offset=end_offset,
         confirmed_end=confirmed_end,
     )
-    content = msgspec.json.format(msgspec.json.encode(frozen), indent=2) + b"\n"
-    write_whole(OsFs(), log / FROZEN, content)
+    write_json(OsFs(), log / FROZEN, frozen)
     return CommittedHistoryChangedError(_text(log, frozen))
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from metadata_log.files.fs import ByteStore, Fs, write_whole
-from metadata_log.files.json_file import read_json
+from metadata_log.files.fs import ByteStore, Fs
+from metadata_log.files.json_file import read_json, write_json
 from metadata_log.files.names import NODE_FILE
 from metadata_log.format.manifest import (
     NODE_FORMAT_VERSION,
@@ -94,8 +94,7 @@ def join(fs: Fs, directory: Path, identity: Identity, node_id: int, shared: str 
 
 
 def _write(fs: Fs, directory: Path, node: NodeFolder) -> None:
-    content = msgspec.json.format(msgspec.json.encode(node), indent=2) + b"\n"
-    write_whole(fs, directory / NODE_FILE, content)
+    write_json(fs, directory / NODE_FILE, node)
 
 
 def _refuse_to_older_releases(fs: Fs, directory: Path) -> None:
