@@ -43,12 +43,6 @@ export function dayText(ms) {
   return Number.isNaN(date.getTime()) ? `${ms} ms` : `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-/** The day and time between two times: 03:12:04 – 03:14:00, 14 Jan 2026. @param {number} begin @param {number} end */
-export function spanText(begin, end) {
-  const [a, b] = [begin, end].map((time) => clockText(time).replace(/\.\d+$/, ""));
-  return dayText(begin) === dayText(end) ? `${a} – ${b}, ${dayText(end)}` : `${dayText(begin)}, ${a} – ${dayText(end)}, ${b}`;
-}
-
 /** A count with separated thousands: 12,345. @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
