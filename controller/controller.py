@@ -347,7 +347,8 @@ class Controller:
             )
             answered, tell = future, note
             if made.result.is_partial:
-                answered, tell = self._part(steps, future, decide, origin, note), _nothing
+                rest = partial(self._decide_rest, decide, origin, note)
+                answered, tell = (steps or DecisionSteps(future, rest)).part(), _nothing
             send = partial(self._decider.send, made, answered, tell)
             if len(made.result.records) < LARGE_DECISION or in_transaction:
                 send()
@@ -357,25 +358,16 @@ class Controller:
 
         self._attempt(future, make)
 
-    def _part(
+    def _decide_rest(
         self,
-        steps: DecisionSteps[T] | None,
-        future: asyncio.Future[Answer[T]],
         decide: Decision[T],
         origin: Origin | None,
         note: Callable[[T], None],
-    ) -> asyncio.Future[Answer[T]]:
-        """Return the future of a step after which the decision is made again.
-
-        Args:
-            steps: The earlier steps; None if it is the first one, whose caller waits for `future`.
-        """
-
-        def again(steps: DecisionSteps[T]) -> None:
-            rest = steps.rest()
-            self._when_free(rest, partial(self._decide, rest, decide, origin, note, steps))
-
-        return (steps or DecisionSteps(future, again)).part()
+        steps: DecisionSteps[T],
+    ) -> None:
+        """Make a decision again after one of its steps."""
+        rest = steps.rest()
+        self._when_free(rest, partial(self._decide, rest, decide, origin, note, steps))
 
     def _send_unsent(self) -> None:
         """Send the records of a large decision, if there is one that waits for its second turn."""
