@@ -28,7 +28,6 @@ class Leaders:
             mapped: Addresses by node id, used instead of those that the quorum tells.
         """
         self._addresses = deque(addresses)
-        self._mapped = mapped
         self._told: dict[int, Address] = {}
         self._logged: dict[int, Address] = {}
         self._known_addresses = mapped, self._told, self._logged

@@ -123,7 +123,7 @@ def copy_until(
     before = _copy_before(run)
     committed = committed_segments(fs, reader)
     if before is not None:
-        check_same_history(store.fs, before, committed, reader, mark.end_offset)
+        check_same_history(store.fs, before, committed, mark.end_offset)
     segments = [segment for segment in committed if segment.base_offset <= mark.segment_offset]
     lost = [] if before is None else _lost_segments(run, before, segments)
     first = before.end_offset if before else reader.start_offset

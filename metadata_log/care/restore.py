@@ -83,7 +83,7 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.copy.directory} is of cluster {self.copy.cluster_id!r}, but "
                 f"{self.tail.directory} of {self.tail.cluster_id!r}; name two logs of one cluster",
             )
-        check_same_history(self.copy_fs, self.copy, following, self.tail, self.tail.mark.end_offset)
+        check_same_history(self.copy_fs, self.copy, following, self.tail.mark.end_offset)
         start = following[0].base_offset
         return [segment for segment in mine if segment.base_offset < start] + following
 

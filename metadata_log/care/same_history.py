@@ -9,11 +9,7 @@ from records.errors import RequestError
 
 
 def check_same_history(
-    fs: ByteStore,
-    copy: LogReader,
-    segments: list[CommittedSegment],
-    reader: LogReader,
-    end_offset: int,
+    fs: ByteStore, copy: LogReader, segments: list[CommittedSegment], end_offset: int
 ) -> None:
     """Check that a copy is the beginning of a log, by comparing the bytes at the copy's end.
 

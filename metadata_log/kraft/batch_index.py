@@ -46,7 +46,6 @@ class BatchIndex:
         trailing_bytes: Size of an incomplete last batch.
         damage: The error at `end_offset` if the log is damaged there; later batches are not
             indexed.
-        has_runs: True if runs of NoOps are stored as one record.
     """
 
     def __init__(self, start_offset: int, *, last_epoch: int = -1, committed_end: int = 0) -> None:
@@ -57,7 +56,6 @@ class BatchIndex:
         self.committed_end = committed_end
         self.trailing_bytes = 0
         self.damage: str | None = None
-        self.has_runs = False
         self.bases = array("q")
         self.epochs = array("i")
         self.crcs = array("I")
@@ -73,7 +71,6 @@ class BatchIndex:
         self._kinds.append(kind)
         self.end_offset = end_offset
         self.last_epoch = leader_epoch
-        self.has_runs |= kind == _RUN
 
     def __len__(self) -> int:
         return len(self.bases)

@@ -54,7 +54,7 @@ def export_segments(
     """
     assert reader.kind is Kind.MIRROR, "replay.kafka_form exports own logs"
     with new_directory(target, reader.cluster_id) as partition:
-        writer = _Segments(partition, reader, end_offset)
+        writer = _Segments(reader, end_offset)
         if reader.base is not None:
             _write_base(reader, partition)
         for base_offset in writer.starts:
@@ -100,7 +100,7 @@ def _write_base(reader: LogReader, partition: Path) -> None:
 class _Segments:
     """The segments to export; `starts` are their base offsets, ascending."""
 
-    def __init__(self, partition: Path, reader: LogReader, end_offset: int) -> None:
+    def __init__(self, reader: LogReader, end_offset: int) -> None:
         self.starts = [start for start in _source_starts(reader) if start < end_offset]
         self.epoch_starts: dict[int, int] = {}
         self.bytes_written = 0

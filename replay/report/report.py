@@ -216,7 +216,6 @@ class GrowingReport:
         last: int,
         about: Callable[[], dict[str, Any]],
         progress: Progress = lambda offset: None,
-        beside: Sequence[Beside] = (),
     ) -> Report | None:
         """Return the difference between the reports up to `last` and up to `known`.
 

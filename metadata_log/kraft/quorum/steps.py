@@ -30,9 +30,7 @@ def steps(
     if verdict.verdict == REFUSED:
         return list(_refused())
     if verdict.verdict == SEED:
-        return list(_before(verdict)) + list(
-            _dynamic(verdict) if verdict.is_dynamic else _static(verdict, kafka)
-        )
+        return list(_before(verdict)) + list(_dynamic() if verdict.is_dynamic else _static(kafka))
     return list(_start_them(verdict, nodes))
 
 
@@ -109,7 +107,7 @@ def _before(verdict: Verdict) -> Iterator[str]:
     yield f"write the seed's directory: advise DIR... --write NEW --lost-are-down{accept}"
 
 
-def _static(verdict: Verdict, kafka: KafkaVersion | None) -> Iterator[str]:
+def _static(kafka: KafkaVersion | None) -> Iterator[str]:
     yield "make the new directory the seed's metadata.log.dir (or the first of its log.dirs)"
     yield ("set controller.quorum.voters to the seed alone, on all controllers and on all brokers")
     yield "start the seed: a sole voter elects itself at once"
@@ -140,7 +138,7 @@ def _static(verdict: Verdict, kafka: KafkaVersion | None) -> Iterator[str]:
     yield f"check with {_STATUS}"
 
 
-def _dynamic(verdict: Verdict) -> Iterator[str]:
+def _dynamic() -> Iterator[str]:
     yield (
         "make the new directory the seed's metadata.log.dir (or the first of its log.dirs); it "
         "holds one checkpoint with the seed as the sole voter, and no segment"
