@@ -18,7 +18,7 @@ from replay.incidents.outage_tracker import LeaderlessTracker
 from replay.incidents.outages import Tracking
 from replay.loader import BatchSource, Newest, check_point
 from replay.time_travel.change_index import ChangeIndex
-from replay.time_travel.contradictions import explained, explains
+from replay.time_travel.contradictions import explained
 from replay.transactions import rows_within
 
 
@@ -41,23 +41,6 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     brokers: int
     fenced: int
     provenance: Provenance
-
-
-@explains
-def find_overview(
-    source: BatchSource,
-    end_offset: int,
-    *,
-    from_offset: int,
-    until_ms: int | None = None,
-    progress: Callable[[int], None] | None = None,
-    newest: Newest = lambda _: None,
-    index: ChangeIndex | None = None,
-) -> Overview:
-    """Return the overview of [from_offset, end_offset); arguments as for `find_outages`."""
-    reading = OverviewReader(source, end_offset, from_offset, newest, index)
-    reading.read(progress)
-    return reading.overview(until_ms)
 
 
 class OverviewReader:

@@ -109,11 +109,3 @@ class LastIncident:
             self.found, self._rows = (max(batch_offset, self._start), offset), 0
         elif was_down and self.found is not None and self._rows < ROWS_MAX:
             self.found, self._rows = (self.found[0], offset), self._rows + 1
-
-
-def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:
-    """Return first and last offset of the window with the largest weight; None if all weigh 0."""
-    window = MostEventful()
-    for row in rows:
-        window.add(row)
-    return window.found

@@ -10,7 +10,7 @@ from metadata_log.reader.log_reader import LogReader
 from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS
 from replay.incidents.health import health_of
 from replay.incidents.leaderless_times import leaderless_times
-from replay.incidents.overview import Overview, find_overview
+from replay.incidents.overview import Overview, OverviewReader
 from replay.loader import BatchSource, load_image
 from replay.timeline import Timeline
 from tests.histories import random_history
@@ -44,6 +44,11 @@ def by_parts(source: BatchSource, first: int, end: int) -> Overview:
     )
 
 
+def in_one_pass(reading: OverviewReader) -> Overview:
+    reading.read()
+    return reading.overview()
+
+
 def test_every_range_of_random_histories_equals_its_parts() -> None:
     rng = random.Random(11)
     pending = 0
@@ -55,12 +60,12 @@ def test_every_range_of_random_histories_equals_its_parts() -> None:
             for _ in range(8):
                 end = rng.randrange(start, source.end_offset) + 1
                 first = rng.randrange(start, end)
-                found = find_overview(source, end, from_offset=first)
+                found = in_one_pass(OverviewReader(source, end, first))
                 assert found == by_parts(source, first, end), (first, end)
                 if first > start:
                     at = rng.randrange(start, first)
                     known = snapshots(load_image(source, at))
-                    from_known = find_overview(source, end, from_offset=first, newest=known)
+                    from_known = in_one_pass(OverviewReader(source, end, first, known))
                     assert from_known == found, (first, end, at)
                 pending += found.provenance.pending_transaction is not None
     assert pending, "some ranges end inside a transaction"
@@ -83,7 +88,5 @@ def test_overview_of_a_real_log_equals_its_parts(data_set: DataSet, tmp_path: Pa
             return
         middle = (max(start, reader.history_start) + end) // 2
         for first, until in ((start, end), (middle, end)):
-            reading = Timeline.of(reader).overview_reader(first, until)
-            reading.read()
-            found = reading.overview()
+            found = in_one_pass(Timeline.of(reader).overview_reader(first, until))
             assert found == by_parts(reader, first, until), (first, until)

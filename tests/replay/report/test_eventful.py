@@ -1,17 +1,25 @@
 """The range that a report shows first."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from api.questions.redaction import redact_field, redact_label
 from metadata_log.reader.log_reader import LogReader
 from replay.incidents.health import LEADERLESS, UNDER_REPLICATED
 from replay.incidents.leaderless_times import leaderless_times
-from replay.report.eventful import ROWS_MAX, WINDOW_MS, LastIncident, Weighed, most_eventful
+from replay.report.eventful import ROWS_MAX, WINDOW_MS, LastIncident, MostEventful, Weighed
 from replay.report.object_changes import Touched
 from replay.report.report import GrowingReport, Redaction
 from replay.timeline import Timeline
 from tests.real_logs import DataSet, each_data_set
 from tests.replay.incidents.real import imported
+
+
+def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:
+    window = MostEventful()
+    for row in rows:
+        window.add(row)
+    return window.found
 
 
 def test_the_window_with_the_most_weight_is_chosen() -> None:
