@@ -220,8 +220,11 @@ class Node:
             # What reached the disk is not known; opening the folder again finds out.
             standby.copy.abandon()
             raise
-        finally:
-            standby.copy.close()
+        except BaseException:
+            with contextlib.suppress(OSError, UnavailableError):
+                standby.copy.close()
+            raise
+        standby.copy.close()
 
     async def _following(
         self, standby: Standby, listening: contextlib.AsyncExitStack

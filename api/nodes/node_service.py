@@ -1,6 +1,7 @@
 """A service whose node leads at some times and follows at others; its listeners stay open."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,11 +19,13 @@ from controller.results.answer import Answer
 from controller.results.decided import Decided
 from metadata_log.shared.shared_log import Position
 from metadata_log.writer.log import MetadataLog
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 
 if TYPE_CHECKING:
     from api.service.answers import Live
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -131,11 +134,17 @@ class NodeService(FollowerService):
         await self._activate(controller)
 
     async def stand_by(self) -> None:
-        """Stop deciding, commit the requests in flight, release the log, and follow again."""
+        """Stop deciding, commit the requests in flight, release the log, and follow again.
+
+        What a full disk does not take is in the shared log, and is fetched again.
+        """
         controller = self._controller
         if isinstance(controller, Controller):
             controller.resign()
-            await self._end_deciding()
+            try:
+                await self._end_deciding()
+            except (UnavailableError, OSError) as error:
+                _LOG.warning("the folder was not closed: %s", error)
             self._controller = self._new_follower(controller.state)
             self._log = self._followed
 

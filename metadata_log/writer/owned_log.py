@@ -82,9 +82,8 @@ def take_over(
         check_not_shared(fs, directory)
     lock = lock_directory(fs, directory)
     try:
-        with missing_as_unavailable(directory):
-            with full_as_unavailable(directory):
-                claim = claim_epoch(fs, directory, _mark(fs, directory, is_copy).leader_epoch)
+        with missing_as_unavailable(directory), full_as_unavailable(directory):
+            claim = claim_epoch(fs, directory, _mark(fs, directory, is_copy).leader_epoch)
             # Read the tail only after claiming: an earlier writer may have written until then.
             mark = _mark(fs, directory, is_copy)
             writer = (NodeWriter if is_copy else LogWriter)(

@@ -191,7 +191,7 @@ class SimulatedDisk:
             self.boundary_count += 1
         if self.trace is not None:
             self.trace.append(Call(operation, path, position, size))
-        return self.faults.next(operation)
+        return self.faults.next(operation, path)
 
     def _check_room(self, path: str) -> None:
         if self.capacity is not None and self._used() >= self.capacity:

@@ -27,6 +27,7 @@ class Fault:
         count: Number of calls that fail; None for all from then on.
         error: The errno.
         operations: Names of operations; empty for all of them.
+        part_of_path: Only calls whose path has this in it are counted.
         written: Number of bytes that a failing write writes before it fails.
     """
 
@@ -35,6 +36,7 @@ class Fault:
     error: int = errno.EIO
     operations: frozenset[str] = frozenset()
     written: int = 0
+    part_of_path: str = ""
 
 
 class Faults:
@@ -48,11 +50,13 @@ class Faults:
         self._faults = [(fault, [0]) for fault in faults]
         self.happened = 0
 
-    def next(self, operation: str) -> Fault | None:
+    def next(self, operation: str, path: str) -> Fault | None:
         """Count a call of an operation; return the fault that applies to it."""
         hit: Fault | None = None
         for fault, seen in self._faults:
             if fault.operations and operation not in fault.operations:
+                continue
+            if fault.part_of_path not in path:
                 continue
             index = seen[0] - fault.first
             seen[0] += 1

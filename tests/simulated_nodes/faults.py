@@ -10,6 +10,7 @@ from metadata_log.format.batch import NewBatch
 from records.configs import FeatureLevelRecord
 from tests.simulated_disk.loop import SimulatedLoop
 from tests.simulated_nodes.clients import Clients
+from tests.simulated_nodes.full_disk import WAYS
 from tests.simulated_nodes.machine import SimulatedNode, Store
 
 FEATURE = "of.the.next.release"
@@ -47,6 +48,7 @@ class Faults:
             self.stand_alone: 3,
             self.set_clock: 2,
             self.pause: 2,
+            self.fill_disk: 2,
             self.retain: 2,
             self.take_turns: 1,
             self.remove: 1,
@@ -152,6 +154,14 @@ class Faults:
             if service is not None and service.is_active and service.controller_epoch < epoch:
                 self._events["paused leader was overtaken"] += 1
             node.resume()
+
+    def fill_disk(self, node: SimulatedNode, random: Random) -> None:
+        """Leave a node no room on its disk for a while."""
+        node = self._often_leader(node, random)
+        way = random.choice(list(WAYS))
+        WAYS[way](node.disk, random)
+        self._count(way, node)
+        self._loop.call_later(random.choice((0.5, 2.0, 5.0, 12.0)), node.make_room)
 
     def retain(self, node: SimulatedNode, random: Random) -> None:
         """Drop old segments of a node that may be about to lead."""

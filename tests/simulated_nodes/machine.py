@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import Context, copy_context
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import SimulatedDisk
 from tests.simulated_disk.loop import PROCESS, SimulatedLoop
 from tests.simulated_nodes.bucket import SimulatedBucket
+from tests.simulated_nodes.full_disk import make_room
 from tests.simulated_nodes.store import WALL_MS, SimulatedStore
 
 DIRECTORY = Path("/disk/log")
@@ -165,7 +167,9 @@ class SimulatedNode:
             state = self.disk.visible()
         # What the task still does as it is cancelled reaches neither store nor disk.
         self.log.is_dead = True
+        full = self.disk
         self.disk = SimulatedDisk(state)
+        self.disk.capacity, self.disk.faults = full.capacity, full.faults
         self.service = None
         for call in self._calls:
             call.cancel()
@@ -176,16 +180,25 @@ class SimulatedNode:
 
     def retain(self) -> int:
         """Drop all segments that may go, as the upkeep beside a service does; return how many."""
-        with contextlib.suppress(UnavailableError, FileNotFoundError):
+        try:
             found = retain(DIRECTORY, _END, fs=self.disk, check_dropped=lambda segments: None)
-            return found.dropped_segments
-        return 0
+        except UnavailableError:
+            return 0
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOSPC):
+                raise
+            return 0
+        return found.dropped_segments
 
     def restore(self, source: "SimulatedNode") -> None:
         """Fill the folder of a node that is too old from an archive, which begins late."""
         backup = source.disk.visible()
         self.disk = SimulatedDisk({n: c for n, c in backup.items() if not n.endswith("/node.json")})
         self.retain()
+
+    def make_room(self) -> None:
+        """End a fault of the disk."""
+        make_room(self.disk)
 
     def problem(self) -> BaseException | None:
         """Return the error that ended the process, if there is one."""

@@ -135,6 +135,7 @@ class Schedule:
         self.store.come_back()
         for node in self.nodes:
             node.log.heal()
+            node.make_room()
             node.resume()
 
     def _end_clients(self) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.simulated_nodes.bucket import SimulatedBucket
+from tests.simulated_nodes.full_disk import WAYS
 from tests.simulated_nodes.schedule import Schedule
 from tests.simulated_nodes.store import SimulatedStore
 
@@ -13,6 +14,7 @@ NUMBERS = range(40)
 EVENTS = (
     "clock off, of a leader",
     "cut, of a leader",
+    *(f"{way}, of a leader" for way in WAYS),
     "isolated",
     "killed, of a leader",
     "late",

@@ -1,5 +1,12 @@
 """All planted bugs, in a fixed order."""
 
-from tests.torture.planted_bugs import fencing, nodes, nodes_reads, reader, writer
+from tests.torture.planted_bugs import fencing, nodes, nodes_disks, nodes_reads, reader, writer
 
-BUGS = (*writer.BUGS, *fencing.BUGS, *reader.BUGS, *nodes.BUGS, *nodes_reads.BUGS)
+BUGS = (
+    *writer.BUGS,
+    *fencing.BUGS,
+    *reader.BUGS,
+    *nodes.BUGS,
+    *nodes_reads.BUGS,
+    *nodes_disks.BUGS,
+)
