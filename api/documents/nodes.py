@@ -36,12 +36,27 @@ class LostBatch(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
 
 
+class LostGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """Groups that a shared log has lost in the middle.
+
+    `end_offset` is exclusive. `in_log`: whether the folder has all of their records; if not, there
+    may be fewer than up to `end_offset`.
+    """
+
+    first_group: int
+    last_group: int
+    from_offset: int
+    end_offset: int
+    in_log: bool
+
+
 class SharedLogRepair(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `nodes repair`; ends are exclusive.
 
     `done`: `nothing`, `put back`, or `given up`; the last sets `copy`. `appended`: records that
     other nodes have written at the offsets of the `lost` ones. `may_run`: whether nodes may run
-    again.
+    again. `groups`: what is lost in the middle; `lost` then has only these batches, and the end of
+    the shared log was not compared.
     """
 
     log: str
@@ -54,3 +69,4 @@ class SharedLogRepair(msgspec.Struct, frozen=True, kw_only=True):
     done: str
     copy: str | None = None
     may_run: bool | None = None
+    groups: tuple[LostGroups, ...] = ()

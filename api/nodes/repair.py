@@ -1,5 +1,9 @@
 """Repair after a store has lost acknowledged records: they are put back, or given up.
 
+Groups that are lost in the middle are stored again under their numbers, from any folder that has
+their records, while nodes run; or the shared log is trimmed to behind them. For lost records at the
+end all nodes are stopped.
+
 If nothing was appended since, the folder's lost blocks begin where the shared log ends. They are
 put back unchanged, behind a claim that fences any node that might be about to append. Otherwise
 they are kept in a copy, and the folder is truncated to the records that the shared log has, too.
@@ -7,13 +11,14 @@ they are kept in a copy, and the folder is truncated to the records that the sha
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from api.nodes.lost_records import set_mark, take_mark_away
 from api.nodes.membership import content_of
 from api.nodes.options import LostMark
 from metadata_log.care.backup import back_up
+from metadata_log.care.lost_groups import Gap, groups_in_place, lost_groups
 from metadata_log.care.lost_records import Divergence, divergence
 from metadata_log.care.shared_upload import groups_of, new_claim
 from metadata_log.files.fs import Fs, OsFs
@@ -100,6 +105,55 @@ async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergenc
     if node_id is not None:
         await log.unregister(node_id)
     return found, await take_mark_away(log)
+
+
+async def missing(log: SharedLog, directory: Path, fs: Fs | None = None) -> list[Gap]:
+    """Return the groups that the shared log has lost, though it has later ones.
+
+    Raises:
+        RequestError: the folder does not belong to a node of this shared log.
+        UnavailableError: the store does not answer.
+        CorruptLogError: the folder is damaged.
+    """
+    fs = fs or OsFs()
+    _check_is_of(await log.identity(), directory, fs)
+    return await lost_groups(log, fs, directory)
+
+
+async def fill_gaps(
+    log: SharedLog, directory: Path, gaps: Sequence[Gap], fs: Fs | None = None
+) -> None:
+    """Store a folder's records in place of the groups that the shared log has lost.
+
+    Nodes may run meanwhile. Can be repeated after an error.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the folder does not have all of these records.
+        FencedError: the group is there, or trimmed by now.
+        UnavailableError: the store does not answer.
+    """
+    for gap in gaps:
+        if not gap.in_folder:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{directory} lacks records of {gap.text}: put them back from the folder of "
+                "another node, or, if none has them, `--give-up COPY` lets the shared log begin "
+                "behind them",
+            )
+    for gap in gaps:
+        for group in groups_in_place(fs or OsFs(), directory, gap):
+            await log.put_back(group)
+
+
+async def begin_behind(log: SharedLog, directory: Path, gaps: Sequence[Gap], copy: str) -> None:
+    """Back a folder up, then trim the shared log to behind the groups that it has lost.
+
+    Nodes that have the records go on; a new node needs a backup of one of them. Nodes may run
+    meanwhile. Can be repeated after an error; errors as for `give_up`.
+    """
+    with LogReader.open(directory) as reader:
+        await asyncio.to_thread(back_up, OsFs(), reader, open_store(copy))
+    await log.trim(gaps[-1].following.number)
 
 
 def _check_is_of(identity: Identity, directory: Path, fs: Fs) -> None:

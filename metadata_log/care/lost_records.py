@@ -76,14 +76,14 @@ def lost_batches(fs: ByteStore, directory: Path, found: Divergence) -> Iterator[
 
 async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
     """Return the end of the last block that the folder and the shared log both have."""
-    if _has(reader, end.end_offset, end.crc32c):
+    if has_block(reader, end.end_offset, end.crc32c):
         return end.end_offset
     start = low = await log.start()
     high = end.number - 1  # the last group, which the folder does not have
     while low < high:
         middle = (low + high) // 2
         group = await kept_group(log, middle, high)
-        if _has(reader, group.end_offset, group.crc32c):
+        if has_block(reader, group.end_offset, group.crc32c):
             low = group.number + 1
         else:
             high = middle
@@ -96,7 +96,7 @@ async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
     return _equal_blocks(reader, before.end_offset, await kept_group(log, low, low))
 
 
-def _has(reader: LogReader, offset: int, crc32c: int) -> bool:
+def has_block(reader: LogReader, offset: int, crc32c: int) -> bool:
     """True if the folder has a block that ends at this offset and has this CRC.
 
     Also True if the folder no longer keeps the offset: records before its start count as equal.

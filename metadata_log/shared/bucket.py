@@ -30,6 +30,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -55,6 +56,7 @@ from metadata_log.shared.shared_log import (
     fenced_group,
     missing_group,
     no_shared_log,
+    not_lost,
     other_shared_log,
     trimmed_group,
 )
@@ -174,7 +176,8 @@ class BucketSharedLog:
         try:
             await self._store.put_async(name, content, mode="create", use_multipart=False)
         except (BaseError, OSError) as error:
-            await self._check_own(name, group, error)
+            if not await self._is_own(name, group, error):
+                raise fenced_group(group.number) from error
         if group.is_claim and group.number < await self.start():
             raise fenced_group(group.number)
         self._known = group.end
@@ -239,6 +242,27 @@ class BucketSharedLog:
                     await self._store.delete_async(old)
             if len(old) < len(names):
                 return
+
+    async def lost(self) -> Sequence[range]:
+        """Return the numbers of lost groups, as `SharedLog.lost`.
+
+        Lists all objects of groups, with one request for each thousand.
+        """
+        names = [item["path"] async for page in self._listed(-1) for item in page]
+        # Read behind the listing, in which a trim may have made gaps.
+        start = await self.start()
+        numbers = [int(name.removeprefix(GROUPS)) for name in names]
+        found = [start - 1, *(number for number in numbers if number >= start)]
+        return [range(a + 1, b) for a, b in pairwise(found) if b > a + 1]
+
+    async def put_back(self, group: Group) -> None:
+        """Store a group that was lost, as `SharedLog.put_back`."""
+        name = group_name(group.number)
+        try:
+            await self._store.put_async(name, encoded(group), mode="create", use_multipart=False)
+        except (BaseError, OSError) as error:
+            if not await self._is_own(name, group, error):
+                raise not_lost(group.number) from error
 
     async def lease(self) -> Lease | None:
         """Return the lease, as `SharedLog.lease`."""
@@ -309,11 +333,10 @@ class BucketSharedLog:
         if not is_right:
             raise fenced_group(after.number)
 
-    async def _check_own(self, name: str, group: Group, error: Exception) -> None:
-        """Check that a group was stored although its PUT failed with `error`.
+    async def _is_own(self, name: str, group: Group, error: Exception) -> bool:
+        """True if a group was stored although its PUT failed; False if another has this number.
 
         Raises:
-            FencedError: another group has this number.
             UnavailableError: no group has this number yet; the PUT may still succeed.
         """
         try:
@@ -324,8 +347,7 @@ class BucketSharedLog:
             raise UnavailableError(
                 f"{self._objects.where}{name}: {first_line(error)}", outcome=Outcome.UNKNOWN
             ) from error
-        if header_of(content, group.number).nonce != group.nonce:
-            raise fenced_group(group.number) from error
+        return header_of(content, group.number).nonce == group.nonce
 
     async def _check_not_lost(self, number: int) -> None:
         """Check that a group that was not found is trimmed, or not written yet.

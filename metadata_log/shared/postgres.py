@@ -23,6 +23,7 @@ import msgspec
 
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.postgres_connection import CHANNEL, Connection, Notifier, Servers
+from metadata_log.shared.postgres_durability import Durability
 from metadata_log.shared.shared_log import (
     EMPTY,
     GROUP_SIZE_BYTES_MAX,
@@ -35,6 +36,7 @@ from metadata_log.shared.shared_log import (
     fenced_group,
     missing_group,
     no_shared_log,
+    not_lost,
     other_shared_log,
     trimmed_group,
 )
@@ -124,6 +126,25 @@ DELETE FROM shared_group WHERE number IN (
 )
 """
 
+_LOST = """
+SELECT number + 1, following FROM (
+  SELECT number, lead(number) OVER (ORDER BY number) AS following FROM shared_group
+) pairs
+WHERE following > number + 1 ORDER BY number
+"""
+
+# Without the group before it, it would be put below what is trimmed by now.
+_PUT_BACK = f"""
+WITH {_DURABLE}, previous AS MATERIALIZED (
+  SELECT 1 FROM shared_group WHERE number = %(number)s - 1 FOR KEY SHARE
+)
+INSERT INTO shared_group (number, epoch, nonce, end_offset, crc32c, entries)
+SELECT %(number)s, %(epoch)s, %(nonce)s, %(end_offset)s, %(crc32c)s, %(entries)s
+FROM durable WHERE EXISTS (SELECT FROM previous)
+ON CONFLICT (number) DO NOTHING
+RETURNING {_SETTINGS}
+"""
+
 _LEASE = "SELECT lease FROM shared_lease WHERE id = 1"
 
 _FIRST_LEASE = """
@@ -153,38 +174,6 @@ FROM shared_member ORDER BY node_id
 """
 
 _UNREGISTER = "DELETE FROM shared_member WHERE node_id = %(node_id)s"
-
-
-class Durability(msgspec.Struct, frozen=True):
-    """How durable the server's commits are.
-
-    Attributes:
-        fsync: Whether commits reach the server's disk.
-        full_page_writes: True if a crash cannot leave a page half written.
-        standby_names: `synchronous_standby_names`: the standbys that confirm each commit; empty if
-            there is one server only.
-    """
-
-    fsync: str
-    full_page_writes: str
-    standby_names: str
-
-    def missing(self, agreed: "Durability | None" = None) -> str | None:
-        """Return why these settings could lose acknowledged records; None if they could not.
-
-        Args:
-            agreed: The server's settings when the shared log was opened.
-        """
-        if self.fsync != "on":
-            return "fsync is off: a power loss takes acknowledged records"
-        if self.full_page_writes != "on":
-            return "full_page_writes is off: a power loss damages acknowledged records"
-        if agreed is not None and agreed.standby_names and not self.standby_names:
-            return (
-                "synchronous_standby_names is empty now: no standby has what is acknowledged "
-                "(with Patroni: set synchronous_mode_strict)"
-            )
-        return None
 
 
 class PostgresSharedLog:
@@ -251,17 +240,10 @@ class PostgresSharedLog:
     async def append(self, group: Group, *, after: Position) -> None:
         """Commit a group of batches or a claim, as `SharedLog.append`."""
         check_follows(group, after)
-        entries = msgspec.msgpack.encode(group.entries) if group.entries else b""
-        assert len(entries) <= GROUP_SIZE_BYTES_MAX
         rows = await self._writing.run(
             _APPEND,
             {
-                "number": group.number,
-                "epoch": group.epoch,
-                "nonce": group.nonce,
-                "end_offset": group.end_offset,
-                "crc32c": group.crc32c,
-                "entries": entries,
+                **_values(group),
                 "after_epoch": after.epoch,
                 "after_end_offset": after.end_offset,
                 "after_crc32c": after.crc32c,
@@ -309,6 +291,17 @@ class PostgresSharedLog:
         while await self._reading.count(_TRIM, {"number": number}) == _TRIMMED_AT_ONCE:
             pass
 
+    async def lost(self) -> Sequence[range]:
+        """Return the numbers of lost groups, as `SharedLog.lost`; reads all numbers."""
+        return [range(*row) for row in await self._reading.run(_LOST)]
+
+    async def put_back(self, group: Group) -> None:
+        """Store a group that was lost, as `SharedLog.put_back`."""
+        rows = await self._writing.run(_PUT_BACK, _values(group))
+        if not rows:
+            raise not_lost(group.number)
+        self._check_durable(Durability(*rows[0]))
+
     async def lease(self) -> Lease | None:
         """Return the lease, as `SharedLog.lease`."""
         rows = await self._reading.run(_LEASE)
@@ -348,6 +341,19 @@ class PostgresSharedLog:
                 f"the server's settings have changed: {missing}; this node no longer leads",
                 outcome=Outcome.UNKNOWN,
             )
+
+
+def _values(group: Group) -> dict[str, Any]:
+    entries = msgspec.msgpack.encode(group.entries) if group.entries else b""
+    assert len(entries) <= GROUP_SIZE_BYTES_MAX
+    return {
+        "number": group.number,
+        "epoch": group.epoch,
+        "nonce": group.nonce,
+        "end_offset": group.end_offset,
+        "crc32c": group.crc32c,
+        "entries": entries,
+    }
 
 
 def _position(rows: Sequence[Any]) -> Position:

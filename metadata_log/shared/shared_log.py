@@ -258,6 +258,19 @@ class SharedLog(Protocol):
         """Remove the groups of batches before a number, but never the last group of all."""
         ...
 
+    async def lost(self) -> Sequence[range]:
+        """Return the numbers of the groups that the store has lost, though it has later ones."""
+        ...
+
+    async def put_back(self, group: Group) -> None:
+        """Store a group under a number that `lost` returned; call it in the order of the numbers.
+
+        Raises:
+            FencedError: there is a group of this number, or all before it are trimmed by now.
+            UnavailableError: the outcome may be UNKNOWN; ask for what is lost again.
+        """
+        ...
+
     async def lease(self) -> Lease | None:
         """Return the lease; None if no node ever held it."""
         ...
@@ -320,8 +333,16 @@ def missing_group(number: int, where: str) -> MissingGroupError:
     """
     return MissingGroupError(
         f"group {number} of the shared log is missing in {where}, though later groups are there: "
-        "the store has lost it. Nodes that have its records go on; fill the folder of another "
-        "node by `metalog restore` from a backup of one of them, and start it again"
+        "the store has lost it. Nodes that have its records go on; on the machine of one of them "
+        "`metalog nodes repair LOG --shared URL` shows what can be put back"
+    )
+
+
+def not_lost(number: int) -> FencedError:
+    """Return the error for a group that is to be put back under a number that is not free."""
+    return FencedError(
+        f"group {number} of the shared log is not lost: it is there, or trimmed by now",
+        outcome=Outcome.NOTHING,
     )
 
 

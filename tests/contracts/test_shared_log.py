@@ -276,6 +276,29 @@ async def test_a_group_that_the_store_has_lost_is_named(log: SharedLog, connect:
     await _append(log, at, b"goes on")
 
 
+async def test_what_the_store_has_lost_is_put_back_under_its_number(log: SharedLog) -> None:
+    at = await _claim(log, EMPTY, 1)
+    made = [claim_of(EMPTY, 1, b"")]
+    for _ in range(6):
+        made.append(group(at))
+        await log.append(made[-1], after=at)
+        at = made[-1].end
+    assert await log.lost() == []
+    for number in (2, 3, 5):
+        await lose(log, number)
+    assert await log.lost() == [range(2, 4), range(5, 6)]
+    for number in (2, 3, 5):
+        await log.put_back(made[number])
+    assert await log.lost() == []
+    assert [each.entries for each in await log.read(1, 10_000)] == [
+        each.entries for each in made[1:]
+    ]
+    with pytest.raises(FencedError, match="group 3 of the shared log is not lost"):
+        await log.put_back(group(made[2].end, b"other"))
+    await log.trim(5)
+    assert await log.lost() == []
+
+
 async def test_a_trimmed_number_is_not_free(log: SharedLog, connect: Connect) -> None:
     """A writer that slept while others wrote and trimmed gets nothing in where the log was."""
     old = await _append(log, await _claim(log, EMPTY, 1), b"a")

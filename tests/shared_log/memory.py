@@ -15,6 +15,7 @@ from metadata_log.shared.shared_log import (
     check_follows,
     missing_group,
     no_shared_log,
+    not_lost,
     other_shared_log,
 )
 from records.errors import FencedError, Outcome, UnavailableError, UnknownHistoryError
@@ -141,6 +142,21 @@ class MemorySharedLog:
         while self._store.start < kept:
             del self._store.groups[0]
             self._store.start += 1
+
+    async def lost(self) -> Sequence[range]:
+        self._reach()
+        lost = sorted(self._store.lost)
+        # As in the other stores, what is lost together is one range.
+        firsts = [number for number in lost if number - 1 not in lost]
+        lasts = [number for number in lost if number + 1 not in lost]
+        return [range(first, last + 1) for first, last in zip(firsts, lasts, strict=True)]
+
+    async def put_back(self, group: Group) -> None:
+        self._reach()
+        if group.number not in self._store.lost:
+            raise not_lost(group.number)
+        self._store.lost.remove(group.number)
+        self._store.groups[group.number - self._store.start] = group
 
     async def lease(self) -> Lease | None:
         self._reach()

@@ -218,6 +218,12 @@ class SimulatedSharedLog(Link):
     async def size_bytes(self) -> int:
         raise AssertionError("operators ask")
 
+    async def lost(self) -> Sequence[range]:
+        raise AssertionError("operators ask")
+
+    async def put_back(self, group: Group) -> None:
+        raise AssertionError("it has lost none")
+
     async def trim(self, number: int) -> None:
         await self.reach()
         self._store.start = max(self._store.start, min(number, len(self._store.groups) - 1))

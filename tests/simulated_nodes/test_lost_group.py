@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from api.nodes.repair import fill_gaps, missing
 from metadata_log.shared.bucket_groups import group_name
 from records.errors import CorruptLogError
 from tests.simulated_disk.disk import SimulatedDisk
 from tests.simulated_nodes.bucket import SimulatedBucket
+from tests.simulated_nodes.machine import DIRECTORY
 from tests.simulated_nodes.schedule import Schedule
 
 
@@ -37,7 +39,7 @@ def test_nodes_that_have_its_records_go_on(
     assert "Traceback" not in caplog.text
 
 
-def test_a_node_without_its_records_ends_until_its_folder_is_restored(schedule: Schedule) -> None:
+def test_a_node_without_its_records_ends_until_they_are_put_back(schedule: Schedule) -> None:
     standby = next(node for node in schedule.nodes if not node.leads)
     standby.end(loses_power=False)
     standby.disk = SimulatedDisk()
@@ -46,9 +48,16 @@ def test_a_node_without_its_records_ends_until_its_folder_is_restored(schedule: 
     problem = standby.problem()
     assert isinstance(problem, CorruptLogError)
     assert "group 5 of the shared log is missing in s3://" in str(problem)
-    assert "`metalog restore` from a backup" in str(problem)
-    standby.restore(next(node for node in schedule.nodes if node.leads))
-    schedule.loop.advance(3.0)  # others have gone on
+    assert "`metalog nodes repair LOG --shared URL`" in str(problem)
+    whole = next(node for node in schedule.nodes if node.leads)
+
+    async def repair() -> None:
+        gaps = await missing(whole.log, DIRECTORY, whole.disk)
+        await fill_gaps(whole.log, DIRECTORY, gaps, whole.disk)
+
+    repaired = schedule.loop.create_task(repair())
+    schedule.loop.advance(3.0)
+    repaired.result()
     standby.start()
     schedule.loop.advance(3.0)
     assert standby.problem() is None

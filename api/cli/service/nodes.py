@@ -139,7 +139,7 @@ def repair(
         bool,
         Option(
             "--put-back",
-            help="Append to the shared log the records that it has lost and LOG still has, "
+            help="Store in the shared log the records that it has lost and LOG still has, "
             "unchanged.",
         ),
     ] = False,
@@ -148,7 +148,8 @@ def repair(
         Option(
             "--give-up",
             metavar="COPY",
-            help="Back LOG up to COPY, then remove from LOG what the shared log lacks.",
+            help="Back LOG up to COPY, then remove from LOG what the shared log lacks at its end, "
+            "or let the shared log begin behind what it lacks in the middle.",
             show_default=False,
         ),
     ] = None,
@@ -157,7 +158,8 @@ def repair(
     """Compare a node's folder with a shared log that lost records; restore them or give them up.
 
     Without --put-back and --give-up nothing is changed; exit 1 if LOG has what the shared log
-    lacks. Stop all nodes first.
+    lacks, or if groups in the middle of the shared log are lost. Stop all nodes first, unless it is
+    groups in the middle.
     """
     from api.cli.service.nodes_repair import repaired
 
