@@ -30,12 +30,13 @@ _E_TAG = re.compile(rb"<ETag>.*?</ETag>")
 
 def s3_server() -> contextlib.AbstractContextManager[str]:
     """Run the chosen server; yield its URL, and end the process afterwards."""
-    servers = {"moto": _moto_server, "seaweedfs": seaweedfs_server}
+    servers = {"moto": moto_server, "seaweedfs": seaweedfs_server}
     return servers[os.environ.get("S3_STORE", "moto")]()
 
 
 @contextlib.contextmanager
-def _moto_server() -> Iterator[str]:
+def moto_server() -> Iterator[str]:
+    """Run moto; yield its URL, and end the process afterwards."""
     with socket.socket() as free:
         free.bind((_HOST, 0))
         port = free.getsockname()[1]

@@ -1,13 +1,15 @@
 """`make torture`: try to break the log in every way we know, and count the cases.
 
 Without `--seed` the given campaigns, or all, run until their targets are met; an interrupted run is
-resumed. With `--seed` one piece, or the part of it that failed, runs again, and a failure is
-shrunk.
+resumed. SIGTERM completes the pieces that are handed out, and prints the table. With `--seed` one
+piece, or the part of it that failed, runs again, and a failure is shrunk.
 """
 
 import argparse
 import functools
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -66,6 +68,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 def _run(campaigns: list[Campaign], arguments: argparse.Namespace) -> Results:
     deadline = None if arguments.minutes is None else time.monotonic() + 60 * arguments.minutes
     results: Results = []
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with make_pool(arguments.jobs) as pool, _bars() as bars:
         for campaign in campaigns:
             bar = bars.add_task(campaign.NAME, total=campaign.TARGET, failures=0)
@@ -76,6 +80,7 @@ def _run(campaigns: list[Campaign], arguments: argparse.Namespace) -> Results:
                 jobs=arguments.jobs,
                 deadline=deadline,
                 progress=functools.partial(_update, bars, bar),
+                stop=stop,
             )
             results.append((campaign, tally))
     return results

@@ -2,6 +2,8 @@
 
 import logging
 import multiprocessing
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -27,19 +29,22 @@ def run_campaign(
     jobs: int,
     deadline: float | None,
     progress: Progress,
+    stop: threading.Event | None = None,
 ) -> Tally:
     """Run pieces until the target is met, none is left, or the time is up.
 
     Args:
         directory: Folder in which the progress is stored.
         deadline: Time of `time.monotonic` in seconds; running pieces are completed.
+        stop: If it is set, as after the deadline.
     """
     tally = tallies.load(directory, campaign)
     seeds = tally.seeds_left(campaign)
     running: dict[Future[tuple[Outcome, float]], int] = {}
     saved = time.monotonic()
     while True:
-        if not tally.is_complete(campaign) and not _is_late(deadline):
+        is_late = _is_late(deadline) or (stop is not None and stop.is_set())
+        if not tally.is_complete(campaign) and not is_late:
             _hand_out(campaign, seeds, pool, running, jobs)
         progress(tally)
         if not running:
@@ -87,6 +92,9 @@ def _hand_out(
 def _run_piece(name: str, seed: int) -> tuple[Outcome, float]:
     started = time.process_time()
     outcome = find(name).run(seed)
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        os._exit(1)  # it was killed, so this process would wait for its next piece for ever
     return outcome, time.process_time() - started
 
 

@@ -1,6 +1,7 @@
 """A few faults of real nodes, and tests that broken promises are noticed."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ from records.control import NoteRecord
 from records.envelope import Envelope
 from records.errors import Outcome
 from tests.torture.campaigns import killed_nodes
-from tests.torture.killed_nodes.clients import Told, broken_promises
+from tests.torture.killed_nodes.clients import HTTP, KAFKA, SOCKET, Told, broken_promises
 from tests.torture.killed_nodes.cluster import Cluster
 
 
@@ -40,7 +41,8 @@ needs_root = pytest.mark.skipif(
 def test_nothing_is_lost_or_doubled_or_silent(cluster: type[Cluster], fault: str) -> None:
     outcome = killed_nodes.run_faults(cluster, 7, [fault])
     assert outcome.failures == ()
-    assert "appends acknowledged" in outcome.notes[0]
+    for way in (SOCKET, HTTP, KAFKA):
+        assert re.search(rf"{way} [1-9]\d* acknowledged", outcome.notes[0])
     assert [len(times) for times in outcome.times_s.values()] == [1]
 
 
@@ -50,6 +52,11 @@ LOG = [_batch(1, "a"), _batch(2, "b"), _batch(3, "c")]
 def test_an_unknown_outcome_may_be_either() -> None:
     told = [Told("a", 1), Told("b", Outcome.UNKNOWN), Told("c", 3), Told("d", Outcome.UNKNOWN)]
     assert broken_promises([*told, Told("e", Outcome.NOTHING)], LOG) == []
+
+
+def test_what_has_no_offset_in_its_answer_must_be_there() -> None:
+    told = [Told("a", None), Told("b", Outcome.UNKNOWN), Told("c", 3), Told("d", None)]
+    assert broken_promises(told, LOG) == ["lost: d was told to be there, is at []"]
 
 
 @pytest.mark.parametrize(

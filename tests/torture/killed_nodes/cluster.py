@@ -33,7 +33,8 @@ class Cluster:
     """Nodes that listen on the same ports whenever they run.
 
     Attributes:
-        url: Of all nodes, for clients.
+        url, kafka: Of all nodes, for clients of ours, and for brokers.
+        http: Of each node.
         shared: Of the shared log.
         FAULTS: What can happen to it, by name.
         given_up: Folders with records that the store has lost and an operator has given up.
@@ -57,14 +58,15 @@ class Cluster:
         self.given_up: list[Path] = []
         metalog("init", str(folders[0]))
         metalog("nodes", "create", self.shared, "--from", str(folders[0]))
-        ports = free_ports(NODES)
-        self.url = "socket://" + ",".join(f"{HOST}:{port}" for port in ports)
+        ports = free_ports(3 * NODES)
+        sockets, https, kafkas = ports[:NODES], ports[NODES:-NODES], ports[-NODES:]
+        self.url = "socket://" + ",".join(f"{HOST}:{port}" for port in sockets)
+        self.http = [f"http://{HOST}:{port}" for port in https]
+        self.kafka = "kafka://" + ",".join(f"{HOST}:{port}" for port in kafkas)
         self.nodes = [
-            Process(
-                folder, url, number, more=("--socket", f"{HOST}:{port}", "--snapshot-every", "0")
-            )
-            for number, (folder, url, port) in enumerate(
-                zip(folders, shared, ports, strict=True), 1
+            Process(folder, url, number, kafka, _listeners(socket, http, kafka))
+            for number, (folder, url, socket, http, kafka) in enumerate(
+                zip(folders, shared, sockets, https, kafkas, strict=True), 1
             )
         ]
         try:
@@ -105,6 +107,15 @@ class Cluster:
     def others(self, node: Process) -> list[Process]:
         """Return all nodes but one."""
         return [each for each in self.nodes if each is not node]
+
+
+def _listeners(socket: int, http: int, kafka: int) -> tuple[str, ...]:
+    """Return the options of a node for its ports beside that of Kafka."""
+    return (
+        *("--socket", f"{HOST}:{socket}", "--http", f"{HOST}:{http}"),
+        *("--advertise", f"http={HOST}:{http}", "--advertise", f"kafka={HOST}:{kafka}"),
+        *("--snapshot-every", "0"),
+    )
 
 
 def _damage(folder: Path, shared: str) -> list[str]:
