@@ -15,7 +15,7 @@ from typing import Any
 
 from records.base import Record
 from records.errors import CorruptLogError
-from records.kafka.layout import ArrayOf, Field, FieldType, Layout
+from records.kafka.layout import ArrayOf, Field, FieldType, Layout, default_of
 from records.kafka.reference import (
     LENGTHS,
     MARKER,
@@ -177,20 +177,14 @@ class _Compiler:
         if not layout.tagged:
             return ["if b[p]: raise NotPlain", "p += 1"]
         lines = ["n_tags = b[p]; p += 1"]
-        lines += [f"v_{field.name} = {self._default(field)}" for field in layout.tagged]
+        lines += [f"v_{field.name} = {default_of(field, self.names)}" for field in layout.tagged]
         lines += ["if n_tags:"]
         for field in layout.tagged:
             lines += _indent(self._tagged_field(field))
         return [*lines, "    if n_tags: raise NotPlain"]
 
-    def _default(self, field: Field) -> str:
-        """Return the Python expression for the default of a field."""
-        if isinstance(field.default, Record):
-            self.names[type(field.default).__name__] = type(field.default)
-        return repr(field.default)
-
     def _tagged_field(self, field: Field) -> list[str]:
-        variable, default = f"v_{field.name}", self._default(field)
+        variable, default = f"v_{field.name}", default_of(field, self.names)
         # A field that holds its default is not plain, null included.
         nullable = field.nullable and field.default is not None
         return [

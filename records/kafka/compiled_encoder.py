@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from records.base import Record
-from records.kafka.layout import AbsentField, ArrayOf, Field, FieldType, Layout
+from records.kafka.layout import ArrayOf, Field, FieldType, Layout, default_of
 from records.kafka.reference import LENGTHS, MARKER, NULL_STRUCTURE, SCALARS, STRUCTURE
 from records.varint import UNSIGNED
 
@@ -89,14 +89,8 @@ class _Compiler:
         return name
 
     def _absent(self, layout: Layout) -> list[str]:
-        wrong = " or ".join(f"r.{f.name} != {self._default(f)}" for f in layout.absent)
+        wrong = " or ".join(f"r.{f.name} != {default_of(f, self.names)}" for f in layout.absent)
         return [f"if {wrong}: raise NotEncoded"] if wrong else []
-
-    def _default(self, field: Field | AbsentField) -> str:
-        """Return the Python expression for the default of a field."""
-        if isinstance(field.default, Record):
-            self.names[type(field.default).__name__] = type(field.default)
-        return repr(field.default)
 
     def _fields(self, layout: Layout) -> list[str]:
         """Return one expression per field, except that adjacent numbers share one `pack`."""
@@ -131,7 +125,7 @@ class _Compiler:
         for field in layout.tagged:
             value = f"r.{field.name}"
             lines += [
-                f"if {value} != {self._default(field)}:",
+                f"if {value} != {default_of(field, self.names)}:",
                 f"    v = {self._value(value, field.type, field.nullable)}",
                 f"    tags.append(UNSIGNED[{field.tag}] + UNSIGNED[len(v)] + v)",
             ]

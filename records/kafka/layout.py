@@ -101,6 +101,13 @@ def _keyed(key: str) -> Iterator[tuple[int, type[Record]]]:
             yield kafka[key], cls
 
 
+def default_of(field: Field | AbsentField, names: dict[str, Any]) -> str:
+    """Return the Python expression for the default of a field; add the type it needs to `names`."""
+    if isinstance(field.default, Record):
+        names[type(field.default).__name__] = type(field.default)
+    return repr(field.default)
+
+
 def contains(versions: str | None, version: int) -> bool:
     """True if a range such as `2`, `1-3` or `1+` includes a version; False if it is None."""
     if versions is None:
