@@ -169,13 +169,20 @@ def _parts(as_type: Any) -> tuple[Any, Any, tuple[Any, ...]]:
 def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> Any:
     """Return the type in a union that a plain value belongs to.
 
-    Values of different types of a union have different plain types.
+    Values of different types of a union have different plain types, but for structures over
+    connections: each has a required field that the others lack.
     """
-    for branch in branches:
-        if isinstance(plain, _plain_types(form, branch)):
+    found = [branch for branch in branches if isinstance(plain, _plain_types(form, branch))]
+    for branch in found:
+        if len(found) == 1 or _required(branch) <= plain.keys():
             return branch
     names = " or ".join(getattr(branch, "__name__", str(branch)) for branch in branches)
     raise _wrong(place, f"{type(plain).__name__}, not {names}")
+
+
+@functools.cache
+def _required(cls: type[msgspec.Struct]) -> frozenset[str]:
+    return frozenset(each.encode_name for each in msgspec.structs.fields(cls) if each.required)
 
 
 @functools.cache

@@ -362,4 +362,6 @@ class _Events:
         )
 
 
-HISTORY = Question(name="history", request=ShowHistory, item=ObjectEvent, tell=history_shown)
+HISTORY = Question(
+    name="history", request=ShowHistory, item=ObjectEvent | GapFound, tell=history_shown
+)

@@ -28,7 +28,7 @@ from replay.report.kept_reports import KeptReports
 PAGE_BYTES = MIB
 """A page ends with the item that reaches this size."""
 
-_ACROSS = frozenset({"report", "summary", "outages", "diff"})
+_ACROSS = frozenset({"report", "summary", "timeline", "history", "outages", "diff"})
 """Questions that, over a connection, also read the earlier parts of a recording."""
 
 _KEPT_MAX = 4

@@ -129,4 +129,6 @@ def _check_existed(past: Past, at: int, wanted: Sequence[ObjectName]) -> None:
                 raise error
 
 
-TIMELINE = Question(name="timeline", request=ShowTimeline, item=TimelineEvent, tell=timeline_shown)
+TIMELINE = Question(
+    name="timeline", request=ShowTimeline, item=TimelineEvent | GapFound, tell=timeline_shown
+)

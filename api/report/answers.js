@@ -12,7 +12,7 @@ export const HISTORY_MAX = 1000;
 
 /** @typedef {import("report/why.js").Link} Link */
 /** @typedef {{name: string, field: string, value: any, chain: Link[], notes: string[]}} Why */
-/** @typedef {{offset: number, time: number, type: string, by: string, lines: string[]}} Past */
+/** A change of an object; of a gap `by` is "". @typedef {{offset: number, time: number, type: string, by: string, lines: string[]}} Past */
 /** @typedef {{field: string, value: any, setter: {offset: number, time: number, type: string, by: string}|null}} Setter */
 /** What an answer consists of; `more` follows the command. @typedef {{nodes: Node[], command: string, more?: Node[]}} Shown */
 /** An outage; `from` is null if it began before the kept history, `to` if it lasts.
@@ -175,7 +175,8 @@ export class Answers {
   }
 
   _event(/** @type {Past} */ event) {
-    return make("li", {}, ...this._record(event), make("span", { class: "by" }, plain(`by ${event.by}`)),
+    const by = event.by === "" ? null : make("span", { class: "by" }, plain(`by ${event.by}`));
+    return make("li", {}, ...this._record(event), by,
       ...event.lines.map((line) => make("div", { class: "text" }, line)));
   }
 

@@ -16,6 +16,7 @@ import msgspec
 from metadata_log.files.fs import Fs
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
+from replay.audit.earlier_part import where_it_is
 from replay.audit.export_targets import ExportTarget, Watermark, open_target
 from replay.audit.stream_position import check_same_history, stream_position
 
@@ -164,7 +165,7 @@ def _first_offset(
     if first < reader.history_start:
         raise UnknownHistoryError(
             f"{location} ends at {first}, and the log starts at {reader.history_start}: records in "
-            "between are no longer kept; export to another location"
+            f"between are no longer kept{where_it_is(reader)}; export to another location"
         )
     check_same_history(reader, before.position)
     return first

@@ -4,6 +4,7 @@ import datetime
 
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
+from replay.audit.earlier_part import check_in_part, naming_earlier_part
 from replay.audit.queries.asking import Range
 
 Point = int | datetime.datetime | str
@@ -15,8 +16,14 @@ def range_between(reader: LogReader, since: Point | None, until: Point | None) -
 
     Raises:
         RequestError: INVALID_REQUEST: a point is neither an offset nor a time with a zone.
-        UnknownHistoryError: a time is before that of the base checkpoint.
+        UnknownHistoryError: a time is before that of the base checkpoint, or a point is in an
+            earlier part of the recording; names that part.
     """
+    with naming_earlier_part(reader):
+        return check_in_part(reader, _between(reader, since, until))
+
+
+def _between(reader: LogReader, since: Point | None, until: Point | None) -> Range:
     first = reader.start_offset
     begin = None if since is None else parsed(since)
     if isinstance(begin, datetime.datetime):

@@ -206,11 +206,14 @@ def _print_queries_json() -> None:
 
 def _range(reader: "LogReader", since: str, until: str) -> "Range":
     from api.questions.past import Past
+    from replay.audit.earlier_part import check_in_part, naming_earlier_part
     from replay.audit.queries.asking import Range
 
     past = Past(reader, absolute=absolute_in)
-    last = past.offset(until)
-    return Range(past.first_offset(since, last), last)
+    with naming_earlier_part(reader):
+        last = past.offset(until)
+        found = Range(past.first_offset(since, last), last)
+    return check_in_part(reader, found)
 
 
 def _asked(

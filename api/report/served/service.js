@@ -2,7 +2,7 @@
 
 import { quoted } from "report/commands.js";
 import { openData } from "report/data.js";
-import { byText, changeLines, chainText } from "report/words.js";
+import { byText, changeLines, chainText, plain } from "report/words.js";
 
 const TOKEN = "metalog-token";
 
@@ -138,7 +138,7 @@ export class Service {
     const lines = (await response.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
     const failed = lines.find((line) => line.error);
     if (failed) throw new Refused(failed.error.message, 500, failed.error.code);
-    return lines.map((event) => ({
+    return lines.map((event) => (event.gap ? pastGap(event) : {
       offset: event.offset, time: event.timestamp, type: event.type, by: byText(event.origin ?? {}),
       lines: event.changes.length ? changeLines(event.changes) : [],
     }));
@@ -182,4 +182,11 @@ async function bytesOf(response) {
   } catch {
     throw new Refused("the service does not answer", 0, "UNREACHABLE");
   }
+}
+
+/** What was found after a gap. It is not known who changed it, nor when.
+ * @param {{gap: {from_offset: number, to_offset: number, to_time: number}, found: any[]}} line */
+function pastGap({ gap, found }) {
+  const missing = plain(`offsets ${gap.from_offset} to ${gap.to_offset - 1} were not recorded`);
+  return { offset: gap.to_offset - 1, time: gap.to_time, type: "gap", by: "", lines: [missing, ...(found.length ? changeLines(found) : [])] };
 }

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 
 from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
+from replay.audit.earlier_part import naming_earlier_part
 from replay.audit.points import range_between
 from replay.audit.queries.asking import Range
 from replay.audit.stream_position import readable_end
@@ -124,11 +125,13 @@ class Options:
 
         Raises:
             RequestError: a point or an offset is invalid, or past the end of what may be read.
+            UnknownHistoryError: the range begins in an earlier part of a recording; names it.
         """
         end = readable_end(reader, unconfirmed=self.unconfirmed)
         if self.since is None and self.until is None:
-            first = self.offset(reader, "startingOffset", self.starting_offset)
-            last = self.offset(reader, "endingOffset", self.ending_offset) - 1
+            with naming_earlier_part(reader):
+                first = self.offset(reader, "startingOffset", self.starting_offset)
+                last = self.offset(reader, "endingOffset", self.ending_offset) - 1
             return Range(first, last)
         found = range_between(reader, self.since, self.until)
         if self.until is not None and self.until.isdecimal() and found.last >= end:

@@ -17,6 +17,7 @@ from metadata_log.format.commit_mark import CommitMark
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.reader.position import Position
 from records.errors import UnknownHistoryError
+from replay.audit.earlier_part import where_it_is
 from replay.audit.source.options import Options
 from replay.audit.source.records import Span, read_span, spans
 from replay.audit.stream_position import (
@@ -87,12 +88,13 @@ class RecordStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             check_same_history(reader, begin)
             check_same_history(reader, stop)
             kept = max(begin.end_offset, reader.start_offset)
+            where = where_it_is(reader)
         if kept == begin.end_offset:
             return [*spans(kept, stop.end_offset)]
         if self.options.fail_on_data_loss:
             raise UnknownHistoryError(
                 f"{self.options.log}: offsets {begin.end_offset} to {kept - 1} are no longer kept "
-                f"and were not read; history starts at {kept}. {self.after_a_gap}"
+                f"and were not read; history starts at {kept}{where}. {self.after_a_gap}"
             )
         gap = Span(begin.end_offset, min(kept, stop.end_offset), is_kept=False)
         return [gap, *spans(kept, stop.end_offset)]

@@ -116,7 +116,7 @@ def test_range_that_is_too_large_is_narrowed_to_either_side(recorded: Recording)
     assert sizes[3_000][2] == 0
 
 
-def test_page_that_is_served_has_all_parts(recorded: Recording) -> None:
+def test_service_reads_all_parts(metalog: Metalog, recorded: Recording) -> None:
     from tests.api.quorum.test_parts import HTTP, _info_when, _running
 
     with _running("view", str(recorded.log), "--http", HTTP) as view:
@@ -131,6 +131,18 @@ def test_page_that_is_served_has_all_parts(recorded: Recording) -> None:
         assert len(outages["gaps"]) == 1
         why = json.loads(_read(f"{url}v1/why?object=broker:3&at=20"))
         assert why["as_of"] == 20
+        for words in (("timeline",), ("timeline", "--from", 20)):
+            path = "&".join(["v1/timeline?to=end", *(f"from={each}" for each in words[2:])])
+            found = json.loads(_read(url + path))
+            assert found == metalog("timeline", recorded.log, *words[1:], "--json").json
+            assert found["gaps"]
+        for name in ("partition:team-0.changelog.0/3", "topic:team-1*"):
+            lines = _read(f"{url}v1/history?object={name}").decode().splitlines()
+            expected = metalog("history", recorded.log, name, "--json").lines
+            assert [json.loads(line) for line in lines] == expected
+            assert "gap" in {key for line in expected for key in line}
+        events = json.loads(_read(f"{url}v1/timeline?limit=3"))
+        assert (len(events["events"]), bool(events["next"])) == (3, True)
 
 
 def _read(url: str) -> Any:
