@@ -46,6 +46,11 @@ class Leaders:
                 return usable[0]
         return self._addresses[0]
 
+    @property
+    def has_leaders_address(self) -> bool:
+        """True if the quorum, its log or the user named an address of the leader."""
+        return any(self.leader_id in known for known in self._known_addresses)
+
     def other_than(self, address: Address) -> Address | None:
         """Return a controller's address other than `address`; None if none is known.
 

@@ -244,6 +244,11 @@ class Observer:
         leader_id = self.leaders.leader_id
         if leader_id is None:
             return text
+        if not self.leaders.has_leaders_address:
+            return (
+                f"{text}, whose address is not known: a controller tells it only since Kafka 3.9; "
+                f"name all controllers, or that one with --map {leader_id}=HOST:PORT"
+            )
         return (
             f"{text}; if this machine cannot reach the address of node {leader_id}, name another "
             f"with --map {leader_id}=HOST:PORT"

@@ -7,9 +7,13 @@ import pytest
 from api.quorum.answers import Leader
 from api.quorum.backoff import BackOff
 from api.quorum.leaders import Leaders
+from api.quorum.observer import Observer
+from api.quorum.requests import Position
+from api.security.client import ConnectionSecurity
 from records.base import ZERO_UUID
 from records.brokers import ControllerEndpoint, RegisterControllerRecord
 from records.control import NoOpRecord
+from records.errors import UnavailableError
 from tests.api.quorum.quorums import read
 from tests.metadata_log.kraft.node import Node
 from tests.stand_in_quorum import FETCH, Quorum
@@ -98,3 +102,24 @@ def test_leader_of_an_early_release_is_asked_where_the_log_says(tmp_path: Path) 
     assert done.code == 0
     assert asked[0] == 2
     assert set(asked[1:]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("release", "advice"),
+    [("3.3", "whose address is not known"), ("3.9", "if this machine cannot reach the address")],
+)
+async def test_leader_that_is_not_found_is_said_with_what_to_do(
+    partition: Path, release: str, advice: str
+) -> None:
+    with Quorum(partition, release=release, nodes=3) as quorum:
+        host, _, port = quorum.address(2).rpartition(":")
+        quorum.stop(1)
+        observer = Observer(
+            [(host, int(port))],
+            cluster_id=quorum.cluster_id,
+            security=ConnectionSecurity,
+            give_up_s=0.1,
+        )
+        async with observer:
+            with pytest.raises(UnavailableError, match=advice):
+                await observer.fetch(Position())
