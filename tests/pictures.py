@@ -41,7 +41,7 @@ class Picture(NamedTuple):
 PICTURES = {
     "list.png": Picture("/", "body", 420),
     "page.png": Picture("/logs/week/", "body", 770),
-    "why.png": Picture("/logs/week/", "main .panel:has(h2 small)", 520, keys="w"),
+    "why.png": Picture("/logs/week/", "main .answer:has(h3)", 520, keys="w"),
 }
 """The pictures by file."""
 

@@ -1,11 +1,13 @@
 // The difference in short: the objects that changed alike, each group as one line that opens to its names.
 
 import { changeText } from "report/change_words.js";
-import { make } from "report/dom.js";
+import { fill, make } from "report/dom.js";
 import { foldedGroup } from "report/event_groups.js";
 
 /** Fewer objects are read as fast one by one; of more objects the first ones are grouped. */
 const ALIKE_MIN = 4, OBJECTS_MAX = 2000;
+
+const GROUPS_AT_FIRST = 8;
 
 /** The groups of at least four objects; none if there are no such groups.
  * @param {import("report/data.js").Data} data @param {number[]} objects @param {number} before @param {number} after
@@ -24,5 +26,7 @@ export function alikeGroups(data, objects, before, after, pick) {
   const groups = [...found.values()].filter(({ names }) => names.length >= ALIKE_MIN).sort((a, b) => b.names.length - a.names.length);
   if (!groups.length) return [];
   const about = objects.length > OBJECTS_MAX ? `among the first ${OBJECTS_MAX} objects` : "";
-  return [make("ul", { class: "groups alike" }, ...groups.map(({ kind, text, names }) => make("li", {}, foldedGroup(kind, text, names, about, pick))))];
+  const list = make("ul", { class: "groups alike" });
+  fill(list, groups.map(({ kind, text, names }) => make("li", {}, foldedGroup(kind, text, names, about, pick))).values(), GROUPS_AT_FIRST);
+  return [list];
 }

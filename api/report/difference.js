@@ -22,7 +22,7 @@ export class Difference {
     this.foot = make("div");
     this.links = make("div", { class: "links" });
     this.answers = answers;
-    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.alike, this.body, this.partitions, this.foot);
+    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.alike, this.body, this.partitions, this.foot);
     this.shown = 0;
     selection.watch(() => {
       // An open answer stays open while the selection follows the end.

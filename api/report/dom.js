@@ -67,7 +67,7 @@ export function fill(list, items, count, atOnce = count) {
   }
   const rest = count - atOnce;
   const button = make("button", { type: "button", onclick: () => fill(list, items, count * 4) }, "show more");
-  const more = make(/** @type {any} */ (list.tagName === "OL" ? "li" : "div"), { class: "more" }, button);
+  const more = make(/** @type {any} */ (/^[OU]L$/.test(list.tagName) ? "li" : "div"), { class: "more" }, button);
   list.append(more);
   if (!rest) return;
   list.setAttribute("aria-busy", "true");

@@ -64,8 +64,7 @@ export function notKnown(data, outages) {
   const begun = Math.min(...outages.map((each) => each.fromRow)), end = Math.max(...outages.map((each) => each.row + 1));
   for (const gap of gapsWithin(data, begun, end)) found.push(`What happened in a gap: ${gapWords(gap)}. It may have begun, ended or paused there.`);
   if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
-  if (header.is_mirror) found.push("Who asked for a change: Kafka's log does not say that.");
   if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Records from offset ${header.confirmed_end} on may still be replaced.`);
-  found.push("How many messages: the metadata has none of a partition's own records.");
+  found.push("How many messages are concerned: the metadata does not contain them.");
   return found;
 }

@@ -7,7 +7,7 @@ import { isFound } from "report/gaps.js";
 import { mayBeLost, notKnown } from "report/losses.js";
 import { byCause, objectsIn, ofKind, outagesAround, outagesOf, STATES, stateOf } from "report/outages.js";
 import { worst } from "report/states.js";
-import { countText, durationText, plain, timeText } from "report/words.js";
+import { askersText, countText, durationText, plain, timeText } from "report/words.js";
 import { whyOf } from "report/why.js";
 
 const OBJECTS_AT_FIRST = 20;
@@ -95,9 +95,10 @@ export class OutagePanel {
     const terms = [
       ...this._ends(began, ended),
       term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length))),
-      term("before", before.length ? answers.list(before, (link) => answers.link(link)) : "no earlier record led to it"),
+      term("who", ...this._who(outages, chain)),
       term("may be lost", sentences(mayBeLost(data, outages))),
       term("not known", sentences(notKnown(data, outages))),
+      term("before", before.length ? answers.list(before, (link) => answers.link(link)) : "no earlier record led to it"),
     ];
     const name = outages.length === 1 ? data.nameAt(outages[0].object, row) : null;
     const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
@@ -109,7 +110,8 @@ export class OutagePanel {
   }
 
   _heading(/** @type {Outage[]} */ outages, /** @type {number[]} */ objects, /** @type {number} */ row) {
-    const { data } = this, [first] = outages, { one, more } = /** @type {any} */ (STATES.get(first.bit));
+    const { data } = this, [first] = outages, words = /** @type {any} */ (STATES.get(first.bit));
+    const isOver = outages.every(({ to }) => to !== null), [one, more] = isOver ? [words.was, words.were] : [words.one, words.more];
     if (outages.length === 1) return plain(`${data.nameAt(first.object, row)} ${one}`);
     const kind = data.kinds[data.objectKind[first.object]], count = new Set(outages.map(({ object }) => object)).size;
     const there = Math.max(count, objects.filter((object) => data.isThere(object, row)).length);
@@ -137,7 +139,23 @@ export class OutagePanel {
     const [{ cause }] = of, count = of.length < all ? `${countText(of.length, this.data.kinds[this.data.objectKind[of[0].object]])}: ` : "";
     const why = isFound(this.data, of[0].fromRow) ? "it was found after a gap" : "it is older than these records";
     if (cause === null) return make("div", {}, `${count}not known: ${why}`);
-    return make("div", {}, plain(`${count}${cause.text} `), this._offset(cause.offset));
+    const offsets = of.map((each) => each.cause?.offset ?? cause.offset), first = Math.min(...offsets), last = Math.max(...offsets);
+    return make("div", {}, plain(`${count}${cause.text} `), this._offset(first), ...(last > first ? [" to ", this._offset(last)] : []));
+  }
+
+  /** Who asked for the causes, as far as it is known. @returns {string[]} */
+  _who(/** @type {Outage[]} */ outages, /** @type {import("report/why.js").Link[]} */ chain) {
+    const { data } = this;
+    if (data.header.is_mirror) return ["not known: Kafka's log does not say who asked for a change"];
+    const names = new Set(outages.map(({ cause, object, fromRow }) => {
+      if (cause === null) return "not known";
+      const row = data.offset.indexOf(cause.offset);
+      const { principal, command, reason } = row > 0 ? data.recordOf(row) : { principal: chain.find(({ offset }) => offset === cause.offset)?.principal ?? null, command: null, reason: null };
+      const how = [command, reason].filter(Boolean).join(": ");
+      const asked = askedFor(data, cause.offset, data.nameAt(object, fromRow));
+      return `${principal ?? "the record does not say who"}${how && ` (${how})`}${asked && `, ${asked}`}`;
+    }));
+    return [plain([...names].join(", "))];
   }
 
   /** Each object with its own outage; opened on demand. */
@@ -152,6 +170,13 @@ export class OutagePanel {
     folded.addEventListener("toggle", () => fill(list, outages.map(item).values(), OBJECTS_AT_FIRST), { once: true });
     return folded;
   }
+}
+
+/** Who asked for what a record did to an object, if its event says so. @param {import("report/data.js").Data} data @param {number} offset @param {string} name */
+function askedFor(data, offset, name) {
+  const around = [...data.events.toldBefore(offset, offset), ...data.events.told(offset, offset)];
+  const event = around.find(({ asked, objects }) => asked.length > 0 && objects.includes(name));
+  return event ? askersText(event) : "";
 }
 
 /** The worst state that any of some objects is in. @param {import("report/data.js").Data} data @param {number[]} objects @param {number} row */

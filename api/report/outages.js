@@ -4,12 +4,12 @@ import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data
 import { worst } from "report/states.js";
 
 /** What each state is called, as `metalog outages` and as the page do, and the field that has it.
- * @type {Map<number, {kind: string, field: string, one: string, more: string}>} */
+ * `was` and `were` are for what is over. @type {Map<number, {kind: string, field: string, one: string, more: string, was: string, were: string}>} */
 export const STATES = new Map([
-  [LEADERLESS, { kind: "leaderless", field: "leader", one: "has no leader", more: "have no leader" }],
-  [UNDER_REPLICATED, { kind: "under_replicated", field: "isr", one: "is under-replicated", more: "are under-replicated" }],
-  [FENCED, { kind: "fenced", field: "fenced", one: "is fenced", more: "are fenced" }],
-  [SHUTTING_DOWN, { kind: "shutting_down", field: "in_controlled_shutdown", one: "is shutting down", more: "are shutting down" }],
+  [LEADERLESS, { kind: "leaderless", field: "leader", one: "has no leader", more: "have no leader", was: "had no leader", were: "had no leader" }],
+  [UNDER_REPLICATED, { kind: "under_replicated", field: "isr", one: "is under-replicated", more: "are under-replicated", was: "was under-replicated", were: "were under-replicated" }],
+  [FENCED, { kind: "fenced", field: "fenced", one: "is fenced", more: "are fenced", was: "was fenced", were: "were fenced" }],
+  [SHUTTING_DOWN, { kind: "shutting_down", field: "in_controlled_shutdown", one: "is shutting down", more: "are shutting down", was: "was shutting down", were: "were shutting down" }],
 ]);
 
 /**
@@ -108,12 +108,12 @@ export function ofKind(data, name) {
   return Array.from({ length: Math.max(0, end - begin) }, (_, i) => begin + i);
 }
 
-/** Outages that began by the same cause, most first. @param {Outage[]} outages @returns {Outage[][]} */
+/** Outages whose causes have the same words, most first. @param {Outage[]} outages @returns {Outage[][]} */
 export function byCause(outages) {
   /** @type {Map<string, Outage[]>} */
   const found = new Map();
   for (const each of outages) {
-    const key = each.cause === null ? "" : `${each.cause.offset} ${each.cause.text}`, of = found.get(key);
+    const key = each.cause?.text ?? "", of = found.get(key);
     if (of) of.push(each);
     else found.set(key, [each]);
   }

@@ -63,7 +63,7 @@ export class Page {
     const header = make("header", {},
       make("h1", {}, plain(this.command.name), " ", make("small", {}, `cluster ${plain(this.data.header.cluster_id)}`)),
       this.range, search.element, help, ...more, ...this._summary(), this.remarks);
-    document.body.append(header, make("main", {}, legend(this), make("div", { class: "stage" }, this.picture.element, this.map.element), make("div", { class: "moment" }, this.said, this.notes.button), this.notes.element, this.ask.element,
+    document.body.append(header, make("main", {}, legend(this), make("div", { class: "stage" }, this.picture.element, this.map.element), make("div", { class: "moment" }, this.said, this.notes.button), this.notes.element, this.answers.element, this.ask.element,
       make("div", { class: "columns" }, this.list.element, this.difference.element)), keys.help);
     this.picture.redraw();
     this.selection.tell();

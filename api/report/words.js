@@ -93,7 +93,7 @@ function namedText(told) {
 const ASKERS_MAX = 3;
 
 /** The records that asked for what an event's records did, and who wrote them. @param {import("report/events.js").Told} told */
-function askersText({ principal, asked }) {
+export function askersText({ principal, asked }) {
   const parts = asked.filter(([, by]) => principal === null || by !== principal)
     .map(([offset, by]) => `${by ? `by ${by}` : "for"} at offset ${offset}`);
   const more = parts.length > ASKERS_MAX ? `, and ${grouped(parts.length - ASKERS_MAX)} more` : "";

@@ -69,7 +69,7 @@ def test_a_clause_leads_to_its_records(stormy_page: Page) -> None:
     end = page.evaluate("report.data.last")
     _clause(page, "without a leader")
     assert selected(page) == (20, 35, None)
-    assert texts(page, ".answer h3") == [f"{PARTITIONS} of {PARTITIONS} partitions have no leader"]
+    assert texts(page, ".answer h3") == [f"{PARTITIONS} of {PARTITIONS} partitions had no leader"]
     _clause(page, "the controller changed")
     assert selected(page) == (0, end, None)
     assert [text.split(" ", 3)[2:] for text in texts(page, ".events > li")] == [

@@ -139,6 +139,7 @@ def test_a_click_on_red_shows_that_outage(
     found = terms(page)
     assert outage["cause"]["text"] in found["cause"]
     assert f"record {outage['cause']['offset']}" in found["cause"]
+    assert found["who"] == "the record does not say who"
     first, last, object_ = selected(page)
     assert first <= outage["from_offset"]
     assert last >= outage["to_offset"]
@@ -168,7 +169,7 @@ def test_a_click_on_health_shows_the_time_of_the_summary(
     assert box is not None
     page.mouse.click(box["x"] + x, box["y"] + 30)
     (time,) = metalog("summary", stormy_log, "--json").json["leaderless"]
-    assert texts(page, ".answer h3") == [f"{PARTITIONS} of {PARTITIONS} partitions have no leader"]
+    assert texts(page, ".answer h3") == [f"{PARTITIONS} of {PARTITIONS} partitions had no leader"]
     found = terms(page)
     assert found["from"].endswith(f"record {time['from_offset']}")
     assert found["to"].endswith(f"record {time['to_offset']}")
@@ -229,10 +230,27 @@ def test_hover_names_what_is_there(stormy_page: Page) -> None:
 def test_the_page_opens_with_the_outage(stormy_report: Path, opened: Opened) -> None:
     page = opened(stormy_report)
     page.locator(".outage").wait_for()
-    assert texts(page, ".answer h3") == [f"{PARTITIONS} of {PARTITIONS} partitions have no leader"]
+    assert texts(page, ".answer h3") == [f"{PARTITIONS} of {PARTITIONS} partitions had no leader"]
     assert page.evaluate("document.activeElement === document.body")
     opens = page.evaluate("report.data.header.opens")
     assert page.evaluate("[report.selection.from, report.selection.to]") == opens
+
+
+_FIRST_FENCED = """() => {
+  const { data, outages } = report, fenced = 4;
+  const touch = data.outages.findIndex((bits, i) => bits & fenced && data.fateOf(i) === 1);
+  outages.open([data.object[touch]], fenced, data.rowOf[touch], null, true);
+}"""
+
+
+def test_an_outage_says_who_asked_for_its_cause(
+    metalog: Metalog, demo_log: Path, page: Page
+) -> None:
+    page.evaluate(_FIRST_FENCED)
+    found = terms(page)
+    cause = found["cause"].rpartition("record ")[2]
+    (row,) = metalog("dump", demo_log, "--from", cause, "--to", cause, "--json").lines
+    assert found["who"].startswith(f"{row['origin']['principal']} ({row['origin']['command']}")
 
 
 def test_what_lasts_to_the_end_waits_for_the_last_in_sync(
