@@ -95,6 +95,10 @@ PENDING_BYTES_MAX = 8 * MIB
 GATHERED_RECORDS_MAX = 128
 GATHERED_BYTES_MAX = MIB
 
+# What a mirror gathers in a second, rarely more than 90 records, is compressed thoroughly: 6 % less
+# on disk for 0.2 ms of CPU a block. Blocks of an import from files are larger.
+SMALL_BLOCK_BYTES_MAX = 6 * 1024
+
 # The longest pause of a recorder whose source is away.
 RECORD_RETRY_INTERVAL_MS_MAX = 30_000
 

@@ -18,6 +18,7 @@ from metadata_log.limits import (
     BLOCK_DECODED_BYTES_MAX,
     BLOCK_RECORDS_MAX,
     BLOCK_STORED_BYTES_MAX,
+    SMALL_BLOCK_BYTES_MAX,
 )
 from records.avro import codec
 from records.avro.plain_rows import Place, encode_records
@@ -27,11 +28,14 @@ from records.varint import LONGS, decode_long
 
 SYNC_SIZE = 16
 
+_LEVEL = zstd.CompressionParameter.compression_level
 _OPTIONS = {
-    zstd.CompressionParameter.compression_level: 1,
+    _LEVEL: 1,
     # Detects changed content. Damage that leaves the content equal is caught by the chain of CRCs.
     zstd.CompressionParameter.checksum_flag: 1,
 }
+# Higher levels save nothing more.
+_THOROUGH = {**_OPTIONS, _LEVEL: 15}
 
 
 _ENCODING_ERRORS = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
@@ -54,10 +58,16 @@ class BlockEncoder:
         encoded_bytes: Size of all batches so far, refused ones included, before compression.
     """
 
-    def __init__(self, size_bytes_max: int) -> None:
+    def __init__(self, size_bytes_max: int, *, is_thorough: bool = False) -> None:
+        """Create an encoder.
+
+        Args:
+            is_thorough: Compress small blocks thoroughly, where nobody waits for each of them.
+        """
         self._size_bytes_max = size_bytes_max
         self.encoded_bytes = 0
         self._compressor = zstd.ZstdCompressor(options=_OPTIONS)
+        self._of_small = zstd.ZstdCompressor(options=_THOROUGH) if is_thorough else self._compressor
 
     def encode(
         self, rows: Sequence[Envelope], sync_marker: bytes, rest: EncodedRows | None = None
@@ -79,7 +89,9 @@ class BlockEncoder:
             plain, count = plain + rest.rows, count + rest.count
         self.encoded_bytes += len(plain)
         _check_size(len(plain), self._size_bytes_max)
-        body = self._compressor.compress(plain, mode=zstd.ZstdCompressor.FLUSH_FRAME)
+        is_small = len(plain) <= SMALL_BLOCK_BYTES_MAX
+        compressor = self._of_small if is_small else self._compressor
+        body = compressor.compress(plain, mode=zstd.ZstdCompressor.FLUSH_FRAME)
         return b"".join((LONGS[count], LONGS[len(body)], body, sync_marker))
 
 

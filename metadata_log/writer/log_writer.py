@@ -67,7 +67,7 @@ class LogWriter:
         self._cluster_id = cluster_id
         self._segment_size_bytes_max = segment_size_bytes_max
         self._holds_batches = holds_batches
-        self._encoder = BlockEncoder(batch_size_bytes_max)
+        self._encoder = BlockEncoder(batch_size_bytes_max, is_thorough=holds_batches)
         self._file: File | None = None
         self._index: IndexWriter | None = None
         # Encoded blocks not yet written to the file: few large writes are cheaper.

@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
+from metadata_log.format.block import SYNC_SIZE, BlockEncoder
 from metadata_log.kraft.new_mirror import begin_mirror
 from metadata_log.kraft.observed_mirror import ObservedMirror
-from metadata_log.limits import OBSERVE_GATHER_MS, RECORD_GATHER_MS
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX, OBSERVE_GATHER_MS, RECORD_GATHER_MS
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.control import NoOpRecord, NoOpRunRecord
@@ -230,3 +231,19 @@ def test_answers_of_any_size_give_the_same_mirror(tmp_path: Path, seed: int) -> 
                     mirror.write()
             read = mirror.fetch_offset
     assert _rows(parts) == _rows(whole)
+
+
+def test_what_is_gathered_in_a_second_is_compressed_more_than_an_own_block(log: Path) -> None:
+    topics = [(offset, 1, topic(f"team-{offset % 7}.orders.{offset}")) for offset in range(40)]
+    with ObservedMirror(log) as mirror:
+        mirror.take(_log(*topics), 40, _NODE)
+        mirror.write()
+    with LogReader.open(log) as reader:
+        rows = rows_of(reader)
+        ((place, _),) = reader.placed_blocks(0)
+    own, thorough = (
+        len(BlockEncoder(BATCH_SIZE_BYTES_MAX, is_thorough=each).encode(rows, bytes(SYNC_SIZE)))
+        for each in (False, True)
+    )
+    assert abs(place.end_position - place.position - thorough) < 10
+    assert thorough < own
