@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -16,6 +16,11 @@ _FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+
+_TIMEOUT_MS = 120_000
+"""Only so that a test ends: on a busy machine Playwright's 5 and 30 s were too short."""
+
+expect.set_options(timeout=_TIMEOUT_MS)
 
 
 @contextlib.contextmanager
@@ -73,6 +78,7 @@ class Pages:
 
     def _new_page(self) -> Page:
         page = self._browser.new_page()
+        page.set_default_timeout(_TIMEOUT_MS)
         page.on("request", lambda request: self.asked.append(request.url))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: self.errors.append(message.text))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +15,11 @@ from api.cli.main import run
 from tests.api.report.stormy import write_stormy
 from tests.browser import Pages, chromium
 
-PICTURES = Path(__file__).parents[3] / ".report-pictures"
+_PICTURES = Path(__file__).parents[3] / ".report-pictures"
 """Not in git: pictures of the page to be looked at."""
+
+_TAKES_PICTURES = "METALOG_TAKE_PICTURES" in os.environ
+"""Only if asked for: a picture of a whole page takes as much CPU as most tests."""
 
 SHOWN = "main .panel h2 small"
 """Is there once the page shows something."""
@@ -124,6 +128,12 @@ def page(kept_page: Page, pages: Pages) -> Iterator[Page]:
     kept_page.evaluate(_AS_OPENED)
     yield kept_page
     check_alone(pages)
+
+
+def picture(page: Page, name: str, *, full_page: bool = True) -> None:
+    """Take a picture to be looked at, if METALOG_TAKE_PICTURES is set."""
+    if _TAKES_PICTURES:
+        page.screenshot(path=_PICTURES / f"{name}.png", full_page=full_page)
 
 
 def check_alone(pages: Pages) -> None:

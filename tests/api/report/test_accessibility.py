@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.api.report.conftest import PICTURES, Opened
+from tests.api.report.conftest import Opened, picture
 from tests.api.report.page_actions import wait_until_idle
 from tests.api.report.served import Visitor, viewed
 from tests.browser import Pages
@@ -81,10 +81,9 @@ def test_nothing_serious_on_a_report(
     stormy_report: Any, opened: Opened, axe: str, width: int, scheme: str
 ) -> None:
     page = opened(stormy_report, width=width, scheme=scheme)
-    PICTURES.mkdir(exist_ok=True)
     for view in open_everything(page):
         check(page, axe)
-        page.screenshot(path=PICTURES / f"stormy_{view}_{width}_{scheme}.png", full_page=True)
+        picture(page, f"stormy_{view}_{width}_{scheme}")
 
 
 @pytest.mark.parametrize(("width", "scheme"), _VIEWS, ids=str)

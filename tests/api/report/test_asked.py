@@ -14,7 +14,7 @@ from replay.expressions.functions import FUNCTIONS, METHODS
 from replay.expressions.macros import MACROS
 from replay.expressions.vocabulary import COLLECTIONS, FIELDS
 from tests.api.conftest import Metalog
-from tests.api.report.conftest import PICTURES
+from tests.api.report.conftest import picture
 from tests.api.report.page_actions import select, texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
 from tests.browser import Pages
@@ -217,8 +217,7 @@ def test_the_second_future_is_that_of_what_if(
         f"{_ASKED}.get('without').strips[0].textsAt(report.picture.timeAt(800)).slice(0, 2)"
     )
     assert lines == ["happened: is fenced", "would have been: healthy"]
-    PICTURES.mkdir(exist_ok=True)
-    page.screenshot(path=PICTURES / "asked_what_if.png", full_page=True)
+    picture(page, "asked_what_if")
 
 
 def test_an_object_can_be_left_out_and_invariants_be_checked(

@@ -13,7 +13,7 @@ from api.cli.main import run
 from metadata_log.reader.log_reader import LogReader
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
-from tests.api.report.conftest import PICTURES, Opened
+from tests.api.report.conftest import Opened, picture
 from tests.api.report.page_actions import lines, select, selected, show_all, states, texts
 from tests.api.report.restless import write_restless
 from tests.replay.report.test_rebuilt_states import redacted
@@ -40,8 +40,7 @@ def test_page_fits_every_width_and_scheme(
 ) -> None:
     page = opened(report_file, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    PICTURES.mkdir(exist_ok=True)
-    page.screenshot(path=PICTURES / f"report_{width}_{scheme}.png", full_page=True)
+    picture(page, f"report_{width}_{scheme}")
 
 
 def test_it_opens_on_the_most_eventful_range(
@@ -319,8 +318,7 @@ def test_notes_stand_on_the_axis(noted_file: Path, opened: Opened) -> None:
         "note: the switch was <b>replaced</b>",
         "note: see 17",
     ]
-    PICTURES.mkdir(exist_ok=True)
-    page.screenshot(path=PICTURES / "report_notes.png", full_page=True)
+    picture(page, "report_notes")
     # A note outside of what is shown has no place.
     page.evaluate("report.picture.zoom(false)")
     assert [pin.is_visible() for pin in pins.all()] == [False, True]

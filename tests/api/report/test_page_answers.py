@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.api.conftest import Metalog
-from tests.api.report.conftest import PICTURES, Opened
+from tests.api.report.conftest import Opened, picture
 from tests.api.report.page_actions import lines, select, show_all, states, texts
 
 _COMMANDS = "section[aria-labelledby=difference] > div:not(.answer) > .command code"
@@ -116,7 +116,7 @@ def test_a_topic_is_shown_with_its_configs_and_partitions(
         page.wait_for_selector("details .object")
         assert texts(page, "details .name-of") == of_partitions
         page.locator(".links button", has_text="history").click()
-        page.screenshot(path=PICTURES / f"report_topic_{width}.png", full_page=True)
+        picture(page, f"report_topic_{width}")
         remark = page.locator(".answer .remark")
         expect(remark).to_have_text(f"config:topic/{topic} has a history of its own.")
         _, command = texts(page, ".answer .command code")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.api.conftest import Metalog
-from tests.api.report.conftest import PICTURES, Opened
+from tests.api.report.conftest import Opened, picture
 from tests.api.report.page_actions import select, wait_until_idle
 
 _MINUTE = """share => {
@@ -115,8 +115,7 @@ def test_the_map_has_what_each_broker_leads_and_holds(
 ) -> None:
     check_map(metalog, demo_log, playing, [800, 5, 1308, 30, 790])
     playing.keyboard.press("0")
-    PICTURES.mkdir(exist_ok=True)
-    playing.screenshot(path=PICTURES / "map_1000.png")
+    picture(playing, "map_1000", full_page=False)
     playing.locator(".tile").first.click()
     assert playing.evaluate("report.selection.object").startswith("broker:")
 

@@ -12,7 +12,7 @@ from api.http import web_page
 from api.http.options import HttpOptions
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.decisions.context.context import Settings
-from tests.api.report.conftest import PICTURES
+from tests.api.report.conftest import picture
 from tests.api.report.page_actions import select, texts
 from tests.api.report.served import Served, Visitor, served
 from tests.api.report.test_growing_page import CONTENTS
@@ -50,11 +50,6 @@ def visitor(pages: Pages) -> Iterator[Visitor]:
     assert [url for url in found.asked if not url.startswith(inside)] == []
 
 
-def picture(page: Page, name: str) -> None:
-    PICTURES.mkdir(exist_ok=True)
-    page.screenshot(path=PICTURES / f"served_{name}.png", full_page=True)
-
-
 def linked(service: Served, page: Page) -> str:
     """Return the link of the current selection; the address bar is updated a little later."""
     return f"{service.url}/{page.evaluate('report.selection.link()')}"
@@ -69,7 +64,7 @@ def test_page_fits_every_width_and_scheme(
     with visitor.visit(service.url, width=width, scheme=scheme, until=LIVE) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert texts(page, ".events > li")
-        picture(page, f"{width}_{scheme}")
+        picture(page, f"served_{width}_{scheme}")
     assert any(url.endswith("/page/served/main.js") for url in visitor.asked)
 
 
@@ -95,7 +90,7 @@ def test_new_changes_appear_without_a_reload(service: Served, visitor: Visitor) 
         news = page.locator("button.news")
         expect(news).to_have_text("3 new records")
         assert texts(page, ".events > li") == before, "what is selected stays"
-        picture(page, "new")
+        picture(page, "served_new")
         news.click()
         assert linked(service, page).split("&to=")[1].startswith("end")
         expect(page.locator(".events > li")).to_contain_text(["topic appeared created"])
@@ -211,7 +206,7 @@ def test_the_service_answers_what_is_clicked(service: Served, visitor: Visitor) 
         page.get_by_role("button", name="blame").click()
         blame = service.http.get("/v1/blame", params={"object": "topic:orders", "at": end}).json()
         expect(answer.locator("li")).to_have_count(len(blame["fields"]))
-        picture(page, "blame")
+        picture(page, "served_blame")
         page.get_by_role("button", name="why").click()
         expect(answer.locator("h3")).to_contain_text("topic:orders#")
         chain = service.http.get("/v1/why", params={"object": "topic:orders", "at": end}).json()
@@ -353,10 +348,10 @@ def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
         page.keyboard.press("h")
         expect(page.locator(".answer h3")).to_contain_text("3 changes in this report")
         expect(page.locator(".answer [role=alert]")).to_have_text("the service does not answer")
-        picture(page, "away")
+        picture(page, "served_away")
         with served(tmp_path, HttpOptions(host="127.0.0.1", port=port)) as again:
             again.create("after")
-            expect(page.locator(LIVE)).to_be_visible(timeout=30_000)
+            expect(page.locator(LIVE)).to_be_visible()
             page.keyboard.press("n")
             page.keyboard.press("a")
             expect(page.locator(".names")).to_contain_text("after")
@@ -390,7 +385,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_a_reader_signs_in_and_out(guarded: Served, visitor: Visitor) -> None:
     with visitor.visit(guarded.url, until=".sign-in") as page:
         expect(page.locator("[role=status]")).to_have_text("This service asks who you are.")
-        picture(page, "sign_in")
+        picture(page, "served_sign_in")
         page.keyboard.type("wrong")
         page.keyboard.press("Enter")
         expect(page.locator("[role=status]")).to_have_text("This token is not known.")
@@ -427,7 +422,7 @@ def test_a_reader_without_the_cluster_sees_own_topics(guarded: Served, visitor: 
         expect(page.locator(".answer h3")).to_contain_text("topic:orders at ")
         page.get_by_role("button", name="history").click()
         expect(page.locator(".answer li")).to_have_count(3)
-        picture(page, "own")
+        picture(page, "served_own")
         known = page.content() + page.evaluate("JSON.stringify(served.data.header)")
         for secret in ("payments", "broker 1", "broker:1", "kafka://", "User:bob"):
             assert secret not in known
@@ -518,7 +513,7 @@ def test_a_topic_that_moves_into_sight_appears_and_out_of_it_vanishes(
         expect(topics).to_have_text(["topic:orders", "topic:team:moves"])
         page.get_by_label("partitions of team:moves").click()
         expect(page.locator(".names .pick")).to_contain_text(["orders", "team:moves", "0", "1"])
-        picture(page, "moved_into_sight")
+        picture(page, "served_moved_into_sight")
         back = {"topic": "moves", "from_namespace": "team", "to_namespace": ""}
         assert guarded.http.post("/v1/topics/move", json=back).status_code == 200
         expect(topics).to_have_text(["topic:orders"])

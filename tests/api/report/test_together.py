@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from api.cli.main import run
 from tests.api.conftest import Metalog
-from tests.api.report.conftest import PICTURES
+from tests.api.report.conftest import picture
 from tests.api.report.page_actions import texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
 from tests.api.report.test_accessibility import axe, check
@@ -248,5 +248,4 @@ def test_both_fit_every_width_and_nothing_is_serious(
     with Visitor(pages).visit(f"{url}/#together", width=width, scheme=scheme, until=LIVE) as page:
         check(page, axe)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        PICTURES.mkdir(exist_ok=True)
-        page.screenshot(path=PICTURES / f"together_{width}_{scheme}.png", full_page=True)
+        picture(page, f"together_{width}_{scheme}")
