@@ -16,6 +16,8 @@ import os
 import sys
 from contextlib import AbstractContextManager
 
+import alembic.config
+
 from api.cli import entry
 from api.cli.main import run
 from api.cli.terminal import progress_bar
@@ -25,6 +27,8 @@ from tests import fork_server
 # Python knows no such option and ignores it: it marks what may be forked.
 METALOG = (sys.executable, "-X", "forked", "-m", "api.cli")
 
+ALEMBIC = (sys.executable, "-X", "forked", "-m", "alembic")
+
 _QUESTIONS = (sys.executable, "-P", "-m", worker.__name__)
 
 BARS_AT_ONCE = "METALOG_TEST_BARS_AT_ONCE"
@@ -32,8 +36,8 @@ BARS_AT_ONCE = "METALOG_TEST_BARS_AT_ONCE"
 
 
 def forking() -> AbstractContextManager[None]:
-    """Fork `metalog`, and what answers the questions of a service, while the body runs."""
-    return fork_server.forking((METALOG, _QUESTIONS), "tests.forked_commands")
+    """Fork `metalog`, `alembic` and what answers a service's questions, while the body runs."""
+    return fork_server.forking((METALOG, ALEMBIC, _QUESTIONS), "tests.forked_commands")
 
 
 def main() -> None:
@@ -49,18 +53,25 @@ def main() -> None:
     arguments = fork_server.serve(int(sys.argv[1]))
     if arguments is None:
         return
-    module, *rest = arguments
-    sys.argv = ["metalog", *rest]
-    if BARS_AT_ONCE in os.environ:
-        progress_bar.DELAY_S = 0.0
     try:
-        if module == worker.__name__:
-            worker.main(*rest)
-            sys.exit()
-        entry.main()
+        _run(*arguments)
+        sys.exit()
     except SystemExit as ended:
         codes.append(int(ended.code or 0))
         raise
+
+
+def _run(module: str, *arguments: str) -> None:
+    """Run a module that is named in one of the markers, as `python -m` does."""
+    if module == worker.__name__:
+        worker.main(*arguments)
+    elif module == "alembic":
+        alembic.config.main(arguments, prog=module)
+    else:
+        sys.argv = ["metalog", *arguments]
+        if BARS_AT_ONCE in os.environ:
+            progress_bar.DELAY_S = 0.0
+        entry.main()
 
 
 def _leave(codes: list[int]) -> None:

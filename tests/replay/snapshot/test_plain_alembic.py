@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,16 @@ from sqlalchemy import URL, create_engine, inspect
 
 from replay.snapshot.schema import HISTORY, SHARED_LOG, SNAPSHOTS, Schema
 from tests.docs_console import ROOT
+from tests.forked_commands import ALEMBIC
 from tests.postgres import text_of
 
 CHAINS = {"snapshots": SNAPSHOTS, "history": HISTORY, "shared_log": SHARED_LOG}
 
 
-def alembic(*arguments: str) -> tuple[int, str]:
-    """Run the command; return its exit code and its output."""
-    command = [sys.executable, "-m", "alembic", "-c", str(ROOT / "alembic.ini"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
+def alembic(*arguments: str, command: Sequence[str] = ALEMBIC) -> tuple[int, str]:
+    """Run the command, forked or started; return its exit code and its output."""
+    words = [*command, "-c", str(ROOT / "alembic.ini"), *arguments]
+    done = subprocess.run(words, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -69,7 +71,8 @@ def test_up_and_down(chain: str, url: str) -> None:
 
 
 def test_a_database_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    code, said = alembic("-n", "history", "current")
+    started = [sys.executable, "-m", "alembic"]
+    code, said = alembic("-n", "history", "current", command=started)
     assert code != 0
     assert "FAILED: name the database: `-x database=URL`" in said
     missing = f"sqlite:///{tmp_path}/none.db"
