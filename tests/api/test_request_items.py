@@ -1,5 +1,6 @@
 """Requests with more items than a limit are refused before anything is looked up."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from api.controller_server.listener import UNLIMITED
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.frames import ITEMS_MAX, LENGTH
+from api.kafka.layouts import message_layout
 from api.requests.commands import BROKER_COMMANDS, COMMANDS
 from api.requests.json_requests import request_from_json
 from api.requests.transactions import STEPS_MAX, Step, Transact
@@ -17,11 +19,27 @@ from controller import wire
 from controller.authorization.caller import Caller
 from controller.decisions.topics.topics import DeleteTopics
 from records.errors import RequestError
+from records.kafka.layout import ArrayOf
 from tests.api.kafka.servers import server
 
-VERSIONS = [
-    (api, version) for api in apis.ALL for version in range(api.min_version, api.max_version + 1)
-]
+
+def _lists(api: Api, version: int) -> tuple[bool, list[str]]:
+    """Return how a request's lists are counted, and their names."""
+    layout = message_layout(api.request, version, flexible=api.is_flexible(version))
+    names = [field.name for field in layout.fields if isinstance(field.type, ArrayOf)]
+    return api.is_flexible(version), names
+
+
+def _versions() -> Iterator[Any]:
+    """Yield each version of each request; one with the lists of the version before is heavy."""
+    for api in apis.ALL:
+        for version in range(api.min_version, api.max_version + 1):
+            is_first = version == api.min_version
+            is_new = is_first or _lists(api, version) != _lists(api, version - 1)
+            yield pytest.param(api, version, marks=[] if is_new else [pytest.mark.heavy])
+
+
+VERSIONS = list(_versions())
 
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda each: getattr(each, "name", each))
