@@ -117,6 +117,12 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
     config.add_cleanup(stack.close)
 
 
+_NEW_OBJECTS_MAX = 10_000
+"""Number of new objects after which garbage is collected: with Python's 700 that is a twentieth of
+the CPU time of all tests.
+"""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect without the garbage collector: the collected objects are kept until the end
@@ -127,6 +133,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(_NEW_OBJECTS_MAX)
         gc.enable()
 
 
@@ -143,6 +150,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if in_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIME_LIMIT_S))
     items.sort(key=lambda item: rank_of(item.nodeid))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _unvisited() -> None:
+    """Let no later collection of garbage visit what exists when the tests of a module begin.
+
+    Caches and fixtures for the session are a million objects after some minutes.
+    """
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
