@@ -1,7 +1,7 @@
 # `make` prints this help. Everything runs inside .venv, which is made from requirements/lock.txt.
 PYTHON ?= python3
-# How many processes run the tests. Four keep two cores busy: some tests wait for disks and brokers.
-JOBS ?= 4
+# How many processes run the tests. Six keep two cores busy: many tests wait for disks and brokers.
+JOBS ?= 6
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations client tests benchmarks
 # What npm installs, where there is an npm: clients that the suite runs, and the page's type checker.
