@@ -23,11 +23,13 @@ from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 from replay.audit.changes import COLUMNS, relation
-from replay.audit.committed_files import readable_files
+from replay.audit.committed_files import committed_files, readable_files
+from replay.audit.duck.engine import DuckAudit
 from replay.audit.export import Exported, export_changes
 from replay.audit.export_targets import ExportDirectory, Watermark, open_target
 from replay.audit.history import History
 from replay.audit.log_files import LogFiles
+from replay.audit.queries.asking import Range
 from replay.audit.relations import SCHEMA
 from replay.care.retain import retain
 from tests.failing_fs import FailingFs
@@ -59,10 +61,10 @@ def opened(spark: "SparkSession", log: Path, scratch: Path) -> Iterator[tuple[An
         yield spark, readable_files(reader, scratch, lambda path, size: None)
 
 
-def documented(language: str, location: Path) -> str:
-    """Return the only example of a language in docs/export.md, for a location."""
+def documented(language: str, location: Path, number: int = 0) -> str:
+    """Return an example of a language in docs/export.md, for a location."""
     text = (Path(__file__).parents[3] / "docs" / "export.md").read_text()
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[number]
     return str(found).replace("LOCATION", str(location))
 
 
@@ -122,6 +124,7 @@ async def test_each_run_adds_what_is_new_and_settled(spark: "SparkSession", tmp_
     import duckdb  # See tests/forked_workers.py.
 
     counted = duckdb.sql(documented("sql", out)).fetchall()
+    check_state_at(out, log)
     by_day = Counter((row["day"], row["kind"]) for row in found)
     assert {(str(day), kind): count for day, kind, count in counted} == by_day
 
@@ -129,6 +132,24 @@ async def test_each_run_adds_what_is_new_and_settled(spark: "SparkSession", tmp_
         _nothing_to_do(log, out, show_secrets=True)
     retain(log, 9, check_dropped=lambda segments: None)
     _nothing_to_do(log, out)
+
+
+def check_state_at(out: Path, log: Path) -> None:
+    """Compare what the documented macro returns with the net changes up to some offsets."""
+    import duckdb
+
+    macro, question = documented("sql", out, 1).split(";\n", 1)
+    with duckdb.connect() as connection, LogReader.open(log) as reader:
+        connection.execute(macro)
+        with DuckAudit(committed_files(reader)) as audit:
+            for at in (1, 3, 7, 9):
+                found = connection.execute(f"SELECT * FROM state_at({at})").fetchall()
+                state = audit.view("net_changes", Range(0, at)).to_pylist()
+                names = ("kind", "id", "name", "field", "after")
+                expected = [tuple(row[name] for name in names) for row in state]
+                assert sorted(found) == sorted(expected), at
+        asked = question.replace("300", "9").strip().rstrip(";")
+        assert connection.execute(asked).fetchall() == [("orders/0", "2")]
 
 
 def _nothing_to_do(log: Path, out: Path, *, show_secrets: bool = False) -> None:

@@ -1,12 +1,14 @@
-"""PostgreSQL's functions of a point return the state that replay computes there."""
+"""The functions and views of a point return the state that replay computes there."""
 
 import datetime
 import random
+import re
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from records.text import uuid_text
 from replay.image.digest import digest_of_rows, row_text
 from replay.image.parts import PARTS
 from replay.snapshot.database import writing
@@ -17,8 +19,9 @@ from replay.sql_sync import sync
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import FakeLog
+from tests.sql_document import DOCUMENT
 
-pytestmark = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+ON_POSTGRESQL = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 
 LOG = FakeLog(random_history(random.Random(1), 60))
 LAST = LOG.end_offset - 1
@@ -55,6 +58,7 @@ def digests(store: HistoryStore, at: object, kind: str) -> dict[str, Any]:
     return found
 
 
+@ON_POSTGRESQL
 @pytest.mark.parametrize("seed", range(3))
 def test_state_at_a_point_is_that_of_replay(seed: int, store: HistoryStore) -> None:
     log = FakeLog(random_history(random.Random(seed), 30))
@@ -77,6 +81,7 @@ def test_state_at_a_point_is_that_of_replay(seed: int, store: HistoryStore) -> N
     assert asked(store, "SELECT * FROM topics_at('1970-01-01'::timestamptz)") == []
 
 
+@ON_POSTGRESQL
 def test_a_later_column_is_in_the_rows(store: HistoryStore) -> None:
     sync(Timeline(LOG), LOG, store)
     with writing(store.engine) as connection:
@@ -86,3 +91,30 @@ def test_a_later_column_is_in_the_rows(store: HistoryStore) -> None:
             assert rows
             assert {later for (later,) in rows} == {7}
         connection.rollback()
+
+
+def test_documented_views_of_a_point_in_sqlite(store: HistoryStore) -> None:
+    sync(Timeline(LOG), LOG, store)
+    document = DOCUMENT.read_text()
+    made = re.findall(r"^    (CREATE TEMP .*?;)$", document, re.MULTILINE | re.DOTALL)
+    (moved,) = re.findall(r"^    UPDATE point SET at = (\(.*\));$", document, re.MULTILINE)
+    assert len(made) == 3
+    with store.engine.connect() as connection:
+        for statement in made:
+            connection.execute(text(statement))
+        for at in random.Random(1).sample(range(LAST), 8):
+            connection.execute(text(f"UPDATE point SET at = {at}"))
+            image = Timeline(LOG).image(at)
+            topics = connection.execute(text("SELECT topic_id FROM topics_at"))
+            ids = [uuid_text(row.topic_id) for row in PARTS["topics"].rows(image)]
+            assert sorted(topics.scalars()) == sorted(ids), at
+            brokers = connection.execute(text("SELECT broker_id FROM brokers_at"))
+            numbers = [row.broker_id for row in PARTS["brokers"].rows(image)]
+            assert sorted(brokers.scalars()) == sorted(numbers), at
+        time = re.sub(r"\d{13}", str(_time_of(LAST)), moved)
+        ((found,),) = connection.execute(text(f"SELECT {time}"))
+        assert found <= LAST
+
+
+def _time_of(offset: int) -> int:
+    return max(row.timestamp for each in LOG.log for row in each.rows if row.offset <= offset)
