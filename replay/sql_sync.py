@@ -36,7 +36,8 @@ from replay.sql_history.store import HistoryPosition, HistoryStore, read_positio
 from replay.sql_history.tables import position as position_table
 from replay.timeline import Timeline
 
-_TRANSACTION_ROWS = 60_000
+# More would take more memory (150,000 take 35 MB more than 60,000) and save little time.
+_TRANSACTION_ROWS = 150_000
 
 
 class Synced(msgspec.Struct, frozen=True, kw_only=True):
