@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from metadata_log.format.batch import NewBatch
@@ -31,8 +32,17 @@ from replay.audit.source import new_changes
 from replay.audit.source.change_stream import SNAPSHOT
 from replay.audit.source.record_stream import position_json
 from replay.care.retain import retain
+from tests.golden import release_directory
 from tests.own_logs import write_history
-from tests.replay.audit.source.reading import ALL, Row, read, rows_between, stream, triggers
+from tests.replay.audit.source.reading import (
+    ALL,
+    Position,
+    Row,
+    read,
+    rows_between,
+    stream,
+    triggers,
+)
 from tests.replay.builders import change, partition, topic, uid
 
 pytestmark = pytest.mark.spark
@@ -152,13 +162,40 @@ async def test_what_lasts_over_several_triggers_is_told_as_by_a_whole_read(
     position = stream(log, **options).initialOffset()
     for records in pieces:
         await append(log, *records)
-        ((end, rows),) = triggers(log, position, **options)
-        kept = pasts[:]
-        pasts.clear()
-        whole = rows_between(log, position, end, **options)
-        pasts[:] = kept
-        assert in_order(rows) == in_order(whole)
-        position = end
+        position = check_trigger(log, position, pasts, **options)
+
+
+def check_trigger(log: Path, start: Position, pasts: list[Any], **options: str) -> Position:
+    """Compare the next trigger with what a process without a state reads; return its end."""
+    ((end, rows),) = triggers(log, start, **options)
+    kept = pasts[:]
+    pasts.clear()
+    assert in_order(rows) == in_order(rows_between(log, start, end, **options))
+    assert rows
+    pasts[:] = kept
+    return end
+
+
+def written_schema(segment: Path) -> str:
+    with segment.open("rb") as file:
+        return str(fastavro.reader(file).metadata["avro.schema"])
+
+
+async def test_a_newer_schema_and_a_base_written_in_between_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log begins in an older release, whose schema lacks fields; then its start moves up."""
+    pasts: list[Any] = []
+    monkeypatch.setattr(new_changes, "_pasts", pasts)
+    shutil.copytree(release_directory("0.1.0") / "own", log := tmp_path / "log")
+    start = stream(log, **CHANGES).initialOffset()
+    position = check_trigger(log, start, pasts, **CHANGES)
+    await append(log, config("a", "1"), topic("t"), partition("t", 0))
+    position = check_trigger(log, position, pasts, **CHANGES)
+    assert len({written_schema(path) for path in log.glob("*.avro")}) > 1
+    retain(log, position["end_offset"] - 2, check_dropped=lambda segments: None)
+    await append(log, config("a", None), change("t", 0, leader=2))
+    check_trigger(log, position, pasts, **CHANGES)
 
 
 async def test_the_state_of_another_log_is_not_used(tmp_path: Path) -> None:
