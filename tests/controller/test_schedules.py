@@ -24,6 +24,10 @@ def test_invariants_hold_at_every_offset_and_all_comes_to_its_end(seed: int, len
     assert Schedule(seed).run(range(length)) == []
 
 
+def test_schedule_in_which_the_last_known_leader_was_moved_away_holds() -> None:
+    assert Schedule(4935).run((11, 22, 40, 65, 68, 69, 70, 77)) == []
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_long_schedules_hold_too(seed: int) -> None:
     assert Schedule(seed).run(range(500)) == []

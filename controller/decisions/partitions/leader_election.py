@@ -65,8 +65,9 @@ def elect(candidates: Candidates, election: Election, acceptable: Callable[[int]
             return Elected(replica)
     last_known = candidates.last_known_leader
     nobody_left = not candidates.isr and not candidates.eligible
-    # Kafka 4.0 does not check that it is acceptable; but a leader that is down is useless.
-    if nobody_left and last_known is not None and acceptable(last_known):
+    # Kafka 4.0 checks neither: that its broker is up, and that it still is a replica after a move.
+    is_left = last_known in candidates.replicas
+    if nobody_left and last_known is not None and is_left and acceptable(last_known):
         return Elected(last_known, unclean=True)
     if election is Election.UNCLEAN:
         for replica in candidates.replicas:

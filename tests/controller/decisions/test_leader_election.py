@@ -81,6 +81,12 @@ def test_a_last_known_leader_that_is_down_does_not_lead() -> None:
     assert elect(candidates, Election.ONLINE, _only(3)) == Elected(-1)
 
 
+def test_a_last_known_leader_that_was_moved_away_does_not_lead() -> None:
+    candidates = _candidates(isr=(), leader=-1, last_known_leader=4)
+    assert elect(candidates, Election.ONLINE, _only(1, 4)) == Elected(-1)
+    assert elect(candidates, Election.UNCLEAN, _only(1, 4)) == Elected(1, unclean=True)
+
+
 @pytest.mark.parametrize("election", [Election.ONLINE, Election.PREFERRED])
 @pytest.mark.parametrize(("isr", "eligible"), [((2,), ()), ((), (2,)), ((2,), (2,))])
 def test_a_last_known_leader_does_not_lead_while_any_member_is_left(
