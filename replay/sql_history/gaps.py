@@ -5,6 +5,7 @@ follows the gap, also those of objects that are the same on both sides.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, insert, select, update
@@ -16,13 +17,13 @@ from replay.sql_history.tables import VERSION_TABLES, found_after_gap, gap_table
 
 
 class FoundAfterGap(msgspec.Struct, frozen=True):
-    """A field that differs after a gap; `before` and `after` are JSON without secrets."""
+    """A field that differs after a gap; `before` and `after` have no secrets."""
 
     object: str
     field: str
     fate: str
-    before: str
-    after: str
+    before: Any
+    after: Any
 
 
 def write_gap(connection: Connection, gap: Gap, found: Sequence[FoundAfterGap]) -> None:
@@ -30,7 +31,12 @@ def write_gap(connection: Connection, gap: Gap, found: Sequence[FoundAfterGap]) 
     connection.execute(insert(gap_table), msgspec.structs.asdict(gap))
     columns = [each.name for each in found_after_gap.columns]
     rows = [
-        (gap.from_offset, number, *msgspec.structs.astuple(each))
+        (
+            gap.from_offset,
+            number,
+            *(each.object, each.field, each.fate),
+            *(msgspec.json.encode(value).decode() for value in (each.before, each.after)),
+        )
         for number, each in enumerate(found)
     ]
     insert_rows(connection, found_after_gap, columns, rows)

@@ -96,15 +96,9 @@ def _gap_before(part: Past) -> Gap:
 def _found_after_gap(part: Past) -> list[FoundAfterGap]:
     found = [shown(change, FOUND) for change in changes_after(part)]
     return [
-        FoundAfterGap(
-            each.object, each.field, str(each.fate), _json(each.before), _json(each.after)
-        )
+        FoundAfterGap(each.object, each.field, str(each.fate), each.before, each.after)
         for each in found
     ]
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _sum(found: Sequence[Synced]) -> Synced:

@@ -18,7 +18,7 @@ from tests.replay.builders import FakeLog, batches, topic
 from tests.replay.sql_history.conftest import ON_BOTH
 
 LOG = FakeLog(batches([topic("orders")], [topic("prices")]))
-FOUND = FoundAfterGap("topic:prices", "config", "changed", "1", "2")
+FOUND = FoundAfterGap("topic:prices", "config", "changed", 1, 2)
 
 
 def _gap(from_offset: int, from_time: int, to_offset: int, to_time: int) -> Gap:
