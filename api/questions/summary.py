@@ -191,15 +191,23 @@ def _of_leaderless(times: Sequence[LeaderlessTime], longest: int | None) -> Clau
         text = f"once without a leader, for {lasted}"
     else:
         text = f"{len(times):,} times without a leader, longest {lasted}"
-    partitions = f"{found.partitions:,} partition{'' if found.partitions == 1 else 's'}"
-    because = "" if found.cause is None else f": {found.cause}"
+    last = times[-1]
+    newest = "" if last is found else f"; last {duration_text(last.duration_ms)}"
     return Clause(
         about="leaderless",
-        text=f"{text} ({partitions}{because})",
+        text=f"{text} ({_down(found)}){newest}",
         is_bad=True,
         from_offset=found.from_offset,
         to_offset=found.to_offset,
     )
+
+
+def _down(found: LeaderlessTime) -> str:
+    """Return how many partitions had no leader, and the cause that was the first or only one."""
+    if found.partitions == 1:
+        return "1 partition" if found.cause is None else f"1 partition: {found.cause}"
+    cause = "" if found.cause is None else f"; first cause: {found.cause}"
+    return f"{found.partitions:,} partitions{cause}"
 
 
 def _of_end(health: Health) -> Clause:
@@ -257,8 +265,9 @@ def _of_changes(past: Past, actors: Sequence[Actor]) -> Clause:
         said.append(f"{others:,} other{'' if others == 1 else 's'}")
     if unknown:
         log = "Kafka's log" if past.reader.kind is Kind.MIRROR else "the log"
-        said.append(f"{unknown:,} by principals that {log} does not name")
-    return Clause(about="changes", text=f"changes: {', '.join(said)}")
+        said.append(f"principals that {log} does not name ({unknown:,})")
+    text = f"topics, configs and rights changed by {', '.join(said)}"
+    return Clause(about="changes", text=text)
 
 
 def _of_gaps(parts: Sequence[Stretch]) -> Iterator[Clause]:

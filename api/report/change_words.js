@@ -21,6 +21,6 @@ export function changeText(changes) {
     const shown = own.filter(({ field }) => OF_NEW.has(field)).map(({ field, after }) => `${spoken(field)} ${valueText(after)}`);
     return ["created", ...shown].join(", ");
   }
-  if (!own.length) return `only its ${changes.map(({ field }) => field.replaceAll("_", " ")).join(" and ")} rose`;
+  if (!own.length) return "only epochs rose";
   return own.map(({ field, before, after }) => `${spoken(field)} ${valueText(before)} to ${valueText(after)}`).join(", ");
 }

@@ -20,7 +20,7 @@ export function mayBeLost(data, outages) {
   const clean = ended.length - unclean.length - gone.length, count = (/** @type {number} */ of) => countText(of, "partition");
   const found = [];
   if (unclean.length) found.push(`${count(unclean.length)} got a leader by an unclean election: records that the new leader lacked are lost.`);
-  if (gone.length) found.push(`${count(gone.length)} had been deleted when it ended.`);
+  if (gone.length) found.push(`${count(gone.length)} ${gone.length === 1 ? "was" : "were"} deleted before it ended, with ${gone.length === 1 ? "its" : "their"} records, as was asked.`);
   if (clean) found.push(`Nothing of ${count(clean)}: ${clean === 1 ? "the" : "each"} new leader was in sync.`);
   if (lasting.length) found.push(waits(data, lasting));
   if (looked.length < outages.length) found.push(`Of ${count(outages.length)}, the first ${looked.length} were looked at.`);
@@ -55,6 +55,18 @@ function redundancy(/** @type {import("report/data.js").Data} */ data, /** @type
   return `Nothing by itself. At the end of it the ISR had ${least === 1 ? "one replica only: were that lost, so would be records" : `${countText(least, "replica")} at least`}.`;
 }
 
+/** Why no other broker could lead when partitions lost their leader. @param {import("report/data.js").Data} data @param {Outage[]} outages Of the same kind. @returns {string[]} */
+export function whyNobodyElse(data, outages) {
+  if (outages[0].bit !== LEADERLESS) return [];
+  const states = outages.slice(0, LOOKED_AT_MAX).map(({ object, fromRow }) => (fromRow > 0 ? data.stateAt(object, fromRow - 1) : null));
+  const single = states.filter((state) => state?.replicas.length === 1).length;
+  const inSync = states.filter((state) => state && state.replicas.length > 1 && state.isr.length === 1).length;
+  const found = [];
+  if (single) found.push(`${countText(single, "partition")} ${single === 1 ? "has" : "have"} one replica: no other broker could lead.`);
+  if (inSync) found.push(`Of ${countText(inSync, "partition")} one replica was in sync before: no other broker could lead without losing records.`);
+  return found;
+}
+
 /** What the records do not say. @param {import("report/data.js").Data} data @param {Outage[]} outages @returns {string[]} */
 export function notKnown(data, outages) {
   const { header } = data, found = [];
@@ -64,7 +76,7 @@ export function notKnown(data, outages) {
   const begun = Math.min(...outages.map((each) => each.fromRow)), end = Math.max(...outages.map((each) => each.row + 1));
   for (const gap of gapsWithin(data, begun, end)) found.push(`What happened in a gap: ${gapWords(gap)}. It may have begun, ended or paused there.`);
   if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
-  if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Records from offset ${header.confirmed_end} on may still be replaced.`);
+  if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Whether Kafka kept the records from offset ${header.confirmed_end} on: they were not confirmed.`);
   found.push("How many messages are concerned: the metadata does not contain them.");
   return found;
 }

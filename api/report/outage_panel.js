@@ -4,13 +4,14 @@ import { outagesCommand, whyCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
 import { LEADERLESS } from "report/data.js";
 import { isFound } from "report/gaps.js";
-import { mayBeLost, notKnown } from "report/losses.js";
+import { mayBeLost, notKnown, whyNobodyElse } from "report/losses.js";
 import { byCause, objectsIn, ofKind, outagesAround, outagesOf, STATES, stateOf } from "report/outages.js";
 import { worst } from "report/states.js";
-import { askersText, countText, durationText, plain, timeText } from "report/words.js";
+import { ASKERS_MAX, countText, durationText, plain, timeText } from "report/words.js";
 import { whyOf } from "report/why.js";
 
 const OBJECTS_AT_FIRST = 20;
+const TOPICS_AT_FIRST = 3;
 
 /** @typedef {import("report/outages.js").Outage} Outage */
 /** @typedef {{outages: Outage[], chain: import("report/why.js").Link[]}} Found */
@@ -93,12 +94,13 @@ export class OutagePanel {
     const causes = new Set(outages.map((each) => each.cause?.offset));
     const before = chain.filter((link) => (began.from === null || link.offset < began.from) && !causes.has(link.offset));
     const terms = [
+      ...this._topics(outages, row),
       ...this._ends(began, ended),
-      term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length))),
+      term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length)), ...whyNobodyElse(data, outages).map((text) => make("div", {}, text))),
       term("who", ...this._who(outages, chain)),
       term("may be lost", sentences(mayBeLost(data, outages))),
       term("not known", sentences(notKnown(data, outages))),
-      term("before", before.length ? answers.list(before, (link) => answers.link(link)) : "no earlier record led to it"),
+      term("before", ...(outages.length > 1 && before.length ? [make("div", {}, plain(`of ${data.nameAt(began.object, row)}:`))] : []), before.length ? answers.list(before, (link) => answers.link(link)) : "no earlier record led to it"),
     ];
     const name = outages.length === 1 ? data.nameAt(outages[0].object, row) : null;
     const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
@@ -116,6 +118,15 @@ export class OutagePanel {
     const kind = data.kinds[data.objectKind[first.object]], count = new Set(outages.map(({ object }) => object)).size;
     const there = Math.max(count, objects.filter((object) => data.isThere(object, row)).length);
     return `${count} of ${countText(there, kind)} ${count === 1 ? one : more}`;
+  }
+
+  /** The topics of several partitions. */
+  _topics(/** @type {Outage[]} */ outages, /** @type {number} */ row) {
+    const { data } = this, isOfPartitions = data.kinds[data.objectKind[outages[0].object]] === "partition";
+    if (!isOfPartitions || outages.length === 1) return [];
+    const topics = [...new Set(outages.map(({ object }) => data.nameAt(object, row).replace(/^partition:(.*)\/\d+$/, "$1")))];
+    const more = topics.length > TOPICS_AT_FIRST ? `, and ${topics.length - TOPICS_AT_FIRST} more` : "";
+    return [term("topics", plain(topics.slice(0, TOPICS_AT_FIRST).join(", ") + more))];
   }
 
   _ends(/** @type {Outage} */ began, /** @type {Outage} */ ended) {
@@ -143,19 +154,32 @@ export class OutagePanel {
     return make("div", {}, plain(`${count}${cause.text} `), this._offset(first), ...(last > first ? [" to ", this._offset(last)] : []));
   }
 
-  /** Who asked for the causes, as far as it is known. @returns {string[]} */
+  /** Who made the causes, and who asked for them, as far as it is known. */
   _who(/** @type {Outage[]} */ outages, /** @type {import("report/why.js").Link[]} */ chain) {
     const { data } = this;
     if (data.header.is_mirror) return ["not known: Kafka's log does not say who asked for a change"];
-    const names = new Set(outages.map(({ cause, object, fromRow }) => {
-      if (cause === null) return "not known";
-      const row = data.offset.indexOf(cause.offset);
-      const { principal, command, reason } = row > 0 ? data.recordOf(row) : { principal: chain.find(({ offset }) => offset === cause.offset)?.principal ?? null, command: null, reason: null };
-      const how = [command, reason].filter(Boolean).join(": ");
-      const asked = askedFor(data, cause.offset, data.nameAt(object, fromRow));
-      return `${principal ?? "the record does not say who"}${how && ` (${how})`}${asked && `, ${asked}`}`;
-    }));
-    return [plain([...names].join(", "))];
+    /** @type {Map<string, (Node|string)[]>} */
+    const found = new Map();
+    for (const { cause, object, fromRow } of outages) {
+      if (cause === null) {
+        found.set("", ["not known"]);
+        continue;
+      }
+      const { who, how } = this._origin(cause.offset, chain);
+      const asked = askersOf(data, cause.offset, data.nameAt(object, fromRow)).filter(([, by]) => by !== who);
+      const askers = asked.slice(0, ASKERS_MAX).flatMap(([offset, by]) => [`, asked ${by ? `by ${by}` : "for"} at `, this._offset(offset), this._origin(offset, []).how]);
+      const more = asked.length > ASKERS_MAX ? `, and ${asked.length - ASKERS_MAX} more` : "";
+      found.set([who, how, asked].join(), [`${who ?? "the record does not say who"}${how}`, ...askers, more]);
+    }
+    return [...found.values()].map((nodes) => make("div", {}, ...nodes.map((node) => (typeof node === "string" ? plain(node) : node))));
+  }
+
+  /** The principal of a record, and by which command and why; of a chain if the page lacks the record. */
+  _origin(/** @type {number} */ offset, /** @type {import("report/why.js").Link[]} */ chain) {
+    const row = this.data.offset.indexOf(offset), link = chain.find((each) => each.offset === offset);
+    const { principal, command, reason } = row > 0 ? this.data.recordOf(row) : { principal: link?.principal ?? null, command: null, reason: null };
+    const how = [command, reason].filter(Boolean).join(": ");
+    return { who: principal, how: how && ` (${how})` };
   }
 
   /** Each object with its own outage; opened on demand. */
@@ -173,10 +197,9 @@ export class OutagePanel {
 }
 
 /** Who asked for what a record did to an object, if its event says so. @param {import("report/data.js").Data} data @param {number} offset @param {string} name */
-function askedFor(data, offset, name) {
+function askersOf(data, offset, name) {
   const around = [...data.events.toldBefore(offset, offset), ...data.events.told(offset, offset)];
-  const event = around.find(({ asked, objects }) => asked.length > 0 && objects.includes(name));
-  return event ? askersText(event) : "";
+  return around.find(({ asked, objects }) => asked.length > 0 && objects.includes(name))?.asked ?? [];
 }
 
 /** The worst state that any of some objects is in. @param {import("report/data.js").Data} data @param {number[]} objects @param {number} row */

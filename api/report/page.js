@@ -162,7 +162,7 @@ function remarks(data, command) {
     found.push(`${gapWords(gap).replace("o", "O")} (hatched): what differs after them is shown as it was found, not when or why it changed.`);
   }
   if (header.history_from > data.first) found.push(`Before offset ${header.history_from} the state is unknown: the log begins there (hatched).`);
-  if (header.confirmed_end <= data.last) found.push(`From offset ${header.confirmed_end} on records may still be replaced (hatched).`);
+  if (header.confirmed_end <= data.last) found.push(`From offset ${header.confirmed_end} of the metadata log on, records were not confirmed: Kafka may still replace them (hatched).`);
   if (data.wentBack.length) found.push(`Clocks went back ${countText(data.wentBack.length, "time")} (↶).`);
   if (command.masked) found.push("Names of hosts and addresses are replaced.");
   return found;

@@ -90,7 +90,7 @@ function namedText(told) {
 }
 
 /** An event that more asked for only counts the others. */
-const ASKERS_MAX = 3;
+export const ASKERS_MAX = 3;
 
 /** The records that asked for what an event's records did, and who wrote them. @param {import("report/events.js").Told} told */
 export function askersText({ principal, asked }) {

@@ -337,8 +337,8 @@ def _may_lose(brokers: Iterable[int], before: Partition | None, after: Partition
 
 _MODE_TEXTS = {
     READ_WRITE: "reads and writes are allowed again",
-    READ_ONLY: "writes are no longer allowed: it is to be removed",
-    NONE: "neither reads nor writes are allowed: it is to be removed",
+    READ_ONLY: "the partition is to be removed: writes are no longer allowed",
+    NONE: "the partition is to be removed: neither reads nor writes are allowed",
 }
 """Description of a mode change, by the partition's new mode."""
 

@@ -45,9 +45,9 @@ export class Ask {
     const button = (/** @type {string} */ text, /** @type {string} */ title) => make("button", { type: "submit", title }, text);
     const submits = (/** @type {() => void} */ act) => (/** @type {Event} */ event) => { event.preventDefault(); act(); };
     this.element = make("section", { class: "ask", "aria-label": "ask" },
-      make("form", { onsubmit: submits(() => this._all((each) => each.flips(this.expression.text))) }, make("span", {}, "where is"), this.expression.element, button("true?", "where the expression holds (e, Enter)"),
-        make("button", { type: "button", title: "which invariants the history violates (c)", onclick: () => this._all((each) => each.check()) }, "check")),
-      make("form", { onsubmit: submits(() => this._whatIf()) }, make("span", {}, "what if not"), this.without, button("decide anew", "what would have been without this record (d)")),
+      make("form", { onsubmit: submits(() => this._all((each) => each.flips(this.expression.text))) }, make("span", {}, "when was"), this.expression.element, button("true?", "where the expression holds (e, Enter)"),
+        make("button", { type: "button", title: "which invariants the history violates (c)", onclick: () => this._all((each) => each.check()) }, "check invariants")),
+      make("form", { onsubmit: submits(() => this._whatIf()) }, make("span", {}, "what if without"), this.without, button("decide anew", "what would have been without this record (d)")),
       this.answers);
     page.selection.watch(() => this.offer());
     page.selection.window.addEventListener("hashchange", () => this.read(page.selection.window.location.hash));

@@ -45,7 +45,9 @@ def test_a_mirror_says_what_was_down_and_what_is_not_final(
     assert found["leaderless"].startswith("!2 times without a leader, longest ")
     assert found["end"] == "!ends with 1 of 2 partitions without a leader"
     assert found["brokers"] == "all 2 brokers up"
-    assert found["changes"] == "changes: 1 by principals that Kafka's log does not name"
+    assert found["changes"] == (
+        "topics, configs and rights changed by principals that Kafka's log does not name (1)"
+    )
     assert found["tail"].startswith("Kafka may still replace the records from offset 0 on")
     before = words(metalog, tmp_path / "log", "--to", down - 1)
     assert before["leaderless"] == "never without a leader"
@@ -70,5 +72,5 @@ def test_who_changed_most_comes_first(metalog: Metalog, tmp_path: Path) -> None:
         ("User:joe", 1),
     ]
     assert words(metalog, log)["changes"] == (
-        "changes: User:bob (3), User:eve (2), User:ann (1), 1 other"
+        "topics, configs and rights changed by User:bob (3), User:eve (2), User:ann (1), 1 other"
     )

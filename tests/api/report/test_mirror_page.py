@@ -34,6 +34,9 @@ def test_only_what_may_be_replaced_is_hatched(
     assert run(["import", "kraft", str(node.directory), log]) == 0
     assert run(["report", log, str(report)]) == 0
     page = opened(report)
-    remark = "From offset 0 on records may still be replaced (hatched)."
+    remark = (
+        "From offset 0 of the metadata log on, records were not confirmed: Kafka may still replace "
+        "them (hatched)."
+    )
     assert (remark in texts(page, ".remarks li")) == is_hatched
     assert page.evaluate(_HATCHED) == is_hatched

@@ -76,7 +76,7 @@ def test_a_clause_leads_to_its_records(stormy_page: Page) -> None:
         ["controller", "1 became active in epoch 1, for 4 h 20 min, last record after 6 s"],
         ["controller", "2 became active in epoch 2, for 7 s"],
     ]
-    _clause(page, "changes:")
+    _clause(page, "topics, configs and rights")
     assert all(" deleted" in t or " created" in t or "retention" in t for t in _events(page))
     _clause(page, "ends with all")
     assert page.evaluate("report.selection.link()") == f"#from={end}&to=end"

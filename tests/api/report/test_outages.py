@@ -174,7 +174,11 @@ def test_a_click_on_health_shows_the_time_of_the_summary(
     assert found["from"].endswith(f"record {time['from_offset']}")
     assert found["to"].endswith(f"record {time['to_offset']}")
     assert found["lasted"] == "4 h 20 min"
-    assert found["cause"] == f"{time['cause']} record {time['cause_offset']}"
+    assert found["topics"] == "orders"
+    assert found["cause"] == (
+        f"{time['cause']} record {time['cause_offset']} Of {PARTITIONS} partitions one replica was "
+        "in sync before: no other broker could lead without losing records."
+    )
     assert "ISR [1, 2] -> [1]" in found["before"]
     assert (
         found["may be lost"] == f"Nothing of {PARTITIONS} partitions: each new leader was in sync."
@@ -272,5 +276,9 @@ def test_a_service_knows_what_began_before_the_page(stormy_log: Path, pages: Pag
         wait_until_idle(page)
         found = terms(page)
         assert found["from"].endswith("record 21")
-        assert found["cause"] == "broker 1 began a controlled shutdown record 20"
+        # The page has the state before of five; only the service knows that of the first.
+        assert found["cause"] == (
+            "broker 1 began a controlled shutdown record 20 Of 5 partitions one replica was in "
+            "sync before: no other broker could lead without losing records."
+        )
         assert found["lasted"] == "4 h 20 min"

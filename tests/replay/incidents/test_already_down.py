@@ -113,8 +113,8 @@ def test_an_unregistered_broker_is_the_cause_only_in_its_batch_and_new_if_it_reg
 @pytest.mark.parametrize(
     ("before", "after", "text"),
     [
-        (READ_WRITE, READ_ONLY, "writes are no longer allowed: it is to be removed"),
-        (READ_ONLY, NONE, "neither reads nor writes are allowed: it is to be removed"),
+        (READ_WRITE, READ_ONLY, "the partition is to be removed: writes are no longer allowed"),
+        (READ_ONLY, NONE, "the partition is to be removed: neither reads nor writes are allowed"),
         (READ_ONLY, READ_WRITE, "reads and writes are allowed again"),
         (READ_WRITE, 7, "its mode became 7, which is not known here"),
     ],
