@@ -143,7 +143,7 @@ class LogDirectory:
         with self._names:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(path.glob("*.log")):
-            raise OSError(errno.EEXIST, "the folder has data of an unknown partition", str(path))
+            raise OSError(errno.EEXIST, "the folder has stray segments; move it away", str(path))
         if metadata.topic_id != ZERO_UUID:
             write_partition_metadata(path, metadata)
         OsFs().sync_directory(path.parent)

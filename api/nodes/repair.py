@@ -1,12 +1,12 @@
 """Repair after a store has lost acknowledged records: they are put back, or given up.
 
-Groups that are lost in the middle are stored again under their numbers, from any folder that has
-their records, while nodes run; or the shared log is trimmed to behind them. For lost records at the
-end all nodes are stopped.
+Records lost in the middle of the shared log are stored again in their place from any folder that
+has them, or everything up to them is trimmed; nodes may run. For records lost at the end, all nodes
+are stopped.
 
-If nothing was appended since, the folder's lost blocks begin where the shared log ends. They are
-put back unchanged, behind a claim that fences any node that might be about to append. Otherwise
-they are kept in a copy, and the folder is truncated to the records that the shared log has, too.
+If nothing was appended since, the records that a folder has beyond the shared log's end are put
+back unchanged, behind a claim that fences any node that might be about to append. Otherwise the
+folder is backed up, and truncated to the records that the shared log has, too.
 """
 
 import asyncio
@@ -163,9 +163,9 @@ def _check_is_of(identity: Identity, directory: Path, fs: Fs) -> None:
     if cluster_id != identity.cluster_id or (node is not None and node.log_id != identity.log_id):
         raise RequestError(
             "INVALID_REQUEST",
-            f"{directory} is a folder of cluster {cluster_id}"
-            f"{'' if node is None else f', shared log {node.log_id}'}; this shared log is "
-            f"{identity.log_id}, of cluster {identity.cluster_id}",
+            f"{directory} is of cluster {cluster_id}"
+            f"{'' if node is None else f', shared log {node.log_id}'}, not of "
+            f"{identity.cluster_id}, shared log {identity.log_id}; name another folder",
         )
 
 

@@ -47,10 +47,10 @@ def in_zone(
 
 
 def reference_ms(reader: LogReader, now_ms: int, *, is_live: bool) -> int:
-    """Return the time from which times of day are counted, in ms since 1970.
+    """Return the time that counts as now in points such as `14:00` or `-3h`, in ms since 1970.
 
-    That is now if a process writes the log. Any other log may be an old copy: the reference is the
-    time of its last record, but not later than now.
+    It is the real time if a process writes the log. Any other log may be an old copy: the time of
+    its last record, if earlier.
     """
     if is_live or is_written(reader):
         return now_ms

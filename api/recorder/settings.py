@@ -60,7 +60,7 @@ class MirrorSettings(NamedTuple):
         log: The mirror's folder.
         security_file: Settings of the client's TLS and login, read for each new connection.
         checks: The checks; None: nothing is checked.
-        checks_text: The content of the file of checks, with which changes are noticed.
+        checks_text: Text of the checks file; a changed text restarts the checking.
     """
 
     name: str

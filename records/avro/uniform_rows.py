@@ -127,7 +127,7 @@ def _between(body: bytes, layout: Layout) -> bytes:
     _, origin_end = codec.optional(body, 1, codec.decoder_of("origin"))
     end = origin_end + len(nulls) - 1
     if body[origin_end:end] != nulls[1:]:
-        raise ValueError("the row has more than an origin beside its record")
+        raise ValueError("the row has optional fields other than origin")
     return body[1:end]
 
 

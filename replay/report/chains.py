@@ -1,8 +1,7 @@
-"""Chains of causes: for each record of a partition or broker, its text and its causes.
+"""Chains of causes: for each record of a partition or broker, its effect in words, and its causes.
 
-Texts and causes are the same as in the answers of `why`. The report's page assembles chains from
-these entries, like `Follower.chain_of_partition`. A record that begins an outage also has the cause
-that `outages` reports.
+Both are the same as in the answers of `why`. From them, the report's page finds the records that
+led to a leader or an ISR. A record that begins an outage also has the cause that `outages` reports.
 """
 
 from array import array

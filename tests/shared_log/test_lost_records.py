@@ -237,7 +237,7 @@ async def test_a_folder_of_another_shared_log_is_refused(
     await _written(node, Random(1), 1)
     store.identity = Identity(cluster_id="other", log_id="2")
     for act in (examine(node.log, node.directory), put_back(node.log, node.directory)):
-        with pytest.raises(RequestError, match="this shared log is 2, of cluster other"):
+        with pytest.raises(RequestError, match="not of other, shared log 2; name another"):
             await act
 
 

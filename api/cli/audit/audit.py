@@ -146,7 +146,7 @@ def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
     if not rest:
         raise bad_parameter("LOG is missing")
     if len(rest) != 1 + is_sql:
-        raise bad_parameter("`audit sql` takes a query, the others take none")
+        raise bad_parameter("give only LOG, or, after `sql`, LOG and SELECT")
     return names, rest[0], rest[1] if is_sql else None
 
 

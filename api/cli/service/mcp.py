@@ -26,8 +26,8 @@ _Http = Annotated[
     Option(
         "--http",
         metavar="ADDRESS",
-        help="Answer over HTTP at /mcp of this address, written as for `view --http`, instead of "
-        "over standard input and output.",
+        help="Answer over HTTP, not stdin and stdout, at /mcp of HOST:PORT, https://HOST:PORT or "
+        "unix:PATH.",
         show_default=False,
         rich_help_panel=LISTENERS,
     ),

@@ -1,7 +1,7 @@
-"""Limits of namespaces: topics and partitions in and below them, and how fast these may change.
+"""Limits of namespaces: topics and partitions in and below them, and partition changes per second.
 
 A limit counts everything in and below its namespace, so a parent's limit applies to its children
-even if they set higher ones. Each check costs O(tiers).
+even if theirs are higher. A check costs O(depth).
 """
 
 from collections.abc import Iterator

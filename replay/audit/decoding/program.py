@@ -22,7 +22,7 @@ _SIZES = {"float": 4, "double": 8}
 
 
 class Op(IntEnum):
-    """Operations, with their operands."""
+    """Operation of an instruction."""
 
     STOP = 0
     INTEGER = 1
