@@ -43,15 +43,26 @@ class Killable:
             )
 
     async def ready(self) -> None:
-        """Wait until it accepts requests; keep its addresses."""
-        assert self._process is not None and self._process.stdout is not None
+        """Wait until it accepts requests; keep its addresses.
+
+        While it was dead, a connection of any other process may have got one of its ports as its
+        own: then it starts again, until that connection is closed.
+        """
         async with asyncio.timeout(READY_S):
-            line = await self._process.stdout.readline()
-        assert line, f"it ended before it was ready: {self._errors.read_text()[-500:]}"
+            while not (line := await self._line()):
+                said = self._errors.read_text()[-500:]
+                assert "Address already in use" in said, f"it ended before it was ready: {said}"
+                await asyncio.sleep(0.2)
+                await self.start()
         told: dict[str, Any] = json.loads(line)
         self.addresses = {
             name: told[name].rpartition("//")[2].rstrip("/") for name in self.addresses
         }
+
+    async def _line(self) -> bytes:
+        """Return its first line; empty if it ends before."""
+        assert self._process is not None and self._process.stdout is not None
+        return await self._process.stdout.readline()
 
     async def kill(self) -> None:
         """Kill it with SIGKILL.
