@@ -41,8 +41,10 @@ class State(msgspec.Struct, frozen=True):
         Args:
             changes: All that the records between the two images may have changed.
         """
-        partition_ids, groups = changes.partition_ids, changes.groups
-        return State(image, self.index.updated(self.image, image, partition_ids, groups))
+        touched = changes.partition_ids
+        if changes.are_isrs:
+            return State(image, self.index.with_isrs(self.image, image, touched))
+        return State(image, self.index.updated(self.image, image, touched, changes.groups))
 
 
 class Latest:
@@ -115,11 +117,17 @@ class IndexChanges:
     Attributes:
         partition_ids: The ids of the partitions, by topic.
         groups: The names of the consumer groups.
+        are_isrs: True if ISRs change, and nothing else that the index knows.
     """
 
     def __init__(self) -> None:
         self.partition_ids: defaultdict[Uuid, set[int]] = defaultdict(set)
         self.groups: set[str] = set()
+        self._has_isrs = self._has_others = False
+
+    @property
+    def are_isrs(self) -> bool:
+        return self._has_isrs and not self._has_others
 
     def add(self, records: Iterable[Record]) -> None:
         """Add the partitions and groups that records may change.
@@ -130,6 +138,7 @@ class IndexChanges:
             if isinstance(record, ConfigRecord):  # the most frequent ones, without a call
                 if record.resource_type == configs.GROUP:
                     self.groups.add(record.resource_name)
+                    self._has_others = True
                 continue
             add = _ADD.get(type(record))
             if add is not None:
@@ -139,18 +148,27 @@ class IndexChanges:
         """Forget everything that was added."""
         self.partition_ids.clear()
         self.groups.clear()
+        self._has_isrs = self._has_others = False
 
     def _add_changed(self, record: PartitionChangeRecord) -> None:
-        if _changes_the_index(record):
-            self.partition_ids[record.topic_id].add(record.partition_id)
+        if _changes_more_than_the_isr(record):
+            self._has_others = True
+        elif record.isr is not None:
+            self._has_isrs = True
+        else:
+            return
+        self.partition_ids[record.topic_id].add(record.partition_id)
 
     def _add_new(self, record: PartitionRecord) -> None:
+        self._has_others = True
         self.partition_ids[record.topic_id].add(record.partition_id)
 
     def _add_removed(self, record: RemovePartitionsRecord) -> None:
+        self._has_others = True
         self.partition_ids[record.topic_id].update(record.partition_ids)
 
     def _add_topic(self, record: TopicRecord | MoveTopicRecord | RemoveTopicRecord) -> None:
+        self._has_others = True
         self.partition_ids.setdefault(record.topic_id, set())
 
 
@@ -164,10 +182,9 @@ _ADD: Mapping[type[Record], Callable[[IndexChanges, Any], None]] = {
 }
 
 
-def _changes_the_index(change: PartitionChangeRecord) -> bool:
+def _changes_more_than_the_isr(change: PartitionChangeRecord) -> bool:
     return (
         change.leader != LEADER_UNCHANGED
-        or change.isr is not None
         or change.replicas is not None
         or change.adding_replicas is not None
         or change.removing_replicas is not None

@@ -5,12 +5,12 @@ which leaders are eligible, and which members leave the ISRs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from types import MappingProxyType
 
 from controller.decisions.configs.effective import min_isr, unclean_election_enabled
 from controller.decisions.context.context import Context
 from controller.decisions.partitions.directories import default_directory, is_online
-from controller.decisions.partitions.leader_election import Election
 from controller.decisions.partitions.partition_change import ChangeRules, PartitionChange
 from records.base import Uuid
 from records.partitions import PartitionChangeRecord
@@ -41,10 +41,9 @@ class PartitionChanges:
         self._metadata_version = context.metadata_version
         # By broker id; None for a broker that may not lead.
         self._leaders: dict[int, Broker | None] = {}
-        # By topic: the rules, and whether unclean elections are allowed.
-        self._by_topic: dict[Uuid, tuple[ChangeRules, bool]] = {}
-        self._by_configs: dict[tuple[int, bool], tuple[ChangeRules, bool]] = {}
-        self._usual_configs: tuple[int, bool] | None = None
+        self._by_topic: dict[Uuid, ChangeRules] = {}
+        # The rules of topics without configs of their own.
+        self._usual: ChangeRules | None = None
 
     def start(
         self, partition: Partition, assigned: Mapping[int, Uuid] = _NONE_ASSIGNED
@@ -60,42 +59,28 @@ class PartitionChanges:
         found = self._by_topic.get(partition.topic_id)
         if found is None:
             found = self._by_topic[partition.topic_id] = self._of_topic(partition.topic_id)
-        rules, is_unclean = found
-        change = PartitionChange(partition, rules)
+        change = PartitionChange(partition, found)
         change.assigned = assigned
-        if is_unclean:
-            change.election = Election.UNCLEAN
         return change
 
-    def _of_topic(self, topic_id: Uuid) -> tuple[ChangeRules, bool]:
-        configs = self._configs(topic_id)
-        found = self._by_configs.get(configs)
-        if found is None:
-            rules = ChangeRules(
-                metadata_version=self._metadata_version,
-                elr_enabled=self._elr_enabled,
-                min_isr=configs[0],
-                acceptable=self._may_lead,
-                default_directory=lambda replica: directory_of(self._context, replica),
-            )
-            found = self._by_configs[configs] = rules, configs[1]
-        return found
-
-    def _configs(self, topic_id: Uuid) -> tuple[int, bool]:
-        """Return the minimum size of a topic's ISR, and if unclean elections are allowed.
-
-        The minimum is looked up only if eligible leader replicas are tracked: else it is not used.
-        """
+    def _of_topic(self, topic_id: Uuid) -> ChangeRules:
         context, topic = self._context, self._context.image.topic(topic_id)
         assert topic is not None, "a partition of the image has a topic"
         is_usual = topic.namespace_id is None and not context.image.has_configs(TOPIC, topic.name)
-        if is_usual and self._usual_configs is not None:
-            return self._usual_configs
-        size_min = min_isr(context, topic) if self._elr_enabled else _ANY_ISR
-        found = size_min, unclean_election_enabled(context, topic)
+        if is_usual and self._usual is not None:
+            return self._usual
+        rules = ChangeRules(
+            metadata_version=self._metadata_version,
+            elr_enabled=self._elr_enabled,
+            # Looked up only if eligible leader replicas are tracked: else it is not used.
+            min_isr=min_isr(context, topic) if self._elr_enabled else _ANY_ISR,
+            acceptable=self._may_lead,
+            default_directory=lambda replica: directory_of(context, replica),
+            allows_unclean=cache(partial(unclean_election_enabled, context, topic)),
+        )
         if is_usual:
-            self._usual_configs = found
-        return found
+            self._usual = rules
+        return rules
 
     def _may_lead(self, replica: int, directory: Uuid) -> bool:
         """True if a broker is active, and its replica's log directory online."""

@@ -19,9 +19,9 @@ class Election(enum.Enum):
 
     # Prefer the first replica, even over a leader that is valid.
     PREFERRED = "preferred"
-    # Keep a valid leader, else take a valid replica.
+    # Keep a valid leader, else take a valid replica; an unclean one if the topic allows it.
     ONLINE = "online"
-    # As ONLINE, but prefer losing records to having no leader.
+    # As ONLINE, and prefer losing records to having no leader, whatever the topic allows.
     UNCLEAN = "unclean"
 
 
@@ -49,11 +49,17 @@ class Elected(msgspec.Struct, frozen=True):
     unclean: bool = False
 
 
-def elect(candidates: Candidates, election: Election, acceptable: Callable[[int], bool]) -> Elected:
+def elect(
+    candidates: Candidates,
+    election: Election,
+    acceptable: Callable[[int], bool],
+    allows_unclean: Callable[[], bool],
+) -> Elected:
     """Choose the leader of a partition; return it, and whether the election is unclean.
 
     Args:
         acceptable: Returns True for brokers that may lead.
+        allows_unclean: Returns True if the topic allows unclean elections.
     """
 
     def valid(replica: int) -> bool:
@@ -69,7 +75,7 @@ def elect(candidates: Candidates, election: Election, acceptable: Callable[[int]
     is_left = last_known in candidates.replicas
     if nobody_left and last_known is not None and is_left and acceptable(last_known):
         return Elected(last_known, unclean=True)
-    if election is Election.UNCLEAN:
+    if election is Election.UNCLEAN or (election is Election.ONLINE and allows_unclean()):
         for replica in candidates.replicas:
             if acceptable(replica):
                 return Elected(replica, unclean=True)

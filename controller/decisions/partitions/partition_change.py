@@ -38,7 +38,8 @@ class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
 
     `min_isr` is the topic's min.insync.replicas. `acceptable` takes a replica and its log
     directory, and returns True if it may lead; `default_directory` returns the directory of an
-    added replica.
+    added replica. `allows_unclean` returns True if the topic allows unclean elections; it is called
+    only for a partition that would have no leader otherwise.
     """
 
     metadata_version: int
@@ -46,6 +47,7 @@ class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
     min_isr: int
     acceptable: Callable[[int, Uuid], bool]
     default_directory: Callable[[int], Uuid]
+    allows_unclean: Callable[[], bool]
 
 
 class PartitionChange:
@@ -131,7 +133,9 @@ class PartitionChange:
             if self._partition.leader != NO_LEADER:
                 self._leader = NO_LEADER
             return
-        elected = elect(self._candidates(), self.election, self._is_acceptable)
+        elected = elect(
+            self._candidates(), self.election, self._is_acceptable, self._rules.allows_unclean
+        )
         if elected.leader == self._partition.leader:
             return
         self._leader = elected.leader

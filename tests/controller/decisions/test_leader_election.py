@@ -2,7 +2,18 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.decisions.partitions.leader_election import Candidates, Elected, Election, elect
+from controller.decisions.partitions import leader_election
+from controller.decisions.partitions.leader_election import Candidates, Elected, Election
+
+
+def elect(
+    candidates: Candidates,
+    election: Election,
+    acceptable: Callable[[int], bool],
+    *,
+    allows_unclean: bool = False,
+) -> Elected:
+    return leader_election.elect(candidates, election, acceptable, lambda: allows_unclean)
 
 
 def _only(*brokers: int) -> Callable[[int], bool]:
@@ -53,6 +64,15 @@ def test_nobody_outside_the_isr_leads_without_leave(election: Election) -> None:
 
 def test_an_unclean_election_takes_the_first_replica_that_is_there() -> None:
     assert elect(_candidates(isr=(1,)), Election.UNCLEAN, _only(2, 3)) == Elected(2, unclean=True)
+
+
+def test_a_topic_that_allows_it_gets_an_unclean_leader_but_not_from_a_preferred_election() -> None:
+    candidates = _candidates(isr=(1,))
+    for election, elected in (
+        (Election.ONLINE, Elected(2, unclean=True)),
+        (Election.PREFERRED, Elected(-1)),
+    ):
+        assert elect(candidates, election, _only(2, 3), allows_unclean=True) == elected
 
 
 def test_an_unclean_election_prefers_the_isr() -> None:

@@ -41,6 +41,7 @@ def _rules(*, down: tuple[int, ...] = (), **fields: Any) -> ChangeRules:
         "min_isr": 2,
         "acceptable": lambda broker, _: broker not in down,
         "default_directory": lambda _: DIRECTORY,
+        "allows_unclean": lambda: False,
     }
     return ChangeRules(**settings | fields)
 
