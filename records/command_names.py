@@ -9,7 +9,7 @@ LOGGED_NAMES = {
     "elect-leaders": "leaders elect",
     "namespaces move": "topics move",
 }
-"""Commands with another name in logs: from the name on the command line to the name in logs."""
+"""For commands with another name in logs: the name in logs, by the name on the command line."""
 
 
 def logged_name(name: str) -> str:

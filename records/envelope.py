@@ -18,7 +18,7 @@ class Origin(Record, frozen=True, kw_only=True):
 
 
 def without_id(origin: Origin | None) -> Origin | None:
-    """Return the origin of a request's earlier batches: only the last one has the request's id."""
+    """Return an origin without the request id, which only the last batch of a request has."""
     if origin is None or (origin.request_id is None and origin.request_hash is None):
         return origin
     return replace(origin, request_id=None, request_hash=None)

@@ -78,7 +78,7 @@ def decoders_of(field_count: int, *, strict: bool = False) -> generated.PayloadD
 
 
 def nulls_of(layout: Layout) -> bytes:
-    """Return the encoding of the fields between record version and record, if all are null."""
+    """Return the encoding of a row's fields between its version and its record, all null."""
     return SIX_NULLS if layout.has_added_fields else _FOUR_NULLS
 
 

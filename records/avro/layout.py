@@ -1,8 +1,9 @@
 """Layouts of rows: the schemas that this release and earlier ones write.
 
-Schemas only grow: fields of the envelope, record types at the end of the payload union, fields with
-defaults at the end of a record. So an older schema is identified by the number of today's types and
-fields that it has. Every layout ever released must stay readable and writable.
+Schemas only grow: releases add fields to the envelope, record types at the end of the payload
+union, and fields with defaults at the end of a record. So an older schema is identified by the
+number of today's types and fields that it has. Every layout ever released must stay readable and
+writable.
 """
 
 import functools

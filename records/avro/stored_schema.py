@@ -73,7 +73,7 @@ def _check_envelope(schema: Any) -> None:
 
 
 class _Check:
-    """Checks a schema in one walk. A type may refer only to types that were completed before it."""
+    """Checks a schema in one walk. A type may refer only to types that end before it begins."""
 
     def __init__(self) -> None:
         self._named: dict[str, _Shape] = {}

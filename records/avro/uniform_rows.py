@@ -118,10 +118,10 @@ def _split(data: bytes, count: int, first: Envelope) -> tuple[list[bytes], int]:
 
 
 def _between(body: bytes, layout: Layout) -> bytes:
-    """Return the bytes of a row between its version and its record: there, only an origin is set.
+    """Return the bytes between a row's version and its record; only an origin may be set there.
 
     Raises:
-        DECODE_ERRORS: the row has other fields, too, or is damaged.
+        DECODE_ERRORS: another field is set between them, or the row is damaged.
     """
     nulls = codec.nulls_of(layout)
     _, origin_end = codec.optional(body, 1, codec.decoder_of("origin"))

@@ -76,7 +76,7 @@ class _PlainDecoders(dict[bytes, tuple[compiled_decoder.Decoder, int]]):
 
 
 PLAIN_DECODERS = _PlainDecoders()
-"""Decoder of the message, and record version, by frame; for loops over many values."""
+"""For each frame, the decoder of its message and the record version; for loops over many values."""
 
 NOT_PLAIN = compiled_decoder.NOT_PLAIN
 """Errors that `PLAIN_DECODERS` and its decoders raise for a value that needs `decode_value`."""
