@@ -1,8 +1,8 @@
-"""Groups that a shared log has lost in the middle, and a folder's records in their place.
+"""Lost groups in the middle of a shared log, and new groups for them from a node's folder.
 
-How the records were divided into the lost groups nobody knows any more, and nothing depends on it:
-each number gets some of them, and where there are more numbers than blocks, a group that repeats
-the header of an earlier segment, which readers pass over.
+It is not known how the lost records were divided into groups, and nothing depends on it. So each
+lost number gets a new group with some of the folder's blocks. If there are more numbers than
+blocks, the remaining groups repeat the header of an earlier segment, which readers skip.
 """
 
 import secrets
@@ -32,7 +32,7 @@ from metadata_log.shared.shared_log import (
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """An entry of a folder, the epoch of its segment, and the end of the log after it."""
+    """A segment header or block of a folder, its segment's epoch, and the log's end after it."""
 
     entry: Entry
     epoch: int
@@ -41,15 +41,16 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """Groups that a shared log has lost together, though it has later ones.
+    """Consecutive groups that a shared log has lost, although it has later groups.
 
     Attributes:
-        numbers: The numbers of the groups.
-        before: The last group before them; None if they are the first, or the first that are kept.
+        numbers: The numbers of the lost groups.
+        before: The last group before them; None if the shared log keeps no group before them.
         following: The first group after them.
-        from_offset: Offset of the first record that is lost.
-        end_offset: Offset after the last one; if no folder tells, that of `following`.
-        in_folder: Whether the folder has all of these records, and fits what the shared log has.
+        from_offset: Offset of the first lost record.
+        end_offset: Offset after the last lost record; the end of `following` if `in_folder` is
+            False.
+        in_folder: True if the folder has all lost records and agrees with the groups around them.
     """
 
     numbers: range
@@ -76,7 +77,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def lost_groups(log: SharedLog, fs: ByteStore, directory: Path) -> list[Gap]:
-    """Return what a shared log has lost in the middle, and whether a folder has it. Takes no lock.
+    """Return the gaps in a shared log, and for each if a folder has its records. Takes no lock.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -102,7 +103,7 @@ def groups_in_place(fs: ByteStore, directory: Path, gap: Gap) -> list[Group]:
     """Return groups for the lost numbers, made from the unchanged blocks of a folder.
 
     Args:
-        gap: It must be in the folder.
+        gap: A gap whose records are in the folder (`in_folder`).
     """
     with LogReader.open(directory, fs=fs) as reader:
         segments = committed_segments(fs, reader)
@@ -169,14 +170,14 @@ def _pieces(segments: Sequence[CommittedSegment], gap: Gap) -> Iterator[_Piece]:
 
 
 def _beside(gap: Gap) -> Iterator[tuple[Group, int]]:
-    """Yield the groups beside a gap, and which of their entries is next to it."""
+    """Yield the groups before and after a gap, each with the index of its entry next to the gap."""
     if gap.before is not None:
         yield gap.before, -1
     yield gap.following, 0
 
 
 def _parts(pieces: list[_Piece], gap: Gap) -> list[int | list[_Piece]]:
-    """Return the parts of which each needs a group of its own; an epoch stands for its claim."""
+    """Split pieces into parts, each for one group; an epoch stands for the claim of that epoch."""
     parts, epoch = list[int | list[_Piece]](), gap.begin.epoch
     for piece in pieces:
         if piece.epoch > epoch:

@@ -62,7 +62,7 @@ def new_claim(at: Position, epoch: int) -> Group:
 
 
 def _group(at: Position, entries: Sequence[Entry]) -> Group:
-    """Return a group of `entries`; its number, epoch, end offset and CRC are those of `at`."""
+    """Return a group of `entries` that has the number, epoch, end offset and CRC of `at`."""
     return Group(
         number=at.number,
         epoch=at.epoch,
