@@ -57,7 +57,7 @@ class KraftCheckpoint:
                 yield rows
 
     def batches(self) -> Iterator[KraftBatch]:
-        """Yield all batches, control records included; ends only if the file is complete."""
+        """Yield all batches, control records included; raise an error if the footer is missing."""
         scan = FileScan(self.path, next_offset=0)
         for header, data in self._checked(scan):
             yield _decode(scan, header, data)

@@ -18,7 +18,7 @@ from records.errors import RequestError
 
 
 class ContinuedMirror(ABC):
-    """A mirror that its source's new records are added to. Use as a context manager.
+    """A mirror to which new records of its source are added. Use as a context manager.
 
     Attributes:
         replaced: Offsets that were cut from the mirror because Kafka had replaced them, oldest
@@ -93,7 +93,7 @@ class ContinuedMirror(ABC):
                 self._by_type[type(row.payload)] += 1
 
     def _cut(self, offset: int, last_timestamp: int, leader_epoch: int) -> None:
-        """Cut off what Kafka replaced from an offset on; `leader_epoch` is the epoch there."""
+        """Cut the mirror at `offset`, from which Kafka replaced its log in epoch `leader_epoch`."""
         last = self.end_offset - 1
         self._mirror.cut(offset, last_timestamp)
         self._first_offset = min(self._first_offset, offset)

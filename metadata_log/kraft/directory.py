@@ -120,8 +120,8 @@ class KraftDirectory:
             raise corrupt(
                 self.all_segments[0].path,
                 0,
-                f"the log starts at offset {start} and no checkpoint reaches that far: what was "
-                "before it is lost, and Kafka does not start from it either",
+                f"the log starts at offset {start}, but no checkpoint ends there or later: records "
+                "below that offset are lost, and Kafka cannot load this directory either",
             )
         return reaching[0]
 

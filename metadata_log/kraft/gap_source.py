@@ -69,14 +69,14 @@ def gap_source(directory: KraftDirectory, before: LogReader, gap: Gap) -> GapSou
     if cluster_id != before.cluster_id:
         raise RequestError(
             "INCONSISTENT_CLUSTER_ID",
-            f"{directory.path} is of cluster {cluster_id!r}, the recording of "
-            f"{before.cluster_id!r}",
+            f"{directory.path} is of cluster {cluster_id!r}, but the recording is of "
+            f"{before.cluster_id!r}; name a node of that cluster",
         )
     found = reconcile(directory, before)
     if found.source_end is not None:
         raise RequestError(
             "OFFSET_OUT_OF_RANGE",
             f"{directory.path} ends at offset {found.source_end - 1}, before the gap, which begins "
-            f"at {gap.from_offset}",
+            f"at {gap.from_offset}; name a node that has all records of the gap",
         )
     return GapSource(directory, before, gap, found.end_offset, found.position)

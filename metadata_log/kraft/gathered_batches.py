@@ -50,13 +50,13 @@ class Gathering:
         return 0.0 if self._first_offset is None else self._clock() - self._since
 
     def add(self, batch: KraftBatch) -> None:
-        """Add the next batch; write a block if one is full."""
+        """Add the next batch; write the current block if it is full."""
         if self._first_offset is None:
             self._first_offset, self._since = batch.base_offset, self._clock()
         self._runs.add(batch)
 
     def add_alone(self, batch: KraftBatch) -> None:
-        """Add the next batch, which is not to become part of a run of NoOps."""
+        """Add the next batch, but never to a run of NoOps."""
         if self._first_offset is None:
             self._first_offset, self._since = batch.base_offset, self._clock()
         self._runs.flush()

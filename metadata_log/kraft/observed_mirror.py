@@ -4,10 +4,10 @@ The leader says which offsets are committed (its high watermark), so the mirror 
 there. Later batches are its tail: the leader may still withdraw them, and they are cut off then.
 
 Batches are gathered before they are written (gathered_batches.py). A leader's high watermark trails
-its newest batches by an instant. These batches wait until they are below it, but no longer than
-other batches are gathered: to write each batch, and then write again to confirm it, would double
-the bytes. Below the high watermark runs of NoOps become one record; in the tail every batch keeps
-its own place, so that it can be cut off there.
+its newest batches by an instant. So these batches wait until they are below the high watermark, but
+no longer than the time for which batches are gathered: writing each batch unconfirmed, and again to
+confirm it, would double the bytes. Below the high watermark, runs of NoOps become one record; in
+the tail, every batch keeps its own place, so that the tail can be cut off at any batch.
 
 Source: KIP-595 (high watermark, diverging epochs).
 """
@@ -41,9 +41,10 @@ class _Place(NamedTuple):
 
 
 class ObservedMirror(ContinuedMirror):
-    """Writes the batches of a leader's answers to a mirror.
+    """Writes to a mirror the batches in a leader's Fetch responses.
 
-    `source_end` stays None: a leader is never behind what it confirmed.
+    `source_end` (the end of a source that is behind the mirror) stays None: a leader's log never
+    ends before its high watermark.
 
     Attributes:
         high_watermark: The highest high watermark that a leader named, exclusive; 0 if none did.
@@ -106,10 +107,10 @@ class ObservedMirror(ContinuedMirror):
             return batch if batch.base_offset > reader.history_start else None
 
     def take(self, records: bytes, high_watermark: int, source: str) -> None:
-        """Take an answer for `fetch_offset`; it is written by a later `write`.
+        """Take the response to a Fetch of `fetch_offset`; a later `write` writes its batches.
 
         Args:
-            records: The batches of the answer.
+            records: The batches in the response.
             high_watermark: The leader's high watermark; negative if it is not known yet.
             source: The node that answered, for errors.
 

@@ -56,7 +56,7 @@ def read_quorum_state(path: Path) -> QuorumState | None:
         vote = msgspec.json.decode(content, type=_Vote)
     except msgspec.DecodeError as error:
         raise CorruptLogError(
-            f"{path} byte 0: this is no quorum state ({error}); copy it from its node again"
+            f"{path} byte 0: not a valid quorum-state file ({error}); copy it from its node again"
         ) from None
     return QuorumState(
         data_version=vote.data_version,

@@ -40,8 +40,8 @@ class Recorder(ContinuedMirror):
         Args:
             gather_ms: How long batches are gathered before they are written; 0 means until the end
                 of the step that read them.
-            may_replace_all: Allow a source that has no batch in common with the mirror, and none of
-                whose offsets are known to be committed: everything in the mirror is replaced.
+            may_replace_all: Allow a source that has no batch in common with the mirror, if none of
+                the mirror's offsets is known to be committed, and replace the whole mirror.
             clock: Returns seconds.
 
         Raises the errors of `ContinuedMirror`.

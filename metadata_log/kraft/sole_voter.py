@@ -48,7 +48,7 @@ class SoleVoter:
         return sole
 
     def add(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        """Follow the next batch; batches without control records may be left out."""
+        """Process the next batch; batches without control records may be left out."""
         if self._is_sole:
             # What came before a further voter joined is committed.
             self.confirmed_end = rows[0].offset
@@ -58,6 +58,6 @@ class SoleVoter:
             self.confirmed_end = end_offset
 
     def see(self, record: Record) -> None:
-        """Follow one record, such as one of the base checkpoint."""
+        """Process one record, such as a record of the base checkpoint."""
         if isinstance(record, LeaderChangeMessage | VotersRecord):
             self._is_sole = len(record.voters) == 1

@@ -68,11 +68,11 @@ def was_unwritten(place: BadPlace) -> bool:
 def headers_behind(
     place: BadPlace, segments: Sequence[KraftSegment]
 ) -> tuple[list[FoundBatch], bool]:
-    """Return the last unbroken run of complete batches after a bad place.
+    """Return the last run of consecutive complete batches after a damaged place.
 
     Returns:
         The batches of the run; and True if the run reaches the end of the log, False if there is
-        another bad place after it.
+        more damage after it.
     """
     tail = _tail(place)
     start = whole_batch_behind(tail, place.next_offset, place.leader_epoch)

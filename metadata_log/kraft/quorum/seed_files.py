@@ -61,7 +61,7 @@ def _bytes(path: Path, start: int, end: int) -> Iterator[bytes]:
         while start < end:
             piece = file.read(min(_COPY_BYTES, end - start))
             if not piece:
-                raise UnavailableError(f"{path} has become shorter; its node must be stopped")
+                raise UnavailableError(f"{path} became shorter; stop its node and run again")
             start += len(piece)
             yield piece
 
