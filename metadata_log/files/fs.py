@@ -158,7 +158,9 @@ class OsFile:
             os.close(self._descriptor)
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-            raise CorruptLogError(f"{path} byte 0: not a file, but a FIFO or a device")
+            raise CorruptLogError(
+                f"{path} byte 0: not a file, but a FIFO or a device; restore the file from a backup"
+            )
 
     @_naming
     def pread(self, size: int, position: int) -> bytes:

@@ -34,7 +34,7 @@ def index_name(base_offset: int) -> str:
 
 
 def checkpoint_name(end_offset: int, leader_epoch: int) -> str:
-    """Return the name of the checkpoint that has the effect of all offsets below `end_offset`."""
+    """Return the name of the checkpoint with the state below `end_offset`."""
     return f"{end_offset:020d}-{leader_epoch:010d}.checkpoint.avro"
 
 

@@ -131,8 +131,8 @@ def _check(fs: ByteStore, base: _Identity, cluster_id: str, segments: Sequence[i
     if end_offset not in segments:
         raise _foreign(
             base.path,
-            f"no segment starts at its end offset {end_offset}, and "
-            f"{segment_name(segments[0])} was not written after it",
+            f"no segment starts at the checkpoint's end offset {end_offset}, and "
+            f"{segment_name(segments[0])} was not written after the checkpoint",
         )
     following = _read_segment_header(fs, directory, end_offset)
     if header.leader_epoch > following.leader_epoch:

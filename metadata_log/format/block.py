@@ -62,7 +62,8 @@ class BlockEncoder:
         """Create an encoder.
 
         Args:
-            is_thorough: Compress small blocks thoroughly, where nobody waits for each of them.
+            is_thorough: Compress small blocks more, but slower; for writers whose callers do not
+                wait for each block.
         """
         self._size_bytes_max = size_bytes_max
         self.encoded_bytes = 0
@@ -193,7 +194,7 @@ def block_size(data: bytes, start: int) -> int | None:
 
 
 def decompress(block: StoredBlock) -> bytes:
-    """Return the rows of a block in Avro.
+    """Decompress a block; return its rows in Avro.
 
     Raises:
         CorruptLogError: the frame is damaged, followed by other bytes, or larger than any batch.

@@ -56,7 +56,7 @@ class OffsetIndex:
         ]
 
     def below(self, position: int) -> Sequence[IndexEntry]:
-        """Return the entries of the blocks that begin before a byte of the segment."""
+        """Return the entries of the blocks that begin before byte `position` of the segment."""
         return [entry for entry in self._entries if entry.position < position]
 
     def at_offset(self, offset: int) -> IndexEntry | None:
@@ -65,7 +65,7 @@ class OffsetIndex:
         return self._entries[found - 1] if found else None
 
     def at_time(self, timestamp: int) -> IndexEntry | None:
-        """Return the last entry such that no record before its block is later than `timestamp`."""
+        """Return the last entry whose `max_timestamp` is None or at most `timestamp`, if any."""
         found = bisect.bisect_right(self._times, timestamp)
         return self._entries[found - 1] if found else None
 
@@ -137,7 +137,7 @@ class IndexWriter:
 
 
 def shorten_index(fs: Fs, directory: Path, base_offset: int, position: int) -> None:
-    """Remove the index entries of blocks that begin at or after a byte of the segment."""
+    """Remove the index entries of the blocks that begin at or after byte `position`."""
     kept = read_index(fs, directory, base_offset).below(position)
     path = directory / index_name(base_offset)
     if not kept and fs.exists(path):

@@ -55,7 +55,10 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EarlierPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A mirror before a gap: its folder, which is beside that of the newest part, and the gap."""
+    """An earlier part of a recording: its folder, and the gap after it.
+
+    The folder is beside the newest part's folder.
+    """
 
     folder: str
     gap: Gap
@@ -74,7 +77,7 @@ def parts_json(parts: Parts) -> bytes:
 
 
 def earlier_parts(fs: ByteStore, directory: Path) -> tuple[EarlierPart, ...]:
-    """Return the parts before a mirror, oldest first; none if no gap is before it.
+    """Return the earlier parts of a mirror's recording, oldest first; empty if there are none.
 
     Raises:
         RequestError: the file was written by a newer release.

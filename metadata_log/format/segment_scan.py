@@ -216,7 +216,7 @@ class SegmentScan:
         return 0
 
     def _is_before(self, offset: int, block: StoredBlock, body: bytes) -> bool:
-        """True if the block is the next one and provably ends at or before `offset`."""
+        """True if the block has the next offset and provably ends at or before `offset`."""
         if block.end_position >= self._limit or not self._has_newest_schema:
             return False
         base_offset, _ = decode_long(body, 0)

@@ -1,4 +1,4 @@
-"""Finds the block at which to start reading, with the indexes of the segments."""
+"""Finds the block at which to start reading; uses the indexes of the segments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,8 +39,9 @@ class BlockSearch:
         return self._fitting(read_index(self._fs, self._directory, base).at_offset(offset), base)
 
     def at_time(self, timestamp: int) -> IndexEntry:
-        """Return an indexed block such that no record before it is later than `timestamp`, ms since
-        1970.
+        """Return an indexed block before which all records have a time of at most `timestamp`.
+
+        Times are in ms since 1970.
         """
         segment = self._segments[0]
         for base in self._segments:

@@ -13,8 +13,8 @@ from metadata_log.reader.wakeup import Polling, Wakeup, watch
 from records.errors import UnavailableError
 
 _VANISHED_S = (0.05, 0.2, 0.5)
-"""Pauses before a log that vanished is read again. A mirror that goes on in a new part is renamed,
-and its directory is away for an instant."""
+"""Pauses, in seconds, before retries to read a log that vanished. When a mirror continues in a new
+part, it is renamed, and for an instant its directory does not exist."""
 
 
 async def follow(

@@ -53,7 +53,7 @@ class LogReader:
         blocks: Finds the block to start reading from.
         base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
-        history_start: First offset above the base; the first image is that of the offset before.
+        history_start: First offset above the base; the earliest image is as of the offset before.
         end_offset: Exclusive end of the log.
         confirmed_end: Exclusive end of the final part; in a mirror, Kafka may still replace offsets
             from here on.

@@ -215,7 +215,7 @@ def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
 
 
 def _max_timestamp_before(segment: SegmentFile, mark: CommitMark) -> int | None:
-    """Return the highest append time of the records below a mark in which this time is missing.
+    """Return the highest append time of the records below a mark that does not contain it.
 
     Reads all blocks of the segment up to the mark.
     """

@@ -147,7 +147,7 @@ class BucketSharedLog:
         return msgspec.json.decode(content, type=Identity)
 
     async def end(self) -> Position:
-        """Return the end, as `SharedLog.end`."""
+        """Return the end that the store shows, as `SharedLog.end`."""
         if self._known == EMPTY:
             await self.start()
         last = await self._last_number()

@@ -28,7 +28,7 @@ class Objects:
         self.where = f"s3://{store.config.get('bucket', '')}/{store.prefix or ''}/"
 
     async def put_larger(self, name: str, number: int) -> None:
-        """Write a number to an object, unless it has a larger one."""
+        """Write a number to an object, unless the object already has a larger number."""
         while True:
             found = await self.versioned(name)
             if found is not None and int(found[0]) >= number:

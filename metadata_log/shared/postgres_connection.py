@@ -1,6 +1,6 @@
 """Connections to PostgreSQL whose errors tell the outcome of a statement.
 
-A statement that got no answer in time is left to itself, since cancelling it could make a commit
+A statement that got no answer in time is left running, because cancelling it could make a commit
 succeed without its standbys.
 """
 
@@ -167,9 +167,9 @@ class Connection:
     ) -> "psycopg.AsyncCursor[Any]":
         """Run a statement for a limited time.
 
-        psycopg would cancel a statement whose time is over and then wait for its answer, for ever
-        if the network is cut, and a cancelled wait for standbys is a success without them. So the
-        statement is left to itself.
+        On a timeout, psycopg would cancel the statement and wait for its answer: forever if the
+        network is cut. Cancelling also ends a commit's wait for the standbys, and PostgreSQL then
+        reports success without them. So the statement is left running.
         """
         assert self._connection is not None
         cursor = self._connection.cursor(binary=True)

@@ -61,9 +61,9 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         number: Number of the next group.
         epoch: Epoch of the last group; 0 if there is none.
         end_offset: Offset of the log's next record.
-        crc32c: CRC-32C of the log's last block, which is chained to all before it (see
-            docs/log_format.md); 0 if there is none. A folder has it too, so the two can be
-            compared.
+        crc32c: CRC-32C of the log's last block, which is chained to all earlier blocks (see
+            docs/log_format.md); 0 if there is none. It is the same for a node's folder, so that
+            folder and shared log can be compared.
     """
 
     number: int = 0
@@ -259,15 +259,15 @@ class SharedLog(Protocol):
         ...
 
     async def lost(self) -> Sequence[range]:
-        """Return the numbers of the groups that the store has lost, though it has later ones."""
+        """Return the numbers of the groups that the store has lost although it has later groups."""
         ...
 
     async def put_back(self, group: Group) -> None:
         """Store a group under a number that `lost` returned; call it in the order of the numbers.
 
         Raises:
-            FencedError: there is a group of this number, or all before it are trimmed by now.
-            UnavailableError: the outcome may be UNKNOWN; ask for what is lost again.
+            FencedError: the number has a group by now, or all groups before it were trimmed.
+            UnavailableError: the outcome may be UNKNOWN; call `lost` again.
         """
         ...
 
@@ -312,7 +312,7 @@ async def kept_group(log: SharedLog, number: int, last: int) -> Group:
 
     Raises:
         UnknownHistoryError, UnavailableError: as `SharedLog.read`.
-        MissingGroupError: the store has none of them.
+        MissingGroupError: the store has none of the groups from `number` to `last`.
     """
     while True:
         try:

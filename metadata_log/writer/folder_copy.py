@@ -149,7 +149,7 @@ class FolderCopy:
         return block.batches
 
     def _parsed(self, content: bytes, tail: Tail) -> ReadBlock | None:
-        """Return a block that continues at the tail; None for one that the folder has."""
+        """Return a block that continues at the tail; None if the folder already has the block."""
         header = self._header or self._writer.last_header()
         self._header = header
         scan = SegmentScan(

@@ -79,7 +79,7 @@ class NodeWriter(LogWriter):
         super().close()
 
     def _flush_if_large(self) -> None:
-        """Keep everything in memory until it is committed."""
+        """Do nothing: blocks stay in memory until the shared log has committed them."""
 
     def _sync(self) -> None:
         self._flush()

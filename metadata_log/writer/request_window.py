@@ -85,7 +85,7 @@ class RequestWindow:
             raise RequestError(
                 "INVALID_REQUEST",
                 f"request id {origin.request_id!r} was used for another request, at offset "
-                f"{found.result.base_offset}; give each request its own",
+                f"{found.result.base_offset}; give each request its own id",
             )
         return found
 

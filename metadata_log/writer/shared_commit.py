@@ -106,7 +106,7 @@ class SharedCommit:
         self.end = group.end
 
     async def _settle(self, group: Group, error: UnavailableError) -> None:
-        """Check that a group that got no answer is committed; raise if it is not, or if unknown."""
+        """Find out if a group that got no answer is committed; raise if not, or if unknown."""
         settlement = Settlement(group, after=self.end)
         try:
             async with asyncio.timeout(self._settle_for_s):
@@ -130,10 +130,10 @@ class SharedCommit:
 
 @contextlib.contextmanager
 def _full_as_fenced() -> Iterator[None]:
-    """Stop the leader if its disk has no room for what the store has committed.
+    """Stop the leader if its disk is too full for batches that the shared log has committed.
 
-    To its writer a full disk means that nothing was written, and the next block would not continue
-    the shared log. Another node leads, and this one fetches the group when there is room.
+    Without them, the folder's next block would not continue the shared log. So another node must
+    lead; this node fetches the batches when its disk has room again.
     """
     try:
         yield
