@@ -34,7 +34,7 @@ def relation(
         name: The relation, one of `RELATIONS`.
         first: First offset of the range.
         selection: The rows and the columns that are needed; more may be returned.
-        show_secrets: Keep secret values. If false, they are replaced by text.
+        show_secrets: Keep secret values. If false, they are replaced by `(redacted)`.
 
     Returns:
         The selected columns of the relation.

@@ -1,4 +1,4 @@
-"""Comments of columns, by view: fields of records have the `doc` of their schema, as in SQL."""
+"""Comments of the views' columns; for a record's field, the `doc` in its schema, as in SQL."""
 
 from functools import cache
 
@@ -73,7 +73,10 @@ _RELATIONS: dict[str, Comments] = {
 
 @cache
 def comments_of(view: str) -> Comments:
-    """Return the comments of all columns of a view or of the relation `records`; maybe others."""
+    """Return the comments of all columns of a view or of the relation `records`.
+
+    The result may also have comments of columns that the view lacks.
+    """
     if view in ("log", "records"):
         return _docs_of_rows() | _RECORD
     if view in ("partition_states", "broker_states"):

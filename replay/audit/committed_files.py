@@ -81,7 +81,7 @@ def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) 
 def _by_ranges(reader: LogReader, files: LogFiles, ranged: Collection[Path]) -> LogFiles:
     """Return `files`, changed so that Spark's workers read some of them by byte ranges.
 
-    The workers read the files in `ranged` so, and also a base that is in a bucket.
+    They read the files in `ranged` this way, and also a base that is in a bucket.
     """
     base = () if files.base is None or reader.local_directory is not None else (files.base,)
     sizes = {

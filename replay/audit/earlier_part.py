@@ -10,7 +10,7 @@ from replay.audit.queries.asking import Range
 
 
 def where_it_is(reader: LogReader) -> str:
-    """Return a text that names the part before a log's gap, to follow an error; "" without one."""
+    """Return a suffix for errors that names a recording's earlier part; "" if there is none."""
     directory = reader.local_directory
     parts = () if directory is None else earlier_parts(reader.fs, directory)
     if directory is None or not parts:
@@ -23,11 +23,11 @@ def where_it_is(reader: LogReader) -> str:
 
 
 def check_in_part(reader: LogReader, offsets: Range) -> Range:
-    """Return a range, after checking that no earlier part of the recording has a part of it.
+    """Check that a range is not in an earlier part of the recording; return the range.
 
     Raises:
-        UnknownHistoryError: it begins or ends in an earlier part, or in the gap before this one;
-            names the part.
+        UnknownHistoryError: the range begins or ends in an earlier part, or in the gap before this
+            part; names the earlier part.
     """
     start = min(reader.start_offset, reader.history_start)
     unknown = next((each for each in (offsets.first, offsets.last + 1) if each < start), None)
@@ -38,7 +38,7 @@ def check_in_part(reader: LogReader, offsets: Range) -> Range:
 
 @contextmanager
 def naming_earlier_part(reader: LogReader) -> Iterator[None]:
-    """Let errors about unknown history, raised in the body, name the earlier part."""
+    """Add the folder of the earlier part to an UnknownHistoryError raised in the `with` block."""
     try:
         yield
     except UnknownHistoryError as error:

@@ -259,8 +259,8 @@ class ExportBucket:
         if scratch is None and is_cluster(spark):
             raise RequestError(
                 "INVALID_REQUEST",
-                f"{self._url}: Spark's workers write to a folder that this machine sees, too; name "
-                "one (`scratch` of audit.open), or export on one machine",
+                f"{self._url}: an export by a Spark cluster needs a folder that its workers and "
+                "this machine see; name one (`scratch` of audit.open), or export on one machine",
             )
         with tempfile.TemporaryDirectory(prefix="metalog-export-", dir=scratch) as folder:
             yield Path(folder, "changes")
@@ -285,6 +285,6 @@ class ExportBucket:
         if will_add:
             raise RequestError(
                 "INVALID_REQUEST",
-                f"{self._url}: unconfirmed changes are replaced by each run, and a bucket has no "
+                f"{self._url}: unconfirmed changes cannot be exported to a bucket, which has no "
                 "lock against two runs at once; export them to a directory",
             )

@@ -139,12 +139,12 @@ class History:
 
     @cached_property
     def rare_written(self) -> DataFrame:
-        """The records in `rare` and those that took no effect."""
+        """All records except those of partitions, including records that took no effect."""
         return self.kept(self.of_types(RARE))
 
     @cached_property
     def partitions_written(self) -> DataFrame:
-        """The records in `partitions` and those that took no effect."""
+        """All records of partitions, including records that took no effect."""
         return self.of_types(BULK)
 
     @property

@@ -50,7 +50,7 @@ class AuditedLog:
     Their columns have comments, in the schema's metadata (`comment`), except those of `sql`.
 
     The points `since` and `until` are inclusive; by default they are the ends of the kept history.
-    Secrets are replaced by text, unless `show_secrets` is true.
+    Secrets are replaced by `(redacted)`, unless `show_secrets` is true.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The committed log as a DataFrame, read by Spark's own Avro reader.
 
 Segments are plain Avro Object Container Files and are read in place. Spark does not know which
-records are committed, so a segment that contains more is read from a copy that ends at its
+records are committed, so a segment with uncommitted records is read from a copy that ends at its
 committed size. On a cluster that has no folder seen by all nodes, the workers read such a segment
 directly (python_source.py), as they do with objects in a bucket.
 """
@@ -49,8 +49,8 @@ def open_log(
 
     Args:
         files: Must be frozen if any segment contains more than is committed.
-        show_secrets: Keep secret values (`records.secrets`). If false, they are replaced by text,
-            their columns are strings, and the columns `extra` and `asked` are left out.
+        show_secrets: Keep secret values (`records.secrets`). If false, they are replaced by
+            `(redacted)`, their columns are strings, and `extra` and `asked` are left out.
 
     Returns:
         One row per record, in no order: the fields of the envelope (`offset` long, `leader_epoch`

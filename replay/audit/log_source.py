@@ -58,8 +58,8 @@ class LogSource(DataSource):  # type: ignore[misc]  # mypy does not follow PySpa
         options = Options.parse(self.options)
         if options.relation not in STREAMED:
             raise invalid(
-                f"{options.relation} cannot be streamed: a row of it changes later; stream "
-                f"{' or '.join(STREAMED)}, or read it as a batch"
+                f"{options.relation} cannot be streamed, because its rows can change later; stream "
+                f"{' or '.join(STREAMED)}, or read {options.relation} as a batch"
             )
         return ChangeStream(options) if options.relation == CHANGES else RecordStream(options)
 

@@ -35,13 +35,13 @@ def _between(reader: LogReader, since: Point | None, until: Point | None) -> Ran
 
 
 def last_offset(reader: LogReader, point: Point) -> int:
-    """Return the last offset of the state at a point."""
+    """Return the last offset that the state at a point includes."""
     end = parsed(point)
     return reader.last_offset_at(in_ms(end)) if isinstance(end, datetime.datetime) else end
 
 
 def parsed(point: Point) -> int | datetime.datetime:
-    """Return a point that may be given as text."""
+    """Convert a point given as text to an offset or a time; return other points unchanged."""
     if not isinstance(point, str):
         return point
     if point.isdecimal():
@@ -62,5 +62,5 @@ def in_ms(time: datetime.datetime) -> int:
         RequestError: INVALID_REQUEST: the time has no zone.
     """
     if time.tzinfo is None:
-        raise RequestError("INVALID_REQUEST", f"{time} has no time zone")
+        raise RequestError("INVALID_REQUEST", f"{time} has no time zone; add one, such as Z")
     return round(time.timestamp() * 1_000)

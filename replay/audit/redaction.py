@@ -32,13 +32,13 @@ def redact_log(rows: DataFrame) -> DataFrame:
 
 
 def redact_part(name: str, frame: DataFrame) -> DataFrame:
-    """Return a part of the state with its secret values replaced by text."""
+    """Return a part of the state with secret values replaced by `(redacted)`."""
     hidden = _hidden_fields("", name == "configs", _PARTS.get(name, ()))
     return frame.selectExpr(*(f"{hidden.get(each, each)} AS {each}" for each in frame.columns))
 
 
 def _member(member: StructField) -> str:
-    """Return SQL of a member of the payload with its secret fields replaced by text."""
+    """Return SQL of a member of the payload with secret fields replaced by `(redacted)`."""
     path = f"payload.{member.name}"
     record = member.name.removeprefix(UNION_MEMBER_PREFIX)
     hidden = _hidden_fields(f"{path}.", record == "ConfigRecord", SECRET_FIELDS.get(record, ()))

@@ -49,7 +49,7 @@ class LogScan:
     end: int
 
     def batches(self, number: int) -> Iterator[pyarrow.RecordBatch]:
-        """Yield the records of the task with a number, in order.
+        """Yield the records of task `number`, in order.
 
         Raises:
             CorruptLogError: a file is damaged; names file and byte.

@@ -127,7 +127,7 @@ class DuckAudit:
         return self._duckdb.execute(f"SELECT * FROM {name}").to_arrow_table()
 
     def changes(self, rows: pyarrow.Table, *, show_secrets: bool = False) -> pyarrow.Table:
-        """Return changes, in the columns of `fold.changes.CHANGES`, as the view has them."""
+        """Convert rows with the columns of `fold.changes.CHANGES` to rows of the view `changes`."""
         columns = RELATIONS["changes"](0, 0, EVERYTHING).readable(
             EVERYTHING, show_secrets=show_secrets
         )

@@ -62,10 +62,10 @@ class Changes:
         self._voters: dict[int, None] = {}
 
     def of_all(self, records: Iterable[Said]) -> Iterator[Row]:
-        """Yield the changes of records, in order: all of a log, or those that follow earlier ones.
+        """Yield the changes that the next records of a log make, in order.
 
-        The changes of a transaction are yielded at its end; one that is still open has none. At the
-        end, the changes of configs whose topics do not exist are yielded, also of earlier records.
+        The changes of a transaction are yielded at its end, and never if it stays open. At the end,
+        changes of configs whose topics do not exist are yielded, including those of earlier calls.
         """
         open_: list[Said] | None = None
         for said in records:

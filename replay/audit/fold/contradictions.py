@@ -125,7 +125,7 @@ class _State:
             self._next_producer_id = following
 
     def apply_partition(self, record: Partition) -> Iterator[tuple[str, str]]:
-        """Apply a partition's record; yield the partition and the reason if it contradicts."""
+        """Apply a partition's record; if it contradicts the state, yield partition and reason."""
         object_ = f"partition:@{record.topic_id}/{record.partition_id}"
         born = self._born.get(record.topic_id)
         if born is None:

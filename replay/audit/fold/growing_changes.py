@@ -1,4 +1,4 @@
-"""The effective changes of a log that grows: those of new records, without its past again."""
+"""Effective changes of a growing log: processes new records without reading the earlier ones."""
 
 from collections.abc import Iterator
 
@@ -13,16 +13,16 @@ from replay.audit.fold.workers import Batches, known, said, selected
 
 
 class GrowingChanges:
-    """Computes the changes that records make, and keeps what the changes after them depend on.
+    """Computes the changes that records make, and keeps the state on which later changes depend.
 
-    Memory and the time for new records depend on the state, not on how many records there were.
+    Memory and the time for new records depend on this state, not on the number of earlier records.
     """
 
     def __init__(self, kept_from: int) -> None:
         """Begin before the first record of a log, or of its base.
 
         Args:
-            kept_from: As of `Changes`.
+            kept_from: As for `Changes`.
         """
         self._kept_from = kept_from
         self._others = Changes(kept_from)
@@ -32,11 +32,11 @@ class GrowingChanges:
     def of(self, batches: Batches) -> Iterator[pyarrow.RecordBatch]:
         """Yield the changes of the next records, and perhaps some of earlier records again.
 
-        All must be taken before the next records are given.
+        Read all changes before the next call.
 
         Args:
-            batches: The records that follow the earlier ones, in order, up to where no transaction
-                is open; the columns are those that `workers.changes` takes.
+            batches: The records after those of the previous call, in order, up to an offset outside
+                transactions; the columns are those that `workers.changes` takes.
         """
         tables = [pyarrow.Table.from_batches([each]) for each in batches if each.num_rows]
         if not tables:

@@ -1,7 +1,7 @@
-"""Records that stand for the past of some topics: what the later changes of partitions depend on.
+"""Replaces the records of some topics by fewer that give the same later changes of partitions.
 
-A partition of which many records tell is told of by one record, with its state, or by two while it
-is reassigned. Records of topics stay as they are, if later changes need their names and plans.
+All records of a partition are replaced by one record with the partition's state, or by two during a
+reassignment. Records of topics are kept unchanged if later changes need their names or plans.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _REASSIGNMENT = ("adding_replicas", "removing_replicas")
 
 
 def kept_records(events: Events) -> pyarrow.Table:
-    """Return records from which the changes after some events are the same as from all records.
+    """Return fewer records that give the same changes after `events` as all of their records.
 
     The events end outside a transaction. The columns are those of `events.records`, without `span`.
     """
@@ -65,7 +65,7 @@ class _LastEvents:
         ]
 
     def planned_from(self) -> dict[bytes, int]:
-        """Return, by topic, the position of the first plan to remove partitions that is open."""
+        """Return, by topic, the position of the first open plan to remove partitions."""
         events = self._events
         planned = events.planned[events.order]
         last = self._last(planned != NO_PLAN)
@@ -77,14 +77,14 @@ class _LastEvents:
         return found
 
     def _last(self, among: Any) -> Any:
-        """Return the index of each partition's last event in a mask that took effect."""
+        """Return the index of each partition's last effective event in the mask `among`, or -1."""
         is_one = among & self._events.in_effect
         places = numpy.where(is_one, numpy.arange(len(is_one)), -1)
         last = numpy.maximum.accumulate(places)[self._ends]
         return numpy.where(last < self._starts, -1, last)
 
     def _since(self, among: Any) -> Any:
-        """Return the same for events after the partition's last removal."""
+        """Return the same indices as `_last`, or -1 for events before the partition's removal."""
         last = self._last(among)
         return numpy.where(last > self._removed, last, -1)
 
@@ -100,7 +100,7 @@ class _LastEvents:
         return sum(counts) > 0
 
     def _rows(self, at: Any, values: dict[str, pyarrow.Array]) -> dict[str, pyarrow.Array]:
-        """Return columns of records at the places of some events, with other values."""
+        """Return columns of records: the origin of events `at`, the partitions' keys, `values`."""
         names = ("position", "timestamp", "principal", "command", "reason")
         found = {name: self._values(name, at) for name in names}
         # The key is the same in all events of a partition.

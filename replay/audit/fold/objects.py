@@ -16,7 +16,7 @@ CONTROL = ("KRaftVersionRecord", "VotersRecord")
 
 @dataclass(frozen=True)
 class Word:
-    """Interpretation of a record type whose last record with a key determines the whole object.
+    """Meaning of a record type of which the last record with a key sets or removes the object.
 
     Attributes:
         part: The part of the state that the record belongs to.

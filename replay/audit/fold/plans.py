@@ -1,4 +1,4 @@
-"""Plans to remove partitions: finds the record that planned what another record carries out.
+"""Plans to remove partitions: finds the record that made the plan that a record carries out.
 
 docs/debugging.md says which records make plans and which carry them out ("Who asked").
 Reassignments, whose records are those of partitions, are followed by operations on columns
@@ -16,7 +16,7 @@ REMOVAL = "RemovePartitionsRecord"
 
 
 class Plans:
-    """The removals that are planned, while records are applied in order."""
+    """The planned removals of partitions, updated as records are applied in order."""
 
     def __init__(self) -> None:
         self._partitions: dict[str, dict[int, Said]] = defaultdict(dict)

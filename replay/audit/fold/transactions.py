@@ -32,7 +32,7 @@ class TransactionFold:
         self._current.add(rows)
 
     def mark(self, name: str) -> None:
-        """Add a marker, given as its record type; any except an end aborts an open transaction."""
+        """Add a marker by its record type; any marker except an end aborts an open transaction."""
         if self._open is not None and name == END:
             self._settled.extend(self._open)
         self._open = Fold() if name == BEGIN else None

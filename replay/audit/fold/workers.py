@@ -159,7 +159,7 @@ def changes(
 def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
     """Pack records for the computation of changes, by bucket.
 
-    Each topic's records are in one of several buckets; all other records are in one more.
+    Each topic's records are in one of several buckets; all other records are in a separate bucket.
     """
     for some in _some(batches):
         others = some.filter(some["record"].is_valid())
@@ -240,7 +240,7 @@ def _some(batches: Batches) -> Iterator[pyarrow.Table]:
 def selected(
     rows: Iterator[Row], schema: pyarrow.Schema, columns: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Yield batches with some columns of the rows, whose columns `schema` describes."""
+    """Yield record batches with `columns` of `rows`; `schema` describes all columns of `rows`."""
     while some := list(islice(rows, _ROWS_A_BATCH)):
         values = dict(zip(schema.names, zip(*some, strict=True), strict=True))
         arrays = [pyarrow.array(values[name], schema.field(name).type) for name in columns]

@@ -34,8 +34,8 @@ def configs_by_resource(text: str) -> str:
     except (msgspec.DecodeError, KeyError, AttributeError) as error:
         raise RequestError(
             "INVALID_REQUEST",
-            "the baseline is not what `metalog image LOG --part configs --json` prints, with "
-            f"parts.configs, a list of objects that have a field object: {error}",
+            "the baseline is not what `metalog image LOG --part configs --json` prints; its "
+            f"parts.configs must be a list of objects, each with a field `object`: {error}",
         ) from error
     configs = {
         resource: {name: value for name, value in fields.items() if name not in _NOT_CONFIGS}

@@ -1,4 +1,4 @@
-"""The effective changes of a log as a stream, if requested preceded by the initial state.
+"""A stream of the effective changes of a log; on request, the initial state comes first.
 
 A change takes effect at the end of its transaction, so each trigger ends where no transaction is
 open. The values before the changes come from all earlier records (new_changes.py).
@@ -26,7 +26,7 @@ SNAPSHOT = "Snapshot"
 """The `record` of a row that has a value from before the stream's start."""
 
 _MARK = "snapshot"
-"""Key in a stream's first position if the state before that position is to be read first."""
+"""Key in a stream's first position that requests the state before that position."""
 
 
 class ChangeStream(RecordStream):
@@ -41,7 +41,7 @@ class ChangeStream(RecordStream):
         return _settled(reader, reader.history_start, super().start(reader))
 
     def end(self, reader: LogReader, first: int, end: int, limit: ReadLimit) -> int:
-        """Return a trigger's end: outside transactions, even if that is beyond the limit."""
+        """Return the end of a trigger: an offset outside transactions, even beyond the limit."""
         settled = _settled(reader, first, super().end(reader, first, end, limit))
         if settled > first or isinstance(limit, ReadAllAvailable):
             return settled
@@ -49,7 +49,7 @@ class ChangeStream(RecordStream):
         return _settled(reader, first, end)
 
     def idle(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Return the position if nothing is new: `start` without the request for the state."""
+        """Return `start` without the request for the state, for a trigger without new records."""
         return {name: value for name, value in start.items() if name != _MARK}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:

@@ -1,7 +1,7 @@
-"""The changes of a range of a log, computed from where this process was before if it can be.
+"""The changes of a range of a log, computed from a state kept in this process if there is one.
 
-Spark runs the triggers of a stream in worker processes that it uses again. So the state after a
-trigger is kept in the worker. A worker that has no such state reads the log from its base.
+Spark reuses worker processes for the triggers of a stream. So a worker keeps the state after each
+trigger that it ran. A worker without a usable state reads the log from its base.
 """
 
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ from replay.audit.source.placed_scan import task_between
 from replay.audit.stream_position import stream_position
 
 _KEPT_MAX = 2
-"""How many states a process keeps: one for each stream that it is likely to work for."""
+"""Maximum number of states that a process keeps: it rarely works for more streams at a time."""
 
 
 class _Past(NamedTuple):
     """The state after the records before a position, which is outside transactions.
 
     Attributes:
-        base_end_offset: End of the log's base when the state was made. Where it has moved, changes
-            no longer have all the records that asked for them.
+        base_end_offset: End of the log's base when the state was made. If the base has moved since,
+            the state is not used, because requests below the base are no longer known.
     """
 
     base_end_offset: int
@@ -39,7 +39,7 @@ class _Past(NamedTuple):
 
 
 _pasts: list[_Past] = []
-"""The states of this process, the one used last at the end."""
+"""The states of this process, the most recently used one last."""
 
 
 def new_changes(reader: LogReader, first: int, end: int) -> pyarrow.Table:
@@ -67,7 +67,7 @@ def new_changes(reader: LogReader, first: int, end: int) -> pyarrow.Table:
 
 
 def _taken(reader: LogReader, files: LogFiles, first: int) -> _Past | None:
-    """Return the latest state of this log at or before an offset, and no longer keep it."""
+    """Remove and return the latest usable state at or before an offset; None if there is none."""
     usable = [past for past in _pasts if _is_usable(past, reader, files, first)]
     if not usable:
         return None

@@ -125,7 +125,8 @@ class Options:
 
         Raises:
             RequestError: a point or an offset is invalid, or past the end of what may be read.
-            UnknownHistoryError: the range begins in an earlier part of a recording; names it.
+            UnknownHistoryError: the range begins in an earlier part of a recording; names the
+                part.
         """
         end = readable_end(reader, unconfirmed=self.unconfirmed)
         if self.since is None and self.until is None:
@@ -150,18 +151,18 @@ _OFFSETS = ("startingOffset", "endingOffset")
 def _check_together(given: Mapping[str, str], relation: str) -> None:
     """Refuse options that contradict each other, or the relation."""
     if given.get("at") and given.get("until"):
-        raise invalid("at and until are the same point: give one of them")
+        raise invalid("at and until are the same point: give only one of them")
     points = [name for name in _POINTS if given.get(name)]
     offsets = [name for name in _OFFSETS if given.get(name)]
     if points and offsets:
-        raise invalid(f"{points[0]} and {offsets[0]} both bound the range: give one of them")
+        raise invalid(f"{points[0]} and {offsets[0]} both bound the range: give only one of them")
     if relation == CHANGES and not _flag(given, "failOnDataLoss", default=True):
         raise invalid(
-            "failOnDataLoss=false is for records: a copy of the changes is wrong after a gap, and "
-            "has to be started anew"
+            "failOnDataLoss=false is for records only: a copy of the changes would be wrong after "
+            "a gap; leave the option out, and start the copy anew after a gap"
         )
     if relation != CHANGES and _flag(given, "snapshot", default=False):
-        raise invalid("the option snapshot is for a stream of changes")
+        raise invalid("the option snapshot is for a stream of changes only; leave it out")
 
 
 def _positive(name: str, text: str) -> int:

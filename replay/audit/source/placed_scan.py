@@ -1,4 +1,4 @@
-"""The task that reads a range of offsets: its blocks alone, found by the log's index."""
+"""A task that reads only the blocks of a range of offsets, found with the log's index."""
 
 from metadata_log.reader.log_reader import LogReader
 from replay.audit.decoding.blocks import Range
@@ -6,7 +6,8 @@ from replay.audit.decoding.log_scan import Task
 from replay.audit.log_files import LogFiles
 
 _SYNC_SIZE = 16
-"""Bytes of a sync marker. A block is in the range of a file that has the marker before it."""
+"""Bytes of a sync marker. A block belongs to the range of a file in which the marker before it
+begins."""
 
 
 def task_between(reader: LogReader, files: LogFiles, first: int, end: int) -> Task:

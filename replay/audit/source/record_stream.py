@@ -78,7 +78,7 @@ class RecordStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         return end
 
     def idle(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Return the position after `start` if there is no new record."""
+        """Return the position to report when no record follows `start`: `start` itself."""
         return start
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:

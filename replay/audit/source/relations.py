@@ -32,7 +32,7 @@ def relation_schema(options: Options) -> T.StructType:
     """Return the columns of a relation.
 
     Raises:
-        RequestError: INVALID_REQUEST: the option `columns` names a column that it lacks.
+        RequestError: INVALID_REQUEST: the option `columns` names a column that the relation lacks.
         UnavailableError: DuckDB is not installed.
     """
     schema = _schema(options.relation)
@@ -65,7 +65,7 @@ class RelationReader(DataSourceReader):  # type: ignore[misc]
 
 
 class FilteringRelationReader(PushedFilters, RelationReader):
-    """The same, for sessions that push filters down."""
+    """A `RelationReader` for sessions that push filters down."""
 
 
 def read_relation(
