@@ -123,7 +123,9 @@ class Compiler:
             shape = of.shape.fields[name]
         elif of.shape.element is not None:
             if of.shape.name == "partitions" and of.shape is not SHAPES["partitions"]:
-                raise fail(tree, "name a partition by its id, as partitions[0]")
+                raise fail(
+                    tree, f"partitions have no field {name!r}; name one by its id: partitions[0]"
+                )
             shape = of.shape.element
         if of.shape.fields is not None and of.shape.name in PLAIN_KINDS:
             return _plain_selection(of.evaluate, name, shape)
@@ -268,7 +270,11 @@ class Compiler:
     def _macro(self, tree: _Tree, name: str, of: _Tree, trees: list[_Tree]) -> Part:
         variables = [str(each.children[0]) for each in trees[:-1] if each.data == "name"]
         if not 2 <= len(trees) <= 3 or len(variables) != len(trees) - 1:
-            raise fail(tree, f"write {name}(x, condition) or {name}(key, x, condition)")
+            raise fail(
+                tree,
+                f"{name}() needs one or two variables and a condition; write {name}(x, condition) "
+                f"or {name}(key, x, condition)",
+            )
         outer, is_top = self._variables, not self._variables
         collection = self.compile(of)
         slots = []

@@ -281,4 +281,4 @@ def _replicas(values: tuple[int, ...]) -> str:
 PART_ROWS = {name: _rows_of(PARTS[name]) for name in sorted(PARTS)} | {
     "partitions": _partition_rows
 }
-"""For each part, in the order of the document, a function that gives the texts of its rows."""
+"""For each part, sorted by name, a function that yields the texts of the part's rows."""

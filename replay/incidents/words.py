@@ -1,4 +1,4 @@
-"""Describes records, except those of brokers and partitions; %s stands for a plural s.
+"""Describes records, except those of brokers and partitions; in the texts, %s is a plural s.
 
 Secrets are left out: configs and credentials are described by their names only. Tokens are
 described without even their ids, because a token's id is the name that a client logs in with.

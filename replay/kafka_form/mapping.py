@@ -1,4 +1,4 @@
-"""Maps each record of a log, no mirror, to Kafka's form: a record that Kafka knows, or a NoOp.
+"""Maps each record of a log (not a mirror) to Kafka's form: a record that Kafka knows, or a NoOp.
 
 Record types that Kafka lacks become NoOps by default.
 """

@@ -1,4 +1,4 @@
-"""Exports a log that is no mirror as Kafka's segment files.
+"""Exports a log that is not a mirror as Kafka's segment files.
 
 Each file begins at the offset at which a segment of the log begins.
 """
@@ -27,7 +27,7 @@ def export_own_segments(
     *,
     progress: Callable[[int], None],
 ) -> SegmentsExport:
-    """Write a new node directory with a log, no mirror, up to `end_offset`, exclusive.
+    """Write a log that is not a mirror, up to `end_offset` (exclusive), as a new node directory.
 
     If the log has a base, it is written too, as a checkpoint in Kafka's form.
 

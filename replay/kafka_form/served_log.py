@@ -43,11 +43,11 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to an observer's fetch: batches, or the place from which to fetch instead.
 
     Attributes:
-        batches: Whole batches, starting with the one that contains the offset; empty at the log's
-            end.
-        diverging: Where the observer must truncate its log: the end of the epoch in which it
-            diverges from this log.
-        snapshot: The base to load first, because this log starts after the offset.
+        batches: Whole batches, starting with the one that contains the requested offset; empty at
+            the log's end.
+        diverging: Where the observer must truncate its log: the end of the epoch in which the
+            observer's log diverges from this log.
+        snapshot: The base to load first, because this log starts after the requested offset.
     """
 
     batches: bytes = b""
@@ -63,7 +63,7 @@ class _Kept(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServedLog:
-    """Reads a growing log, no mirror, in Kafka's form; the writer may be in another process.
+    """Reads a growing log (not a mirror) in Kafka's form; the writer may be in another process.
 
     Attributes:
         base: The base that the log starts from; None if it starts at offset 0.
@@ -116,7 +116,7 @@ class ServedLog:
         self._follow_start()
         while batches := self._cursor.read():
             if self._is_stopped:
-                raise UnavailableError("the service ends")
+                raise UnavailableError("the service is stopping; fetch from it again when it runs")
             for batch in batches:
                 self._add(batch, keep_newest=keep_newest)
 

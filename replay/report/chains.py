@@ -1,7 +1,8 @@
 """Chains of causes: for each record of a partition or broker, its effect in words, and its causes.
 
-Both are the same as in the answers of `why`. From them, the report's page finds the records that
-led to a leader or an ISR. A record that begins an outage also has the cause that `outages` reports.
+Effects and causes are the same as in the answers of `why`. The report's page follows them to find
+the records that led to a leader or an ISR. A record that begins an outage also has the cause that
+`outages` reports.
 """
 
 from array import array
@@ -71,12 +72,12 @@ class Chains:
     def cross(
         self, image: MetadataImage, place: RowPlace, text: str, brokers: Iterable[int]
     ) -> None:
-        """Go on after a gap, whose row has a text and no causes.
+        """Continue after a gap, and add a row with a text and without causes for it.
 
         Args:
             image: The state after the gap.
-            place: Where the gap's row is.
-            text: What is said of each object that was found changed.
+            place: Offset, time and type of the gap's row.
+            text: Description of the changes found after the gap.
             brokers: Ids of the brokers that were found changed; their chains begin anew.
         """
         self._follower = Follower(image)

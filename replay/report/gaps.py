@@ -1,4 +1,4 @@
-"""Gaps of a recording in a report: a row and an event for each, which say what was found after it.
+"""Gaps of a recording in a report: a row and an event list the changes found after each gap.
 
 When, in which order and by whom these changes were made is not known, so the row has no cause.
 """
@@ -24,7 +24,7 @@ class PartBefore(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A range of a recording: [first, last], whose end is in the log of `timeline`.
+    """A range [first, last] of a recording; `last` is in the log of `timeline`.
 
     Attributes:
         before: The earlier parts in the range, oldest first.

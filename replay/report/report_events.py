@@ -24,7 +24,7 @@ _FLAP, _GROUP, _NOTE = range(3)
 
 
 class ReportEvent(NamedTuple):
-    """An event with its key; the reader already has the first `known` objects."""
+    """An event with its key; `known` is the number of its objects that the reader already has."""
 
     key: int
     event: TimelineEvent
@@ -72,7 +72,11 @@ class ReportEvents:
         return self._events.next_offset
 
     def follow(self, batch: Batch, to_offset: int) -> None:
-        """Read the next batch up to `to_offset`, exclusive; raises as `GrowingEvents.follow`."""
+        """Read the next batch up to `to_offset`, exclusive.
+
+        Raises:
+            ContradictionError: a record contradicts the state before it.
+        """
         self._events.follow(batch, to_offset)
 
     def end(self, source: BatchSource, to_offset: int) -> None:

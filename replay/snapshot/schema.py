@@ -79,7 +79,7 @@ def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, a newer release has migrated the database;
-            INVALID_REQUEST, another program has tables of the same names in it.
+            INVALID_REQUEST, the database has tables of the same names from another program.
         UnavailableError: the database cannot be reached or written.
     """
     with reading(engine) as connection:

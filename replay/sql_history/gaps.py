@@ -1,7 +1,7 @@
 """Gaps of a recording in the tables: within a gap no state is valid, because none is known.
 
-The states before a gap end where the gap starts, and those after it begin with the snapshot that
-follows the gap, also those of objects that are the same on both sides.
+Every state before a gap ends where the gap starts. New states begin with the snapshot after the
+gap, even for objects that are the same on both sides.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def check_not_in_gap(connection: Connection, at: int) -> None:
     """Check that the tables have a state as of offset `at`.
 
     Raises:
-        UnknownHistoryError: the offset is in a gap; names its ends.
+        UnknownHistoryError: the offset is in a gap; names the gap's first and last offset.
     """
     # The state at the end of the snapshot is that of the last missing offset.
     start, end = gap_table.c.from_offset, gap_table.c.to_offset

@@ -69,7 +69,9 @@ class HistoryIndex(ABC):
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
-        """Return the offsets of the records that changed an object; None if tables are unusable.
+        """Return the offsets of the records that changed an object, read from the tables.
+
+        Returns None if the tables are unusable.
 
         Args:
             ids: Ids of topics and namespaces that the name is known to mean.

@@ -58,7 +58,8 @@ class RecordOffsets:
         """Add the offsets of the records that created or removed partitions of a topic.
 
         Args:
-            partition_id: Also add the offsets of all records of this partition; None: of none.
+            partition_id: Also add the offsets of all records of this partition; None: of no
+                partition.
         """
         found = self.rows(
             """

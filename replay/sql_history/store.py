@@ -114,7 +114,7 @@ class HistoryStore:
             engine.dispose()
 
     def position(self) -> HistoryPosition | None:
-        """Return the log and the offsets that the tables cover; None before the first sync.
+        """Return which log and offsets the tables cover; None before the first sync.
 
         Raises:
             UnavailableError: the database cannot be reached.
@@ -173,7 +173,7 @@ def _keep_public_configs(engine: Engine) -> None:
 
 
 def read_position(connection: Connection) -> HistoryPosition | None:
-    """Read the log and the offsets that the tables cover; None before the first sync."""
+    """Return which log and offsets the tables cover; None before the first sync."""
     row = connection.execute(select(position)).mappings().one_or_none()
     if row is None:
         return None

@@ -27,7 +27,7 @@ _NAMED_BY_TOPIC = frozenset({"topic", "partition", "config", "removal", "deletio
 
 
 def types_reaching(kind: str) -> frozenset[type[Record]]:
-    """Return the record types that can change objects of a kind, or the topics that name them."""
+    """Return the record types that can change objects of a kind, or the topics in their names."""
     found = frozenset(record_type for record_type, kinds in AFFECTED.items() if kind in kinds)
     return found | _NAMING if kind in _NAMED_BY_TOPIC else found
 

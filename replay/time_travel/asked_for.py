@@ -193,7 +193,7 @@ class _Topics:
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
-    """The row that requested a change; `before_move`: its topic was moved afterwards."""
+    """The row that requested a change; `before_move` is True if the topic was moved after it."""
 
     row: Envelope
     before_move: bool = False

@@ -78,7 +78,7 @@ class Kind(msgspec.Struct, frozen=True):
         return None if value is None else self.fields_of(value)
 
     def fields_of_two(self, old: Any, new: Any) -> "FieldsOfTwo":
-        """Return the fields of two values, either of which may be None; may omit equal fields."""
+        """Return the fields of two values (or None); equal fields may be left out of both."""
         if self.differing is None or old is None or new is None:
             return self.fields_or_none(old), self.fields_or_none(new)
         return self.differing(old, new)

@@ -167,7 +167,7 @@ def config_label(_: MetadataImage, key: Any) -> str:
 
 
 def acl_key(image: MetadataImage, name: str) -> Any:
-    """Return the id of an ACL by its text, with or without `@`."""
+    """Return the id of an ACL by the id as text, with or without `@`."""
     acl = image.acl(parse_uuid(name.removeprefix("@")))
     return None if acl is None else acl.id
 

@@ -19,7 +19,7 @@ from replay.time_travel.labels import escaped
 from replay.transactions import Transactions, rows_within
 
 RECORDS_MAX = 100_000
-"""Callers do not search ranges of more records for short-lived objects: it would take too long."""
+"""Maximum number of records that callers search for short-lived objects, to limit the time."""
 
 _KINDS = frozenset(
     {

@@ -50,7 +50,7 @@ def is_spoken(point: str) -> bool:
 def spoken_time(
     point: str, reference_ms: int, zone: datetime.tzinfo, *, is_first: bool
 ) -> datetime.datetime:
-    """Return the time that a point means: the last such time up to the reference.
+    """Return the time that a point means: the latest such time not after the reference time.
 
     Args:
         point: A point for which `is_spoken` is true.
@@ -106,7 +106,7 @@ def in_zone(point: str, local: datetime.datetime, zone: datetime.tzinfo) -> date
 
 
 def check_not_ambiguous(text: str) -> None:
-    """Raise an error for a text that is close to a point but is none, such as `2pm` or `today`.
+    """Raise an error for a text such as `2pm` or `today`, which is close to a point but is not one.
 
     Raises:
         MalformedPointError: the text is one of these; the message says what to write instead.

@@ -49,8 +49,8 @@ def static_voter_changes(
     """Yield the results of `static_voters` as changes.
 
     Args:
-        voter_id: Yield only when this voter is first listed and no longer listed, as changes of
-            the object `voter:ID`. None: each list, as a change of the object `voters`.
+        voter_id: Yield only changes in which this voter is added to the list or removed, as
+            changes of the object `voter:ID`. None: each list, as a change of the object `voters`.
 
     Raises:
         CorruptLogError: the log is damaged.
