@@ -1,6 +1,6 @@
 """Restore: makes a log from a backup or archive, up to any offset.
 
-The tail can be included: the part after the copy of a log that continues the copy.
+If the log has records after the end of the copy, they (the tail) can be included.
 
 The restored log keeps its cluster id, offsets, epochs and times. If the old writer still runs, both
 logs continue from the same offset. The writers of the restored log therefore claim epochs far above

@@ -19,7 +19,7 @@ from metadata_log.files.names import PARTS
 from records.errors import RequestError
 
 BEHIND_LOG_START = "BEHIND_LOG_START"
-"""Reason of a gap: the leader's log started above the end of what was recorded."""
+"""Reason of a gap: the leader's log started above the end of the recorded records."""
 
 _VERSION = 1
 _REMEDY = "copy it from a backup of the mirror; docs/importing_over_the_network.md describes it"

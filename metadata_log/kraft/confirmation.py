@@ -107,9 +107,9 @@ def confirmations(directory: Path, fs: Fs | None = None) -> tuple[Confirmation, 
 
 
 def unconfirmed_text(confirmed_end: int, end_offset: int) -> str:
-    """Return why the end of a mirror is left out, and what to do; the ends are exclusive."""
+    """Return a message: why records from `confirmed_end` on are left out, and what to do."""
     return (
-        f"Kafka may still replace offsets {confirmed_end} to {end_offset - 1}, no checkpoint in "
-        "its directory confirms them; import again when it has written one, or confirm them with "
-        "`metalog confirm` if the cluster is no more"
+        f"Kafka may still replace offsets {confirmed_end} to {end_offset - 1}, because no "
+        "checkpoint in its directory confirms them; import again when Kafka has written one, or "
+        "confirm the records with `metalog confirm` if the cluster no longer exists"
     )

@@ -128,7 +128,7 @@ RULES = (
 
 
 def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
-    """Return the rule for the states of the marked segment, the next segment and the rest."""
+    """Return the rule for the states of the marked segment, the next segment and the last bytes."""
     (rule,) = [
         rule
         for rule in RULES
@@ -140,7 +140,7 @@ def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
 
 
 def decide(marked: Marked, next_segment: Next, rest: Rest) -> Action:
-    """Return the action for the states of the marked segment, the next segment and the rest."""
+    """Return the action of the rule that `rule_for` returns for these states."""
     return rule_for(marked, next_segment, rest).action
 
 
