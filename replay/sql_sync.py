@@ -136,7 +136,7 @@ def cross_gap(
 
     Args:
         source: The log after the gap; `timeline` is its timeline.
-        found: What differs after the gap.
+        found: The fields that differ after the gap.
 
     Raises:
         RequestError: WRONG_LOG, the tables do not end where the gap starts.

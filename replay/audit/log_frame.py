@@ -70,7 +70,7 @@ def read_log(
     schema: Mapping[str, Any] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the same records as `open_log`, secrets included, which computing the state needs.
+    """Return the same records as `open_log`, but with secrets, because the state includes them.
 
     Args:
         schema: Part of the envelope's schema that includes `offset`: fewer fields make the scan and

@@ -46,7 +46,7 @@ def worked(
 
 
 def effect_of(history: History, first: int) -> int:
-    """Return the first offset whose record is not part of the state before `first`.
+    """Return the first offset whose record takes effect at or after `first`.
 
     This is `first` itself or, if a transaction is open at `first`, the transaction's start, because
     all records of a transaction take effect at its end.

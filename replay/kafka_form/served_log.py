@@ -1,4 +1,4 @@
-"""A growing log that is no mirror, in Kafka's form, read by offset.
+"""A growing log that is not a mirror, in Kafka's form, read by offset.
 
 Names in Kafka's form depend on all earlier records. So the log is read once from its start, and the
 names are kept at some batches, from which later reads begin. New batches are read as they are

@@ -27,7 +27,7 @@ class FoundAfterGap(msgspec.Struct, frozen=True):
 
 
 def write_gap(connection: Connection, gap: Gap, found: Sequence[FoundAfterGap]) -> None:
-    """Write a gap and what was found after it, and end all states where the gap starts."""
+    """Write a gap and the differences found after it; end all states where the gap starts."""
     connection.execute(insert(gap_table), msgspec.structs.asdict(gap))
     columns = [each.name for each in found_after_gap.columns]
     rows = [

@@ -61,7 +61,7 @@ class Records:
         return [each.filter(each["record"].is_valid()) for each in self.of_types(at, types)]
 
     def effect_of(self, first: int, last: int) -> int:
-        """Return the first offset whose record is not contained in the state before `first`.
+        """Return the first offset whose record takes effect at or after `first`.
 
         This is `first` itself or, if a transaction is open at `first`, the transaction's start,
         because all records of a transaction take effect at its end.

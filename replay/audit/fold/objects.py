@@ -16,7 +16,7 @@ CONTROL = ("KRaftVersionRecord", "VotersRecord")
 
 @dataclass(frozen=True)
 class Word:
-    """Meaning of a record type of which the last record with a key sets or removes the object.
+    """Meaning of a record type whose records each set or remove a whole object.
 
     Attributes:
         part: The part of the state that the record belongs to.

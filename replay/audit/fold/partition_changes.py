@@ -60,7 +60,7 @@ class Values(NamedTuple):
         return numpy.where(self.after == _UNSET, self.before, self.after)
 
     def is_some(self, numbers: Any) -> Any:
-        """Return a mask of the numbers whose text is that of a list with items."""
+        """Return a mask of the numbers whose text is that of a nonempty list."""
         is_empty = pc.equal(self.texts, "[]").to_numpy(zero_copy_only=False)
         return (numbers >= 0) & ~numpy.append(is_empty, True)[numbers]
 
@@ -144,7 +144,7 @@ class Events:
     def asked(
         self, rows: Any, kept_from: int, columns: Collection[str]
     ) -> dict[str, pyarrow.Array]:
-        """Return, for some events, the requested columns about the record that asked for them.
+        """Return, for some events, the requested columns about the record that asked for each.
 
         Args:
             rows: The indices of the events.

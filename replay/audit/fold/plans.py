@@ -23,7 +23,7 @@ class Plans:
         self._topics: dict[str, Said] = {}
 
     def asked(self, name: str, fields: Fields, partition_id: int) -> Said | None:
-        """Return the record whose plan a record carries out for a partition, if there is one."""
+        """Return the record that planned what a record does to a partition; None if none did."""
         if name not in (REMOVAL, "ReplicaDeletionRecord"):
             return None
         topic_id = fields["topic_id"]
