@@ -27,15 +27,19 @@ class ExaminedLog(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         address: The leader's address.
         log_start: First offset that the leader keeps.
+        log_start_timestamp: When it was appended, ms since 1970; null: no record is kept yet.
         log_end: The end of the leader's log, exclusive.
-        starts_from_snapshot: True if a new mirror would start from a snapshot, not from offset 0.
+        starts_from_snapshot: True if a new mirror would start from a snapshot.
+        mirror_start: Where a new mirror would start: offset 0 or 1, or the snapshot's end.
         bytes_per_day: Growth of Kafka's log in 24 hours at the rate seen now.
     """
 
     address: str
     log_start: int
+    log_start_timestamp: int | None
     log_end: int
     starts_from_snapshot: bool
+    mirror_start: int
     bytes_per_day: int
 
 

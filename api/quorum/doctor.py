@@ -10,8 +10,10 @@ from api.documents.quorums import Examined, ExaminedController, ExaminedLog
 from api.kafka.messages.records_io import FetchRequest, FetchResponse
 from api.quorum.answers import Diverged, Fetched, SnapshotNeeded, fetch_answer
 from api.quorum.controller import Controller
+from api.quorum.first_batch import first_batch, sent_batch
 from api.quorum.leaders import Address
 from api.quorum.observer import Observer
+from api.quorum.oldest_snapshot import oldest_snapshot
 from api.quorum.requests import Position, fetch_request
 from api.security.client import ConnectionSecurity
 from records.errors import RequestError, UnavailableError
@@ -93,15 +95,30 @@ async def _log(observer: Observer, watch_s: float) -> ExaminedLog:
     first = await observer.fetch(Position(), max_wait_ms=0)
     end = await observer.fetch(Position(_BEYOND, observer.leaders.epoch), max_wait_ms=0)
     assert isinstance(first, Fetched | SnapshotNeeded), first
+    start, is_snapshot = await _mirror_start(observer, first)
+    oldest = await sent_batch(
+        observer, Position(first.log_start_offset + 1, observer.leaders.epoch)
+    )
     if not isinstance(end, Diverged):
         raise UnavailableError(f"{observer.node} does not tell where its log ends; try again")
     return ExaminedLog(
         address=observer.node,
         log_start=first.log_start_offset,
+        log_start_timestamp=None if oldest is None else oldest.base_timestamp,
         log_end=end.end_offset,
-        starts_from_snapshot=isinstance(first, SnapshotNeeded),
+        starts_from_snapshot=is_snapshot,
+        mirror_start=start,
         bytes_per_day=await _bytes_per_day(observer, end, watch_s),
     )
+
+
+async def _mirror_start(observer: Observer, first: Fetched | SnapshotNeeded) -> tuple[int, bool]:
+    """Return where a new mirror would start, as `reading.begin`, and whether from a snapshot."""
+    if isinstance(first, Fetched):
+        return 0, False
+    if not first.log_start_offset and (batch := await first_batch(observer)):
+        return batch.base_offset, False
+    return (await oldest_snapshot(observer, first)).end_offset, True
 
 
 async def _bytes_per_day(observer: Observer, end: Diverged, watch_s: float) -> int:

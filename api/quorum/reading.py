@@ -9,6 +9,7 @@ import msgspec
 
 from api.kafka.messages.records_io import SnapshotId
 from api.quorum.answers import Diverged, Fetched, SnapshotGone, SnapshotNeeded
+from api.quorum.first_batch import DAMAGED_MAX, base_before, first_batch, sent_batch
 from api.quorum.observer import Observer
 from api.quorum.oldest_snapshot import oldest_snapshot
 from api.quorum.requests import MAX_WAIT_MS, Position
@@ -18,16 +19,12 @@ from metadata_log.kraft.new_mirror import begin_mirror
 from metadata_log.kraft.next_part import Found, prepare_part
 from metadata_log.kraft.observed_mirror import ObservedMirror
 from metadata_log.kraft.reconcile import is_same_batch
-from metadata_log.kraft_format.batch import HEADER_SIZE, crc_of, parse_header
 from metadata_log.kraft_format.names import checkpoint_name
 from metadata_log.reader.log_reader import LogReader
 from records.errors import CorruptLogError, RequestError, UnavailableError
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of a snapshot that were read, and the snapshot's size."""
-
-_DAMAGED_MAX = 5
-"""Damaged answers in a row after which the log counts as damaged."""
 
 _SNAPSHOTS_MAX = 5
 """How many snapshots may vanish while they are read."""
@@ -52,8 +49,8 @@ class BehindLogStartError(RequestError):
 async def begin(observer: Observer, log: Path, cluster_id: str, progress: Progress) -> None:
     """Make a new mirror, unless there is one, with all records that the leader still has.
 
-    The mirror starts at offset 0 or from the leader's oldest snapshot; from the latest one if the
-    oldest is removed meanwhile.
+    The mirror starts at offset 0 or 1, or from the leader's oldest snapshot; from the latest one if
+    the oldest is removed meanwhile.
 
     Raises:
         RequestError: `log` exists and is no log; or as `Observer.fetch`.
@@ -98,12 +95,16 @@ async def _first_base(
 ) -> AsyncIterator[tuple[KraftCheckpoint | None, int]]:
     """Yield the snapshot at the start of the leader's log, and that log's start offset.
 
-    They are None and 0 if the log starts at offset 0.
+    The snapshot is None if the leader serves its log from offset 0, and empty if from offset 1.
     """
     for _ in range(_SNAPSHOTS_MAX):
         answer = await observer.fetch(Position(), max_wait_ms=0)
         if not isinstance(answer, SnapshotNeeded):
             yield None, 0
+            return
+        if not answer.log_start_offset and (first := await first_batch(observer)):
+            with base_before(first) as base:
+                yield base, 0
             return
         for snapshot in (await oldest_snapshot(observer, answer), answer.snapshot):
             with tempfile.TemporaryDirectory(prefix="metalog-") as folder:
@@ -194,10 +195,15 @@ class Reading:
                 # was withdrawn: it is read again.
                 mirror.diverge(mirror.leader_epoch, confirmed_end, self._observer.node)
                 return
-            if start < confirmed_end:
+            if start < max(confirmed_end, 1):
                 # The leader has the record, but its oldest snapshot is of a later epoch than the
                 # one before it. What is confirmed is committed, so no epoch has to be compared.
-                later = msgspec.structs.replace(position, last_epoch=self._observer.leaders.epoch)
+                # The batch of offset 0 is only sent to a reader that asks for offset 1.
+                later = msgspec.structs.replace(
+                    position,
+                    offset=max(position.offset, 1),
+                    last_epoch=self._observer.leaders.epoch,
+                )
                 answer = await self._observer.fetch(later, max_wait_ms=max_wait_ms)
         self._has_answer = True
         match answer:
@@ -220,17 +226,9 @@ class Reading:
         if batch is None:
             return
         position = Position(batch.end_offset - 1, batch.leader_epoch)
-        for _ in range(_DAMAGED_MAX):
-            answer = await self._observer.fetch(position, max_wait_ms=0)
-            if not isinstance(answer, Fetched) or not answer.records:
-                return  # the next answer says what became of it
-            if _is_whole(answer.records):
-                is_same_batch(self._observer.node, parse_header(answer.records), batch)
-                return
-        raise CorruptLogError(
-            f"{self._observer.node} sent a damaged batch for offset {position.offset}, "
-            f"{_DAMAGED_MAX} times in a row"
-        )
+        found = await sent_batch(self._observer, position)
+        if found is not None:  # otherwise the next answer says what became of it
+            is_same_batch(self._observer.node, found, batch)
 
     def _take(self, answer: Fetched) -> None:
         mirror = self._mirror
@@ -246,17 +244,9 @@ class Reading:
                 )
         except CorruptLogError:
             self._damaged += 1
-            if self._damaged >= _DAMAGED_MAX:
+            if self._damaged >= DAMAGED_MAX:
                 raise
             return
         self._damaged = 0
         has_reached = self.goal is not None and mirror.fetch_offset >= self.goal
         self.is_caught_up = not answer.records or has_reached
-
-
-def _is_whole(records: bytes) -> bool:
-    """True if the first batch of a response is complete and undamaged."""
-    if len(records) < HEADER_SIZE:
-        return False
-    header = parse_header(records)
-    return header.size <= len(records) and crc_of(records[: header.size]) == header.crc

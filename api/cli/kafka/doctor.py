@@ -6,7 +6,7 @@ from api.cli.options.parameters import Option
 from api.cli.parser.quick import command
 from api.cli.source.arguments import Controllers, Json, MappedControllers
 from api.cli.terminal.errors import DONE, FOUND, reads_only
-from api.cli.terminal.output import print_json, print_line
+from api.cli.terminal.output import print_json, print_line, time_text
 from api.cli.terminal.prose import print_prose
 
 
@@ -55,8 +55,10 @@ def doctor(
         print_prose("the log cannot be read: ", found.problem)
     if found.log is not None:
         log = found.log
-        start = "a snapshot" if log.starts_from_snapshot else "offset 0"
+        start = f"{'the snapshot at ' if log.starts_from_snapshot else ''}offset {log.mirror_start}"
         print_line(f"the log can be read from {log.address}, a new mirror starts from {start}")
-        print_line(f"  kept: offsets {log.log_start} to {log.log_end - 1}")
+        since = log.log_start_timestamp
+        since_text = "" if since is None else f", since {time_text(since)}"
+        print_line(f"  kept: offsets {log.log_start} to {log.log_end - 1}{since_text}")
         print_line(f"  grows by {log.bytes_per_day / 1e6:,.1f} MB a day at the rate of now")
     return DONE if found.ready else FOUND

@@ -21,7 +21,17 @@ def test_quorum_in_order_is_ready(metalog: Metalog, partition: Path) -> None:
     log = answer.json["log"]
     assert (log["address"], log["log_start"], log["log_end"]) == (leader, 0, end)
     assert (log["starts_from_snapshot"], log["bytes_per_day"]) == (False, 0)
-    assert f"kept: offsets 0 to {end - 1}" in text.out
+    assert "a new mirror starts from offset 0\n" in text.out
+    assert f"kept: offsets 0 to {end - 1}, since 2023-11-14T22:13:" in text.out
+
+
+def test_start_of_a_mirror_is_that_of_an_import(metalog: Metalog, with_snapshots: Path) -> None:
+    with Quorum(with_snapshots) as quorum:
+        oldest, *_ = sorted(quorum.leader.log.snapshots)
+        assert "starts from offset 1\n" in metalog("doctor", f"kafka://{quorum.bootstrap}").out
+        quorum.clean(oldest)
+        cleaned = metalog("doctor", f"kafka://{quorum.bootstrap}")
+    assert f"starts from the snapshot at offset {oldest.end_offset}\n" in cleaned.out
 
 
 def test_growth_is_that_of_the_log(metalog: Metalog, partition: Path) -> None:

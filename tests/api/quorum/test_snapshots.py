@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from metadata_log.reader.log_reader import LogReader
-from records.control import NoOpRecord
+from records.control import KRaftVersionRecord, NoOpRecord
 from tests.api.conftest import Metalog
 from tests.api.quorum.quorums import batches_in, exported, read
 from tests.metadata_log.kraft.logs import topic
@@ -19,6 +19,8 @@ from tests.stand_in_quorum import (
     Quorum,
     SnapshotId,
 )
+
+_KRAFT_0 = KRaftVersionRecord(version=0, kraft_version=0)
 
 
 def _snapshots(quorum: Quorum) -> list[SnapshotId]:
@@ -47,17 +49,49 @@ def test_mirror_of_a_cleaned_log_starts_from_the_oldest_snapshot(
         assert _digest(metalog, log, at) == _digest(metalog, whole, at)
 
 
-def test_mirror_starts_from_the_latest_snapshot_if_offset_0_is_not_served(
-    metalog: Metalog, whole: Path, with_snapshots: Path, tmp_path: Path
+@pytest.mark.parametrize("release", ["3.6", "3.9", "4.3"])
+def test_log_that_was_never_cleaned_is_recorded_from_offset_1(
+    metalog: Metalog, whole: Path, with_snapshots: Path, tmp_path: Path, release: str
 ) -> None:
     log = tmp_path / "log"
-    with Quorum(with_snapshots, release="4.0") as quorum:
-        assert read(quorum, log).code == 0
-        *_, latest = _snapshots(quorum)
+    with Quorum(with_snapshots, release=release) as quorum:
+        first, *rest = quorum.source.batches
+        assert first.end_offset == 1, "offset 0 is in a batch of its own, which is not served"
+        done = read(quorum, log, "--noop", "keep")
         end = quorum.leader.high_watermark
+    assert (done.code, done.err) == (0, "")
     with LogReader.open(log) as reader:
-        assert reader.history_start == latest.end_offset
-    assert _digest(metalog, log, end - 1) == _digest(metalog, whole, end - 1)
+        assert (reader.history_start, reader.confirmed_end) == (1, end)
+    assert exported(log, tmp_path / "exported") == b"".join(each.data for each in rest)
+    for at in (0, 1, 40, end - 1):
+        assert _digest(metalog, log, at) == _digest(metalog, whole, at)
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.9", "4.3"])
+def test_log_whose_first_batch_has_several_records_is_recorded_from_offset_0(
+    tmp_path: Path, release: str
+) -> None:
+    log, node = tmp_path / "log", Node(tmp_path / "node", first=(_KRAFT_0,))
+    node.append(topic())
+    node.make_checkpoint()
+    node.elect()
+    node.append(NoOpRecord())
+    with Quorum(node.partition, release=release) as quorum:
+        done = read(quorum, log, "--noop", "keep")
+    assert (done.code, done.err) == (0, "")
+    assert exported(log, tmp_path / "exported") == batches_in(node.partition)
+
+
+def test_log_whose_first_epoch_is_not_known_is_recorded_from_a_snapshot(tmp_path: Path) -> None:
+    log, node = tmp_path / "log", Node(tmp_path / "node")
+    node.elect()
+    node.append(topic())
+    node.make_checkpoint()
+    node.append(NoOpRecord())
+    with Quorum(node.partition, release="3.9") as quorum:
+        assert read(quorum, log).code == 0
+    with LogReader.open(log) as reader:
+        assert reader.history_start == node.committed_end
 
 
 def test_snapshot_that_vanishes_while_it_is_read_is_replaced_by_another(
@@ -76,6 +110,7 @@ def test_snapshot_that_vanishes_while_it_is_read_is_replaced_by_another(
 def test_chunks_that_break_off_are_asked_for_again(with_snapshots: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Quorum(with_snapshots) as quorum:
+        quorum.clean(_snapshots(quorum)[0])
         quorum.fail(CloseAfter(200), key=FETCH_SNAPSHOT, times=2)
         assert read(quorum, log).code == 0
 
@@ -85,6 +120,7 @@ def test_damaged_snapshot_is_refused_and_leaves_nothing(
 ) -> None:
     log = tmp_path / "log"
     with Quorum(with_snapshots) as quorum:
+        quorum.clean(_snapshots(quorum)[0])
         quorum.fail(FlipByte(), key=FETCH_SNAPSHOT)
         done = read(quorum, log)
     assert done.code == 5
@@ -94,6 +130,7 @@ def test_damaged_snapshot_is_refused_and_leaves_nothing(
 def test_chunk_from_another_place_is_refused(with_snapshots: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Quorum(with_snapshots) as quorum:
+        quorum.clean(_snapshots(quorum)[0])
         quorum.fail(Answer(position=7), key=FETCH_SNAPSHOT)
         done = read(quorum, log)
     assert done.code == 4

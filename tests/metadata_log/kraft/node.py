@@ -31,8 +31,14 @@ class Node:
     """
 
     def __init__(
-        self, directory: Path, cluster_id: str = "living-cluster", *, voters: int = 3
+        self,
+        directory: Path,
+        cluster_id: str = "living-cluster",
+        *,
+        voters: int = 3,
+        first: Sequence[Record] = (),
     ) -> None:
+        """Begin a log with a leader change, and the records `first` in the same batch."""
         self._voters = voters
         self._files = LogFiles(directory)
         (directory / META_PROPERTIES).write_text(f"version=1\ncluster.id={cluster_id}\n")
@@ -42,7 +48,7 @@ class Node:
         self.epoch = 0
         self.committed_end = 0
         self._segments = [0]
-        self.elect()
+        self.elect(first=first)
 
     @property
     def end_offset(self) -> int:
@@ -57,10 +63,10 @@ class Node:
         """All rows from offset 0 on."""
         return [row for each in self.batches for row in each]
 
-    def elect(self, epochs: int = 1) -> None:
+    def elect(self, epochs: int = 1, *, first: Sequence[Record] = ()) -> None:
         """Begin a higher epoch."""
         self.epoch += epochs
-        self.append(leader_change(self.epoch % self._voters, self._voters))
+        self.append(leader_change(self.epoch % self._voters, self._voters), *first)
 
     def append(self, *records: Record) -> None:
         """Write one batch."""
