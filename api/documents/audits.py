@@ -5,11 +5,19 @@ from typing import Any
 
 import msgspec
 
+from api.questions.parts import GapFound
+
 
 class Since(msgspec.Struct, frozen=True, kw_only=True):
     """The first offset of the audited range."""
 
     since: int
+
+
+class Gaps(msgspec.Struct, frozen=True, kw_only=True):
+    """The gaps between the parts of a recording that were asked, with what was found after each."""
+
+    gaps: tuple[GapFound, ...]
 
 
 class AnsweredBy(msgspec.Struct, frozen=True, kw_only=True):

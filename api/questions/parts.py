@@ -27,6 +27,7 @@ from replay.time_travel.objects import ObjectName
 from replay.time_travel.points import is_time, point_time
 
 T = TypeVar("T")
+AboutT = TypeVar("AboutT", bound=About)
 
 
 class GapFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,7 +212,7 @@ def changes_after(past: Past, only: ObjectName | None = None) -> list[Change]:
     return changes_across(old, new, only)
 
 
-def about_across(about: About) -> About:
+def about_across(about: AboutT) -> AboutT:
     """Return the position of an answer without the gap, for answers that show gaps themselves."""
     return msgspec.structs.replace(about, gap=UNSET)
 

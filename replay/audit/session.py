@@ -34,9 +34,10 @@ _DRIVER_MEMORY_MAX_BYTES = 8 << 30
 _SMALL_LOG_BYTES = 16 * 1024 * 1024
 
 
-def is_small(reader: LogReader) -> bool:
-    """True if the log is so small that queries finish sooner in a session with `quick=True`."""
-    return sum(file_size(reader.fs, path) for path in reader.segment_paths) < _SMALL_LOG_BYTES
+def is_small(*readers: LogReader) -> bool:
+    """True if the logs are so small that queries finish sooner in a session with `quick=True`."""
+    sizes = [file_size(each.fs, path) for each in readers for path in each.segment_paths]
+    return sum(sizes) < _SMALL_LOG_BYTES
 
 
 @contextmanager

@@ -1,17 +1,21 @@
 """Formats and stores answers of both engines, for the commands `audit` and `audit shell`."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from api.cli.audit.engine import ENGINES, Engine
+from api.cli.audit.parts import PartAnswer
 from api.cli.terminal.output import print_line, print_table, value_text
 from metadata_log.files.names import MANIFEST
 from records.errors import RequestError
 
 if TYPE_CHECKING:
     from api.documents.audits import AuditRows, RowsWritten
+
+PART = "recording_part"
+"""The column that names the folder of a part, in answers about several parts of a recording."""
 
 
 def rows_of(answer: Any, limit: int) -> "AuditRows":
@@ -23,6 +27,37 @@ def rows_of(answer: Any, limit: int) -> "AuditRows":
     columns = answer.column_names if is_table else answer.columns
     rows = [[_plain(value) for value in row] for row in found[:limit]]
     return AuditRows(truncated=len(found) > limit, columns=columns, rows=rows)
+
+
+def rows_across(answers: Sequence[PartAnswer], limit: int) -> "AuditRows":
+    """Return at most `limit` rows of the answers of all parts, oldest first, with a column for
+    the part if the question was about several.
+    """
+    from api.documents.audits import AuditRows
+
+    if answers[0].part is None:
+        return rows_of(answers[0].rows, limit)
+    rows: list[Sequence[Any]] = []
+    for part, answer in answers:
+        found = rows_of(answer, limit - len(rows))
+        rows += [[part, *row] for row in found.rows]
+        if found.truncated:
+            break
+    return AuditRows(truncated=found.truncated, columns=[PART, *found.columns], rows=rows)
+
+
+def _table_across(answers: Sequence[PartAnswer]) -> Any:
+    """Return all rows of the answers of all parts as one Arrow table."""
+    import pyarrow
+
+    tables = []
+    for part, answer in answers:
+        table = answer if _is_table(answer) else answer.toArrow()
+        if part is not None:
+            table = table.add_column(0, PART, pyarrow.array([part] * len(table), "string"))
+        tables.append(table)
+    # A sum may be narrower in one part than in another.
+    return pyarrow.concat_tables(tables, promote_options="permissive")
 
 
 def _is_table(answer: Any) -> bool:
@@ -45,8 +80,8 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def write_rows(answer: Any, name: str, to: str) -> "RowsWritten":
-    """Write all rows of an answer to `NAME.parquet`, replacing an older file.
+def write_rows(answers: Sequence[PartAnswer], name: str, to: str) -> "RowsWritten":
+    """Write all rows of the answers of all parts to `NAME.parquet`, replacing an older file.
 
     Args:
         to: A directory, created if necessary, or `s3://bucket/prefix`.
@@ -64,7 +99,7 @@ def write_rows(answer: Any, name: str, to: str) -> "RowsWritten":
     store = open_store(to.removeprefix("file://"))
     if MANIFEST in store.names():
         raise RequestError("INVALID_REQUEST", f"{to} is a log; name another directory")
-    table = answer if _is_table(answer) else answer.toArrow()
+    table = _table_across(answers)
     content = pyarrow.BufferOutputStream()
     write_table(table, content)
     lock = store.prepare()

@@ -6,21 +6,27 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of, write_rows
-from api.cli.audit.engine import ENGINES, Audited, Engine, check_exports, chosen_engine, opened
+from api.cli.audit.answers import print_queries, print_rows, refusing, rows_across, write_rows
+from api.cli.audit.engine import ENGINES, Engine, check_exports, chosen_engine, opened
+from api.cli.audit.parts import (
+    AuditedParts,
+    PartAnswer,
+    gaps_in_json,
+    place_of_parts,
+    print_range,
+    stretches_between,
+)
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.quick import command
 from api.cli.source.arguments import IncludeUnconfirmed, Json, ShowSecrets
-from api.cli.source.image_view import print_bounds, print_remark
-from api.cli.source.opened_log import about, absolute_in, open_reader
+from api.cli.source.image_view import print_remark
+from api.cli.source.opened_log import open_reader
 from api.cli.source.source import log_place
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import note, print_json, print_json_list, print_line
 
 if TYPE_CHECKING:
     from api.documents.audits import AuditRows, RowsWritten
-    from metadata_log.reader.log_reader import LogReader
-    from replay.audit.queries.asking import Range
 
 _ROWS_MAX = 1_000
 
@@ -98,37 +104,38 @@ def audit(
         return
     with open_reader(log_place(log)) as reader:
         _check(names, parameters or [])
-        offsets = _range(reader, since, until)
-        engine = chosen_engine(engine, names, reader)
-        with opened(reader, engine, keep=len(names) > 1 or names == ["shell"]) as audited:
+        parts = stretches_between(reader, since, until)
+        engine = chosen_engine(engine, names, *(each.past.reader for each in parts))
+        with opened(parts, engine, keep=len(names) > 1 or names == ["shell"]) as audited:
             if names == ["shell"]:
                 from api.cli.audit.shell import run_shell
 
                 if not json:
-                    print_bounds(about(reader, offsets.last), offsets.first)
-                run_shell(audited, engine, offsets, limit, show_secrets=show_secrets, as_json=json)
+                    print_range(parts)
+                run_shell(audited, engine, limit, show_secrets=show_secrets, as_json=json)
                 return
             answers: dict[str, AuditRows | RowsWritten] = {}
             began = time.monotonic()
             with refusing(engine):
                 if query is None:
-                    for name, answer in _asked(audited, names, parameters or [], offsets):
-                        answers[name] = _taken(answer, name, limit, to)
+                    for name, found in _asked(audited, names, parameters or []):
+                        answers[name] = _taken(found, name, limit, to)
                 else:
-                    asked = audited.sql(query, offsets, show_secrets=show_secrets)
+                    asked = audited.sql(query, show_secrets=show_secrets)
                     answers["sql"] = _taken(asked, "sql", limit, to)
             note(f"answered by {engine} in {time.monotonic() - began:.1f} s")
-        place = about(reader, offsets.last)
-    if json:
-        found = answers.values() if len(answers) == 1 else [Audits(audits=answers)]
-        print_json(place, Since(since=offsets.first), AnsweredBy(engine=engine), *found)
-        return
-    for name, answer in answers.items():
-        if len(answers) > 1:
-            print_line(f"{name}:")
-        _print_answer(answer)
-    print_bounds(place, offsets.first)
-    print_remark(place)
+        place = place_of_parts(parts)
+        if json:
+            bounds = Since(since=parts[0].first), AnsweredBy(engine=engine)
+            rows = answers.values() if len(answers) == 1 else [Audits(audits=answers)]
+            print_json(place, *gaps_in_json(parts), *bounds, *rows)
+            return
+        for name, answer in answers.items():
+            if len(answers) > 1:
+                print_line(f"{name}:")
+            _print_answer(answer)
+        print_range(parts)
+        print_remark(place)
 
 
 def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
@@ -172,9 +179,11 @@ def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
         query_with_parameters([name, *parameters])
 
 
-def _taken(answer: object, name: str, limit: int, to: str | None) -> "AuditRows | RowsWritten":
+def _taken(
+    answers: list[PartAnswer], name: str, limit: int, to: str | None
+) -> "AuditRows | RowsWritten":
     """Run a query, and return at most `limit` rows of its answer, or write all rows to `to`."""
-    return rows_of(answer, limit) if to is None else write_rows(answer, name, to)
+    return rows_across(answers, limit) if to is None else write_rows(answers, name, to)
 
 
 def _print_answer(answer: "AuditRows | RowsWritten") -> None:
@@ -204,24 +213,12 @@ def _print_queries_json() -> None:
     )
 
 
-def _range(reader: "LogReader", since: str, until: str) -> "Range":
-    from api.questions.past import Past
-    from replay.audit.earlier_part import check_in_part, naming_earlier_part
-    from replay.audit.queries.asking import Range
-
-    past = Past(reader, absolute=absolute_in)
-    with naming_earlier_part(reader):
-        last = past.offset(until)
-        found = Range(past.first_offset(since, last), last)
-    return check_in_part(reader, found)
-
-
 def _asked(
-    audited: Audited, names: Sequence[str], parameters: Sequence[str], offsets: "Range"
-) -> Iterator[tuple[str, object]]:
-    """Yield the name of each query, and its answer."""
+    audited: AuditedParts, names: Sequence[str], parameters: Sequence[str]
+) -> Iterator[tuple[str, list[PartAnswer]]]:
+    """Yield the name of each query, and its answers."""
     from api.cli.audit.shell import query_with_parameters
 
     for name in names:
         query, chosen = query_with_parameters([name, *parameters])
-        yield name, audited.query(query, offsets, chosen)
+        yield name, audited.query(query, chosen)

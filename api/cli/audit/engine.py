@@ -2,19 +2,17 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from api.cli.audit.parts import Audited, AuditedPart, AuditedParts, part_names
 from api.cli.options.parameters import bad_parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from api.questions.parts import Stretch
     from metadata_log.reader.log_reader import LogReader
-    from replay.audit.queries.asking import Range
-    from replay.audit.queries.query import Parameter, Query
 
 _CLUSTER = ("MASTER", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "SPARK_CONNECT_MODE_ENABLED")
 """Environment variables that name a cluster or server of Spark."""
@@ -34,28 +32,11 @@ ENGINES = tuple(Engine)
 """The engines that answer each named query and `audit sql`."""
 
 
-class Audited(Protocol):
-    """A log that is open in an engine; an answer is a data frame or an Arrow table."""
-
-    def query(
-        self,
-        query: "Query",
-        offsets: "Range",
-        parameters: "Mapping[str, Parameter] | None" = None,
-        *,
-        show_secrets: bool = False,
-    ) -> object:
-        """Return the answer to a named query."""
-
-    def sql(self, text: str, offsets: "Range", *, show_secrets: bool = False) -> object:
-        """Return the answer to the caller's SQL."""
-
-
-def chosen_engine(asked: Engine | None, names: Sequence[str], reader: "LogReader") -> Engine:
+def chosen_engine(asked: Engine | None, names: Sequence[str], *readers: "LogReader") -> Engine:
     """Return the requested engine; by default, DuckDB for named queries about a small log.
 
-    Spark answers if the log is large, if the environment names a cluster or a server of Spark, or
-    if DuckDB is not installed.
+    Spark answers if the log is large (a recording: all its parts together), if the environment
+    names a cluster or a server of Spark, or if DuckDB is not installed.
     """
     from replay.audit.session import is_small
 
@@ -65,7 +46,7 @@ def chosen_engine(asked: Engine | None, names: Sequence[str], reader: "LogReader
         return Engine.SPARK
     if find_spec("duckdb") is None:
         return Engine.SPARK
-    return Engine.DUCKDB if is_small(reader) or find_spec("pyspark") is None else Engine.SPARK
+    return Engine.DUCKDB if is_small(*readers) or find_spec("pyspark") is None else Engine.SPARK
 
 
 def check_exports(engine: Engine | None) -> None:
@@ -75,28 +56,40 @@ def check_exports(engine: Engine | None) -> None:
 
 
 @contextmanager
-def opened(reader: "LogReader", engine: Engine, *, keep: bool) -> Iterator[Audited]:
-    """Open a log in an engine.
+def opened(parts: "Sequence[Stretch]", engine: Engine, *, keep: bool) -> Iterator[AuditedParts]:
+    """Open a log, or the parts of a recording, in an engine.
 
     Args:
         keep: True if several queries will be run.
 
     Raises:
         UnavailableError: the engine is not installed, or Spark fails.
-        CorruptLogError: the log is damaged.
+        CorruptLogError: a log is damaged.
     """
-    if engine is Engine.DUCKDB:
-        from replay.audit.committed_files import readable_files
-        from replay.audit.duck.engine import DuckAudit
+    from replay.audit.queries.asking import Range
 
-        files = readable_files(reader, None, lambda path, size: None)
-        with DuckAudit(files, keep=keep) as local:
-            yield local
-        return
-    from api.cli.audit.session import local_time_is_utc, spark_and_files
+    readers = [each.past.reader for each in parts]
+    with _audits(readers, engine, keep=keep) as audits:
+        ranges = [Range(each.first, each.at) for each in parts]
+        yield AuditedParts([*map(AuditedPart, part_names(parts), audits, ranges)])
 
-    with spark_and_files(reader) as (spark, files), local_time_is_utc():
+
+@contextmanager
+def _audits(
+    readers: "Sequence[LogReader]", engine: Engine, *, keep: bool
+) -> Iterator[list[Audited]]:
+    with ExitStack() as stack:
+        if engine is Engine.DUCKDB:
+            from replay.audit.committed_files import readable_files
+            from replay.audit.duck.engine import DuckAudit
+
+            files = [readable_files(each, None, lambda path, size: None) for each in readers]
+            yield [stack.enter_context(DuckAudit(each, keep=keep)) for each in files]
+            return
+        from api.cli.audit.session import local_time_is_utc, spark_and_parts
+
+        spark, files = stack.enter_context(spark_and_parts(*readers))
+        stack.enter_context(local_time_is_utc())
         from replay.audit.audit import Audit
 
-        with Audit(spark, files, keep=keep) as audit:
-            yield audit
+        yield [stack.enter_context(Audit(spark, each, keep=keep)) for each in files]

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,25 +19,32 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles]]":
-    """Start Spark and yield the committed files of a log, safe to read while it is being written.
+def spark_and_parts(*readers: LogReader) -> "Iterator[tuple[SparkSession, list[LogFiles]]]":
+    """Start Spark and yield the committed files of logs, safe to read while they are being written.
 
     At a terminal, prints how long the start took.
 
     Raises:
         UnavailableError: PySpark or Java is missing, or Spark fails.
-        CorruptLogError: Spark fails in the body, and the log is damaged.
+        CorruptLogError: Spark fails in the body, and a log is damaged.
     """
     began = time.monotonic()
-    with (
-        session(quick=is_small(reader), makes_archive=True) as spark,
-        copies_folder(spark) as scratch,
-    ):
+    with ExitStack() as opened:
+        spark = opened.enter_context(session(quick=is_small(*readers), makes_archive=True))
+        scratch = opened.enter_context(copies_folder(spark))
         note(f"Spark started in {time.monotonic() - began:.1f} s")
         from replay.audit.committed_files import readable_files
 
-        with explained(reader.directory, reader.fs):
-            yield spark, readable_files(reader, scratch, _note_fetching)
+        for each in readers:
+            opened.enter_context(explained(each.directory, each.fs))
+        yield spark, [readable_files(each, scratch, _note_fetching) for each in readers]
+
+
+@contextmanager
+def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles]]":
+    """Do the same for one log."""
+    with spark_and_parts(reader) as (spark, (files,)):
+        yield spark, files
 
 
 def _note_fetching(path: Path, size: int) -> None:

@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from api.cli.audit.answers import print_queries, print_rows, refusing, rows_of
-from api.cli.audit.engine import Audited, Engine
+from api.cli.audit.answers import print_queries, print_rows, refusing, rows_across
+from api.cli.audit.engine import Engine
+from api.cli.audit.parts import AuditedParts
 from api.cli.terminal.errors import report
 from api.cli.terminal.output import is_conversation, print_json_line, print_line
 from api.documents.audits import AuditAsked, AuditRows
 from records.errors import MetadataLogError, RequestError
 from replay.audit.queries import QUERIES
-from replay.audit.queries.asking import Range, named_query
+from replay.audit.queries.asking import named_query
 
 if TYPE_CHECKING:
     from replay.audit.queries.query import Parameter, Query
@@ -22,9 +23,8 @@ _END = ("exit", "quit")
 
 
 def run_shell(
-    audited: Audited,
+    audited: AuditedParts,
     engine: Engine,
-    offsets: Range,
     limit: int,
     *,
     show_secrets: bool,
@@ -40,7 +40,7 @@ def run_shell(
         as_json: Print each answer as a JSON document on a line of its own.
 
     Raises:
-        MetadataLogError: as for `Audited`; not at a terminal.
+        MetadataLogError: as for `AuditedParts`; not at a terminal.
     """
 
     for text in statements(_lines()):
@@ -49,7 +49,7 @@ def run_shell(
                 print_queries()
                 continue
             with refusing(engine):
-                name, answer = _answer(audited, text, offsets, limit, show_secrets=show_secrets)
+                name, answer = _answer(audited, text, limit, show_secrets=show_secrets)
         except MetadataLogError as error:
             if not is_conversation():
                 raise
@@ -143,10 +143,10 @@ def _is_whole(line: str, *, is_inside: bool) -> bool:
 
 
 def _answer(
-    audited: Audited, text: str, offsets: Range, limit: int, *, show_secrets: bool
+    audited: AuditedParts, text: str, limit: int, *, show_secrets: bool
 ) -> "tuple[str, AuditRows]":
     if _first(text) in QUERIES:
         query, parameters = query_with_parameters(text.split())
-        answer = audited.query(query, offsets, parameters, show_secrets=show_secrets)
-        return query.name, rows_of(answer, limit)
-    return "sql", rows_of(audited.sql(text, offsets, show_secrets=show_secrets), limit)
+        answers = audited.query(query, parameters, show_secrets=show_secrets)
+        return query.name, rows_across(answers, limit)
+    return "sql", rows_across(audited.sql(text, show_secrets=show_secrets), limit)

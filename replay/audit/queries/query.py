@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from replay.audit.fold.needed import Where
+from replay.audit.part_fields import PARTS
 from replay.audit.selection import Selection
 
 Parameter = int | str
+
+_STATE = frozenset({*PARTS, "part_digests"})
+"""The views of the state at the end of the range."""
 
 
 class Column(NamedTuple):
@@ -61,6 +65,11 @@ class Query:
     readers: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     compares_states: bool = False
     duckdb: str | None = None
+
+    @property
+    def is_of_state(self) -> bool:
+        """True if the answer is about the state at the end of the range alone."""
+        return _STATE.issuperset(self.reads)
 
     @property
     def selection(self) -> Selection:
