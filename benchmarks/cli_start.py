@@ -5,7 +5,6 @@ any installed tool, even if PYTHONDONTWRITEBYTECODE is set for this process.
 """
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks.harness import Result, milliseconds
+from benchmarks.harness import Result, child_cpu_seconds, milliseconds
 
 _ROUNDS = 9
 _TARGET = 6
@@ -41,8 +40,8 @@ def _against(nothing: Callable[[], None], name: str, *arguments: str) -> Result:
     _metalog(*arguments)  # compiles its modules
     ours, peer = [], []
     for _ in range(_ROUNDS):
-        ours.append(_cpu_seconds(partial(_metalog, *arguments)))
-        peer.append(_cpu_seconds(nothing))
+        ours.append(child_cpu_seconds(partial(_metalog, *arguments)))
+        peer.append(child_cpu_seconds(nothing))
     return Result(
         name=f"metalog {name} / python -c pass, CPU",
         ours=milliseconds(ours),
@@ -51,14 +50,6 @@ def _against(nothing: Callable[[], None], name: str, *arguments: str) -> Result:
         target=None if name in _SHOWN_ONLY else _TARGET,
         at_most=True,
     )
-
-
-def _cpu_seconds(work: Callable[[], None]) -> float:
-    """Return the CPU seconds used by the child processes that `work` starts."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    work()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _metalog(*arguments: str) -> None:

@@ -4,6 +4,7 @@ The machines are shared and their speed drifts, so absolute times mean little. B
 alternately in one process; the result is the median of the ratios of adjacent runs.
 """
 
+import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -123,6 +124,14 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     start = time.process_time()
     work()
     return time.process_time() - start
+
+
+def child_cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the processor time, in seconds, of the child processes that `work` starts and ends."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def rate(count: int, seconds: list[float]) -> str:
