@@ -67,7 +67,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
             a run of NoOps whose times were not kept. `as_of_timestamp` is the earliest possible.
         confirmed_end: End of the final records, exclusive; set only for a mirror with records
             after it, which Kafka may still replace.
-        mid_batch: Set (True) only if the batch at `as_of` continues after it.
+        mid_batch: Set (True) only if the batch at `as_of` continues after `as_of`.
         pending_transaction: Offset of the open transaction's Begin, if there is one.
         left_out: The records up to `as_of` that were left out because of contradictions; set only
             if the request allows leaving out records.

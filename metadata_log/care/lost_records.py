@@ -55,7 +55,8 @@ async def divergence(log: SharedLog, fs: ByteStore, directory: Path) -> Divergen
     Takes no lock. The number of groups read grows with the logarithm of the number of all groups.
 
     Raises:
-        UnknownHistoryError: they diverge before the first group that the shared log keeps.
+        UnknownHistoryError: folder and shared log diverge before the first group that the shared
+            log keeps.
         UnavailableError: the store does not answer.
         CorruptLogError: the folder is damaged.
     """

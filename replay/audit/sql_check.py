@@ -79,7 +79,7 @@ def check_server_functions(spark: SparkSession) -> None:
     Used instead of `check_analyzed`, because a client cannot see the analyzed plan.
 
     Raises:
-        UnavailableError: some functions are shadowed; names them.
+        UnavailableError: some functions are shadowed; names these functions.
     """
     rows = spark.sql("SHOW USER FUNCTIONS").collect()
     names = {row[0].rpartition(".")[2].lower() for row in rows}

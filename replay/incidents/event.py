@@ -134,7 +134,7 @@ class Group:
         """Add a record, the names of the objects it changed, and its effect.
 
         Args:
-            detail: More about the effect, shown if the event has it only a few times.
+            detail: More about the effect, shown if the effect occurs only a few times in the event.
         """
         self.last = row
         self.names.update(dict.fromkeys(names))

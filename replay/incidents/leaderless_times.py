@@ -21,8 +21,9 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
         partitions: Number of different partitions without a leader.
         cause, cause_offset: Description and offset of the record that caused the first outage;
             None if unknown.
-        found_at, last_seen_at: In a recording with gaps, the offset after a gap at which it was
-            found, and the last offset before a gap at which it lasted; unset if no gap cuts it.
+        found_at, last_seen_at: In a recording with gaps, the offset after a gap at which the period
+            was found, and the last offset before a gap at which it lasted; unset if no gap cuts the
+            period.
     """
 
     from_offset: int | None
