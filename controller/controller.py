@@ -61,8 +61,8 @@ from replay.image.metadata import MetadataImage
 T = TypeVar("T")
 
 LARGE_DECISION = 1_000
-"""Number of records from which a decision is made in one turn of the event loop and sent in the
-next, because encoding and replaying the records takes as long as deciding on them."""
+"""Minimum number of records of a decision that takes two turns of the event loop, one to decide and
+one to send: encoding and replaying the records takes as long as deciding on them."""
 
 
 class Controller:

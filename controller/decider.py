@@ -89,10 +89,10 @@ class Decider:
         begun: T | None = None,
         has_begun: bool = False,
     ) -> Made[T]:
-        """Make a decision, to be sent before the next one is made.
+        """Make a decision; the caller must send its records before the next decision is made.
 
         Args:
-            step_max: The limit of a step; None: the decision is made whole.
+            step_max: Maximum number of records of a step; None: the decision is not split.
             begun: The response of the previous step.
             has_begun: This is not the decision's first step.
 

@@ -1,13 +1,13 @@
-"""A decision that is made in steps: each is a batch of its own, and others are decided in between.
+"""A decision made in steps: each step is a batch; other decisions may be made between two steps.
 
-The first step that leaves something to do (`ControllerResult.is_partial`) is answered like any
-decision, but not to the caller. Once it is committed, the decision is made again, on the state at
-that time, and so on, until a step is the last one. Its response is the caller's answer.
+A step that leaves something to do (`ControllerResult.is_partial`) is committed like any decision,
+but is not answered to the caller. Once the step is committed, the decision is made again, on the
+state at that time, and so on. The response of the last step is the caller's answer.
 
     decide --> step 1 committed --> decide again --> ... --> last step committed --> answer
 
-A failure, a refusal or the controller's end after the first step leaves the steps up to then, which
-the error says. Whoever decides the same later, such as the next controller's timer, goes on there.
+If a later step fails or is refused, or the controller ends, the committed steps remain, and the
+error says so. A repetition of the decision, such as by the next controller's timer, does the rest.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 STEP_RECORDS = 1_000
 """Maximum number of records of a step. Deciding and sending them takes some 20 ms of processor
-time, each in a turn of its own."""
+time, in two turns of the event loop."""
 
 
 class DecisionSteps(Generic[T]):
@@ -52,11 +52,11 @@ class DecisionSteps(Generic[T]):
         self._done_to: int | None = None
 
     def part(self) -> asyncio.Future[Answer[T]]:
-        """Return the future of a step that leaves something to do."""
+        """Return a future for a step that is not the last; its result starts the next step."""
         return _future(self._go_on)
 
     def rest(self) -> asyncio.Future[Answer[T]]:
-        """Return the future of a step that may be the last one."""
+        """Return a future for the last step; its result is the answer to the caller."""
         return _future(self._end)
 
     def _go_on(self, part: asyncio.Future[Answer[T]]) -> None:

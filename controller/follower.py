@@ -1,4 +1,4 @@
-"""The state of a log that another controller writes: it answers questions and decides nothing."""
+"""Follower: answers questions from the state of a log that another controller writes."""
 
 import asyncio
 from collections.abc import Callable

@@ -86,7 +86,7 @@ def _defaults(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
 
 
 def from_wire(raw: bytes, as_type: Any, *, lenient: bool = False) -> Any:
-    """Decode a value of a type from the form of connections.
+    """Decode a value of a type from the form used over connections.
 
     Args:
         lenient: Ignore unknown fields of structures, which a later release's response may have.
@@ -94,7 +94,7 @@ def from_wire(raw: bytes, as_type: Any, *, lenient: bool = False) -> Any:
 
     Raises:
         RequestError: INVALID_REQUEST, the bytes are not a value of that type; the message gives
-            the place.
+            the path to the wrong part.
     """
     return _read(_Form(dict, is_lenient=lenient), raw, as_type)
 
@@ -131,7 +131,7 @@ def _read(form: _Form, raw: bytes, as_type: Any) -> Any:
     try:
         plain = msgspec.msgpack.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestError("INVALID_REQUEST", f"no MessagePack: {error}") from error
+        raise RequestError("INVALID_REQUEST", f"the bytes are not MessagePack: {error}") from error
     if form.structure is dict and not form.is_lenient:
         check_size(plain)
     return _built(form, plain, as_type, "value")

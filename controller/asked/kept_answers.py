@@ -23,7 +23,7 @@ class _Both(msgspec.Struct, frozen=True, array_like=True):
 
 
 def encode_answer(response: Any, versions: Sequence[ObjectVersion] | None) -> bytes:
-    """Encode a response, which is in the form of `plain_of`, and versions if there are any."""
+    """Encode a response as returned by `plain_of`, with the versions of the changed objects."""
     raw = msgspec.msgpack.encode(response)
     if versions is None:
         return raw

@@ -196,7 +196,7 @@ class HiddenSecrets:
         return msgspec.msgpack.encode(self.hidden_plain(plain, path))
 
     def hidden_plain(self, plain: Any, path: str = "") -> Any:
-        """Return a request in the form of connections, with secrets as null."""
+        """Return a request, in the form sent over connections, with secrets as null."""
         match plain:
             case {"command": str(), "request": bytes(wire)}:  # a transaction's step
                 step = self.hidden_plain(msgspec.msgpack.decode(wire), f"{path}/request")
@@ -274,7 +274,7 @@ class HiddenSecrets:
 
 
 def hash_of_hmac(response: Any) -> dict[str, bytes]:
-    """Return the hash to log, by its name, if a response has an HMAC."""
+    """Return the hash of a response's HMAC by its name in the log; empty without an HMAC."""
     if not isinstance(response, TokenCreated) or response.hmac is None:
         return {}
     # It reveals nothing: an HMAC has 512 bits, made with a key.

@@ -79,9 +79,10 @@ class ConfigAtLevel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """A config: its effective value, every level that sets it, nearest first, and its definition.
+    """A config: its effective value, the levels that set it, and its definition.
 
-    The last level is the built-in default; a config that this release does not know has no default.
+    The levels are ordered by precedence, highest first. The last one is the built-in default; a
+    config that this release does not know has no default.
     `of_process`: the broker's process may have an option with another value, which only the broker
     itself knows; DescribeConfigs sent to the broker returns that value.
     """

@@ -117,7 +117,7 @@ class IndexChanges:
     Attributes:
         partition_ids: The ids of the partitions, by topic.
         groups: The names of the consumer groups.
-        are_isrs: True if ISRs change, and nothing else that the index knows.
+        are_isrs: True if ISRs change, and nothing else that the index contains.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class IndexChanges:
     def add(self, records: Iterable[Record]) -> None:
         """Add the partitions and groups that records may change.
 
-        Of a topic that is new or removed, the index takes all partitions, whichever are added.
+        For a new or removed topic, the index updates all partitions, whichever are added here.
         """
         for record in records:
             if isinstance(record, ConfigRecord):  # the most frequent ones, without a call

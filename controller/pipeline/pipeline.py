@@ -131,8 +131,8 @@ class Pipeline:
         """Append the batches sent inside this context together, when it ends.
 
         Each is applied to the latest state at once, so all of them are decided before the first one
-        reaches the log. That takes two thirds of the time of deciding and appending one after the
-        other (benchmarks/README.md, "The socket"). Does not nest.
+        reaches the log. That takes two thirds of the time of deciding and appending each batch in
+        turn (benchmarks/README.md, "The socket"). Does not nest.
         """
         self._group = []
         try:

@@ -136,7 +136,7 @@ def image_after(image: MetadataImage, batch: Decided) -> MetadataImage:
         image: The image before the batch, in no open transaction.
 
     Raises:
-        ContradictionError: a record contradicts the state before it; names the record.
+        ContradictionError: a record contradicts the state before it; the error names the record.
     """
     delta = MetadataDelta(image)
     if batch.types.isdisjoint(NEED_ROWS):

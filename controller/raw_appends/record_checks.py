@@ -150,9 +150,9 @@ def _check_config(after: MetadataImage, record: ConfigRecord) -> None:
         return
     name = record.resource_name
     if record.resource_type == TOPIC and after.topic_by_full_name(name) is None:
-        raise invalid(f"configs of topic {name!r}, which does not exist")
+        raise invalid(f"a config is set on topic {name!r}, which does not exist")
     if record.resource_type == NAMESPACE and after.namespace_by_name(name) is None:
-        raise invalid(f"configs of namespace {name!r}, which does not exist")
+        raise invalid(f"a config is set on namespace {name!r}, which does not exist")
 
 
 def _check_id(new_id: Uuid) -> None:

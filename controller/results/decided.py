@@ -1,4 +1,4 @@
-"""The records of a decision as one batch at its place in the log, before it is written."""
+"""The records of a decision as one batch with its offsets in the log, before it is written."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,11 +12,11 @@ from replay.image.metadata import MetadataImage
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """Records, their layout versions, and the place that the log will give them.
+    """Records, their layout versions, and the offset that the log will give the first one.
 
     `asked` is stored on the first record. `encoded` are the other records, and `after` is the image
-    after all of them, if the decision has computed them already. Both hold only at this place;
-    `after` counts the records of an open transaction.
+    after all of them, if the decision has computed them already. Both are valid only at this
+    offset; `after` includes the records of an open transaction.
     """
 
     base_offset: int

@@ -88,7 +88,7 @@ _REFUSED = {
     ],
     "line 1: InvalidArgumentTopicName: '../../etc'": [a_topic("../../etc")],
     "line 1: AAAAAAAAAAAAAAAAAAAAAA cannot be an id": [a_topic("orders", uuid_text(ZERO_UUID))],
-    "line 2: configs of topic 'gone', which does not exist": [
+    "line 2: a config is set on topic 'gone', which does not exist": [
         a_note("not alone"),
         line("ConfigRecord", resource_type=2, resource_name="gone", name="a", value="b"),
     ],

@@ -90,7 +90,7 @@ def test_what_is_of_another_type_is_refused_with_its_place(
 
 
 def test_bytes_that_are_no_messagepack_are_refused() -> None:
-    with pytest.raises(RequestError, match="no MessagePack"):
+    with pytest.raises(RequestError, match="not MessagePack"):
         from_wire(b"\xc1", int)
 
 
@@ -129,7 +129,7 @@ def test_value_of_no_member_is_refused_with_its_place() -> None:
     "raw", [b"\xa2\xff\xfe", b"\x91" * 100_000 + b"\xc0"], ids=["no UTF-8", "too deep"]
 )
 def test_what_cannot_be_read_is_refused(raw: bytes) -> None:
-    with pytest.raises(RequestError, match="no MessagePack") as caught:
+    with pytest.raises(RequestError, match="not MessagePack") as caught:
         from_wire(raw, str)
     assert caught.value.code == "INVALID_REQUEST"
 

@@ -80,7 +80,7 @@ class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def heartbeat(context: Context, request: Heartbeat) -> ControllerResult[HeartbeatReply]:
-    """Process a heartbeat, and move the broker to its next state; it leaves partitions in steps.
+    """Process a heartbeat, and move the broker to its next state; may take several steps.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH.
@@ -139,8 +139,8 @@ def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
     """Fence the broker with the oldest expired session; the response is its id or None.
 
     Fences one broker at a time, so that each leader election takes the earlier ones into account.
-    The broker leaves its partitions in steps. If it speaks up between two of them, it is fenced
-    all the same, and gets its partitions back with its next heartbeat.
+    The broker leaves its partitions in steps. If it sends a heartbeat between two steps, it is
+    fenced all the same, and gets its partitions back with the heartbeat after that.
     """
     broker_id = context.sessions.stale_broker(context.image, context.now_ms, context.begun)
     broker = None if broker_id is None else context.image.broker(broker_id)

@@ -147,7 +147,10 @@ def _check_epochs(broker_id: int, alteration: PartitionAlteration, partition: Pa
             f"{partition.leader_epoch}",
         )
     if broker_id != partition.leader:
-        raise RequestError("INVALID_REQUEST", f"broker {partition.leader} leads the partition")
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"broker {broker_id} does not lead the partition; broker {partition.leader} does",
+        )
     if alteration.partition_epoch < partition.partition_epoch:
         raise RequestError(
             "INVALID_UPDATE_VERSION",

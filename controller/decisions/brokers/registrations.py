@@ -65,8 +65,8 @@ class BrokerEpoch(msgspec.Struct, frozen=True):
 def register_broker(context: Context, request: RegisterBroker) -> ControllerResult[BrokerEpoch]:
     """Register a broker process: a new one as fenced, one already registered in its current state.
 
-    The epoch of a new process is the offset at which this decision is written; if its old process
-    has many partitions to leave, at which the last step is written.
+    The epoch of a new process is the offset at which this decision is written. If the decision
+    takes several steps (the old process had many partitions), it is the offset of the last step.
 
     Raises:
         RequestError: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, INVALID_REGISTRATION

@@ -94,7 +94,7 @@ def find_definition(resource_type: int, name: str) -> ConfigDefinition | None:
 
 
 def unknown_config(resource_type: int, name: str) -> RequestError:
-    """Return the error for a config that a resource type does not have, with a similar name."""
+    """Return the error for a config that a resource type lacks; suggests a similar known name."""
     kind = RESOURCE_NAMES[resource_type]
     elsewhere = _ELSEWHERE.get(resource_type, {}).get(name)
     if elsewhere is not None:

@@ -186,7 +186,8 @@ def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
     """
     if resource.resource_type == BROKER_LOGGER:
         raise RequestError(
-            "INVALID_REQUEST", "the levels of all loggers cannot be replaced; alter single loggers"
+            "INVALID_REQUEST",
+            "a broker's logger levels cannot be replaced as a whole; set or delete single ones",
         )
     kept = {SUBSCRIBED_PATTERN, *(change.name for change in resource.changes)}
     old = context.image.config(resource.resource_type, ref_text(resource.resource_name))
@@ -262,7 +263,10 @@ def removed_configs(image: MetadataImage, resource_type: int, name: str) -> list
 
 def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
     if change.operation is Operation.UNKNOWN:
-        raise RequestError("INVALID_REQUEST", f"{change.name}: the operation is unknown")
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{change.name}: the operation is unknown; use set, delete, append or subtract",
+        )
     if change.operation is Operation.DELETE:
         _check_deletion(type_, change.name, old)
         return None

@@ -129,7 +129,7 @@ def _groups(context: ConfigLevels, values: Mapping[str, str]) -> Iterator[str]:
 
 
 def bound_name(name: str, edge: str) -> str:
-    """Return the name that a limit of a group's config would have among the brokers' configs.
+    """Return the name of the broker config that limits a group's config; it need not exist.
 
     For example, `group.consumer.min.session.timeout.ms` limits `consumer.session.timeout.ms`.
 

@@ -1,6 +1,6 @@
-"""Effective configs: the value from the nearest level that sets one.
+"""Effective configs: the value from the level of highest precedence that sets one.
 
-The levels of a topic, nearest first: the topic, its namespace and the namespaces above it, the
+The levels of a topic, highest precedence first: the topic, its namespace and those above it, the
 BROKER resource of this controller's own node, the cluster's default (the BROKER resource without a
 name), the static file, the built-in default. On topics and namespaces, a config has its own name;
 on all levels from the broker on, it has its server-level names.
@@ -129,12 +129,12 @@ def topic_config(context: ConfigLevels, topic: Topic, name: str) -> str:
 
 
 def effective_config(levels: Iterator[Level], definition: ConfigDefinition) -> Setting:
-    """Return the nearest setting of a config; the built-in default if no level sets it."""
+    """Return a config's setting of highest precedence; the built-in default if no level sets it."""
     return next(settings_of(levels, definition), default_setting(definition))
 
 
 def settings_of(levels: Iterator[Level], definition: ConfigDefinition) -> Iterator[Setting]:
-    """Yield the settings of a config, nearest first, without the built-in default."""
+    """Yield the settings of a config, highest precedence first, without the built-in default."""
     for level in levels:
         names = definition.server_names if level.takes_server_names else ((definition.name, 1),)
         for name, factor in names:
@@ -169,7 +169,7 @@ def _default(name: str, value: str, factor: int) -> Setting:
 
 
 def levels_of(context: ConfigLevels, resource: ConfigResource) -> Iterator[Level]:
-    """Yield the levels of an existing resource, nearest first."""
+    """Yield the config levels of an existing resource, highest precedence first."""
     type_, name = resource
     if type_ == TOPIC:
         topic = context.image.topic_by_full_name(name)
@@ -187,7 +187,7 @@ def levels_of(context: ConfigLevels, resource: ConfigResource) -> Iterator[Level
 
 
 def broker_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
-    """Yield the levels of a broker, nearest first; of the cluster if `name` is CLUSTER_DEFAULT.
+    """Yield the config levels of a broker or the cluster, highest precedence first.
 
     A broker's static values are those of its registration, then those of this controller, except
     the ones that each process has for itself.
@@ -210,7 +210,7 @@ def _static_value(context: ConfigLevels, broker_name: str, config: str) -> str |
 
 
 def topic_levels(context: ConfigLevels, topic: Topic) -> Iterator[Level]:
-    """Yield the levels of a topic, nearest first."""
+    """Yield the config levels of a topic, highest precedence first."""
     image = context.image
     name = image.full_name(topic)
     yield Level(ConfigSource.TOPIC, name, partial(image.config_value, TOPIC, name))
@@ -219,7 +219,7 @@ def topic_levels(context: ConfigLevels, topic: Topic) -> Iterator[Level]:
 
 
 def namespace_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
-    """Yield the levels of a namespace, nearest first; "" is the default namespace."""
+    """Yield the config levels of a namespace, highest precedence first; "" is the default one."""
     look_up = context.image.config_value
     for tier in reversed(list(tiers(name))) if name else ():
         yield Level(ConfigSource.NAMESPACE, tier, partial(look_up, NAMESPACE, tier))
@@ -227,7 +227,7 @@ def namespace_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
 
 
 def server_levels(context: ConfigLevels) -> Iterator[Level]:
-    """Yield the levels of this controller's node, nearest first."""
+    """Yield the config levels of this controller's node, highest precedence first."""
     return broker_levels(context, str(context.settings.node_id))
 
 

@@ -23,7 +23,7 @@ from replay.image.topics import Topic
 
 
 def safety_records(context: Context) -> list[ConfigRecord]:
-    """Return the records that set one minimum for the whole cluster, before ELRs are tracked.
+    """Return the records that set one min.insync.replicas for the cluster, before ELRs are tracked.
 
     The cluster's default becomes the static value unless it is set; the values of single brokers
     are removed.
@@ -44,7 +44,7 @@ def safety_records(context: Context) -> list[ConfigRecord]:
 
 
 def cluster_minimum(number: int) -> ConfigRecord:
-    """Return the record that sets the cluster's default."""
+    """Return the record that sets the cluster's default min.insync.replicas."""
     return ConfigRecord(
         resource_type=BROKER, resource_name=CLUSTER_DEFAULT, name=MIN_ISR, value=str(number)
     )
@@ -53,7 +53,7 @@ def cluster_minimum(number: int) -> ConfigRecord:
 def check_one_minimum(
     context: Context, resource: ConfigResource, new: Mapping[str, str | None]
 ) -> None:
-    """Check that new configs keep one minimum for the cluster while ELRs are tracked.
+    """Check that new configs keep one min.insync.replicas for the cluster while ELRs are tracked.
 
     Raises:
         RequestError: INVALID_CONFIG.
@@ -72,7 +72,7 @@ def check_one_minimum(
 
 
 def cleared_elrs(context: Context, changes: Iterable[ConfigRecord]) -> list[Record]:
-    """Return the records that clear the ELRs of topics for which changes set a new minimum."""
+    """Return records that clear the ELRs of topics for which changes set min.insync.replicas."""
     if not context.elr_enabled:
         return []
     return [
@@ -84,7 +84,7 @@ def cleared_elrs(context: Context, changes: Iterable[ConfigRecord]) -> list[Reco
 
 
 def cleared_by_move(context: Context, topics: Iterable[Topic]) -> Iterator[Record]:
-    """Yield the records that clear the ELRs of topics that inherit another minimum once moved."""
+    """Yield the records that clear the ELRs of moved topics that inherit min.insync.replicas."""
     image = context.image
     for topic in topics if context.elr_enabled else ():
         if image.config_value(TOPIC, image.full_name(topic), MIN_ISR) is None:

@@ -124,7 +124,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     ) -> "ClusterIndex":
         """Return the index of `after`, which differs from `before` in ISRs alone.
 
-        The most frequent change of a cluster, so it costs a third of `updated`.
+        Takes a third of the time of `updated`; ISR changes are a cluster's most frequent changes.
 
         Args:
             touched: As `updated`.
@@ -151,7 +151,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
                     yield partition
 
     def partitions_to_leave(self, image: MetadataImage, broker_id: int) -> Iterator[Partition]:
-        """Iterate over the partitions that a broker has not left, in order of their ids.
+        """Iterate over the partitions that a broker still has to leave, in order of their ids.
 
         O(topics on the broker, and partitions of the topics iterated over).
         """

@@ -184,7 +184,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_steps(context: Context, response: T, records: Iterable[Record]) -> ControllerResult[T]:
-    """Return the result of a decision that may have any number of records, in steps.
+    """Return the result of the next step of a decision that may have any number of records.
 
     Every prefix of the records must leave a valid state, and the decision, made again on that state
     or on a later one, must yield the rest. So other decisions may come between two steps, and a

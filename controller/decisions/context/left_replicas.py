@@ -1,4 +1,4 @@
-"""Number of replicas that each broker has left, by topic. A step of leaving looks at the rest."""
+"""Number of partitions that each broker has left, by topic, so that the next step can skip them."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -10,22 +10,22 @@ from records.base import Uuid
 from replay.image.partitions import NO_LEADER, Partition
 
 Growths: TypeAlias = dict[tuple[int, Uuid], int]
-"""Changes of the numbers, by broker and topic."""
+"""Changes of the numbers of left partitions, by broker and topic."""
 
 _NO_TOPICS: Map[Uuid, int] = Map()
 
 
 class LeftReplicas(msgspec.Struct, frozen=True, gc=False):
-    """The numbers by broker and topic; none is zero, so few are kept while all are in sync."""
+    """Numbers of left partitions by broker and topic; zeros are not stored."""
 
     _counts: Map[int, Map[Uuid, int]] = Map()
 
     def of(self, broker_id: int) -> Mapping[Uuid, int]:
-        """Return a broker's numbers by topic."""
+        """Return the number of partitions that a broker has left, by topic."""
         return self._counts.get(broker_id, _NO_TOPICS)
 
     def grown(self, growths: Growths) -> "LeftReplicas":
-        """Return the numbers after these changes."""
+        """Return the numbers of left partitions after the given changes."""
         if not growths:
             return self
         counts = self._counts.mutate()
@@ -44,7 +44,7 @@ class LeftReplicas(msgspec.Struct, frozen=True, gc=False):
 
 
 def count_left(growths: Growths, partition: Partition | None, count: int) -> None:
-    """Add `count` to the numbers of the brokers that have left a partition."""
+    """Add `count`, for a partition, to the numbers of all brokers that have left it."""
     if partition is None or len(partition.isr) == len(partition.replicas) > 1:
         return
     isr, topic_id = partition.isr, partition.topic_id
@@ -58,8 +58,6 @@ def count_left(growths: Growths, partition: Partition | None, count: int) -> Non
 
 
 def has_left(partition: Partition, broker_id: int) -> bool:
-    """True if a broker is not needed by a partition: out of its ISR, or the only member, which
-    stays in the ISR but does not lead.
-    """
+    """True if a broker is not in a partition's ISR, or is the only member but does not lead."""
     isr = partition.isr
     return broker_id not in isr or (len(isr) == 1 and partition.leader == NO_LEADER)

@@ -113,8 +113,8 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the unfenced broker with the oldest expired session, if any.
 
         Args:
-            begun: A broker that has left some of its partitions for this reason. It is returned,
-                also if it was heard again: only a broker that was fenced gets its partitions back.
+            begun: A stale broker that has left only some of its partitions yet. It is returned even
+                if it sent a heartbeat since: only a fenced broker gets its partitions back.
         """
         if begun is not None:
             return begun

@@ -156,7 +156,8 @@ def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
     if crossed:
         raise _invalid(
             update,
-            f"level {crossed[0]} changed the metadata, and this downgrade would lose the change",
+            f"level {crossed[-1]} changed the metadata format, and this downgrade would lose data; "
+            f"the lowest level without loss is {crossed[-1]}",
         )
 
 

@@ -245,7 +245,10 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
     source = find_namespace(image, request.from_namespace)
     target = find_namespace(image, request.to_namespace)
     if source == target:
-        raise RequestError("INVALID_REQUEST", "both namespaces are the same")
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"the topics are already in namespace {request.to_namespace!r}; name another target",
+        )
     if request.topic is None:
         topics = _topics_in(image, source)
     else:

@@ -1,4 +1,4 @@
-"""Records of requests that create and delete partitions, counted for quotas and limits."""
+"""Record lists that count the partitions and topics a request creates or deletes, for quotas."""
 
 from collections.abc import Iterable, Mapping
 

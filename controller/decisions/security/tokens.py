@@ -172,7 +172,7 @@ def remove_expired_tokens(context: Context) -> ControllerResult[int]:
 
 
 def require_owner(access: Access, request: CreateToken) -> None:
-    """Check that the caller may create the requested owner's tokens, or get one created earlier.
+    """Check that the caller may create tokens for the owner, or get an earlier answer again.
 
     Raises:
         RequestError: DELEGATION_TOKEN_AUTHORIZATION_FAILED, or

@@ -58,7 +58,7 @@ def test_a_downgrade_by_one_level_is_refused_exactly_where_metadata_changed(leve
     if level in _CHANGED:
         update = FeatureUpdate(name="metadata.version", level=level - 1, upgrade_type=safe)
         error = cluster.refused(update_features, UpdateFeatures(updates=(update,)))
-        assert f"level {level} changed the metadata, and this downgrade would" in str(error)
+        assert f"level {level} changed the metadata format, and this downgrade would" in str(error)
     else:
         _update(cluster, "metadata.version", level - 1, safe)
         assert cluster.image.feature("metadata.version") == level - 1
