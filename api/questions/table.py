@@ -124,7 +124,7 @@ QUESTIONS: dict[str, Row] = {
     "configs explain": _step(
         "configs:configs_explained",
         "DESCRIBE_CONFIGS",
-        "Why a config has its value: each level that sets it, nearest first.",
+        "Why a config has its value: each level that sets it, highest precedence first.",
         "configs:EXPLANATION",
     ),
     "acls list": _step(
@@ -136,7 +136,7 @@ QUESTIONS: dict[str, Row] = {
     "acls explain": _step(
         "acls:access_explained",
         "DESCRIBE_CLUSTER",
-        "Whether the ACLs allow a principal an operation, by which entry and who made that.",
+        "Whether the ACLs allow a principal an operation, the entry that decides, who made it.",
         "access:ACCESS",
     ),
     "features describe": _step(
@@ -213,7 +213,7 @@ QUESTIONS: dict[str, Row] = {
     "history": Row(
         "history:HISTORY",
         "object_rights:DESCRIBE_HISTORY",
-        "The records that changed an object, each with fields before and after, who and why.",
+        "The records that changed an object: fields before and after, who asked and why.",
     ),
     "diff": Row(
         "differences:DIFF",
@@ -239,13 +239,13 @@ QUESTIONS: dict[str, Row] = {
     "partitions states": Row(
         "states:STATES",
         "DESCRIBE_PARTITIONS",
-        "When partitions changed state (new, online, offline), and from which leader.",
+        "When partitions changed state (new, online, offline), and the leader after each change.",
         "topics:STATES",
     ),
     "du": Row(
         "usage:USAGE",
         "DESCRIBE_CLUSTER",
-        "Which types of records, objects or causes take how much space in log and memory.",
+        "How much space each type of record, object or cause takes in the log and in memory.",
         "usage:UsageRows",
     ),
     "outages": Row(
@@ -286,7 +286,7 @@ QUESTIONS: dict[str, Row] = {
     "topics lives": Row(
         "lives:LIVES",
         "DESCRIBE_CLUSTER",
-        "The topics that have had a name, each with its id and how that began and ended.",
+        "The topics that have had a name, each with its id, and how it got and lost the name.",
         "incidents:Lives",
     ),
     "report": Row(
@@ -298,7 +298,7 @@ QUESTIONS: dict[str, Row] = {
     "bisect": Row(
         "bisect:BISECT",
         "DESCRIBE_CLUSTER",
-        "The offsets at which a condition became true or false, with the record and who.",
+        "The offsets at which a condition became true or false, with record and principal.",
         "pieces:PIECES",
     ),
     "what-if": Row(

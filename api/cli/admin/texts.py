@@ -31,7 +31,7 @@ def topic_ref(text: str, namespace: str = "") -> "TopicRef":
 def need_topics(namespace: str, named: object) -> None:
     """Raise a usage error if a namespace is given, but no topic.
 
-    The answer would be about the topics of all namespaces.
+    The answer would otherwise be about the topics of all namespaces.
     """
     if namespace and not named:
         raise bad_parameter(

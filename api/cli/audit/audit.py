@@ -38,7 +38,8 @@ def audit(
         list[str],
         Argument(
             metavar="list|NAME...|sql|shell|export [LOG] [SELECT ...]",
-            help="Names of queries, or one of these words; then the log, by default $METALOG_LOG.",
+            help="Names of queries, or `list`, `sql`, `shell` or `export`; then the log, by "
+            "default $METALOG_LOG.",
             show_default=False,
         ),
     ],

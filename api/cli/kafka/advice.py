@@ -168,13 +168,14 @@ def _write(
     if not lost_are_down:
         raise RequestError(
             "REFUSED",
-            "no disk shows whether the lost controllers still run; if they are down and stay down, "
-            "say --lost-are-down",
+            "nothing is written: the directories do not show whether the lost controllers still "
+            "run; if they are down and stay down, add --lost-are-down",
         )
     if not (verdict.certain or accept_loss):
         raise RequestError(
             "REFUSED",
-            f"committed changes may be missing: {verdict.unknown[0]}; say --accept-loss to go on",
+            f"nothing is written: committed changes may be missing ({verdict.unknown[0]}); to "
+            "accept that, add --accept-loss",
         )
     for each in nodes:
         if target.resolve().is_relative_to(Path(each.name).resolve()):

@@ -1,4 +1,4 @@
-"""The `confirm` command: takes the end of a mirror for committed, once its cluster is no more."""
+"""The `confirm` command: declares the end of a mirror committed, once its cluster is gone."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The `doctor` command: says what stands in the way of recording a cluster over the network."""
+"""The `doctor` command: shows what prevents the recording of a cluster over the network."""
 
 from typing import Annotated
 

@@ -30,7 +30,7 @@ def gap(
         Path, Argument(metavar="NEW", help="Directory of the new mirror.", parser=log_path)
     ],
     noop: Annotated[
-        str, Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
+        str, Option(metavar="collapse|keep", help="Store consecutive NoOps as one record, or each.")
     ] = "collapse",
     json: Json = False,
 ) -> None:

@@ -142,10 +142,10 @@ def _text(line: RecordedLine) -> str:
 
 @contextmanager
 def stopped_by_signal() -> Iterator[Callable[[float], bool]]:
-    """Yield a wait for a number of seconds; SIGTERM and SIGINT end it and all later ones with True.
+    """Yield a function that sleeps for some seconds; SIGTERM or SIGINT ends all sleeps, with True.
 
-    Their handlers write to a pipe. `threading.Event.set` takes a lock that an interrupted `wait`
-    may hold, so a handler that calls it can wait for itself forever.
+    The signal handlers write to a pipe. `threading.Event.set` takes a lock that an interrupted
+    `wait` may hold, so a handler that calls `set` can wait for itself forever.
     """
     readable, writable = os.pipe()
     poll = select.poll()

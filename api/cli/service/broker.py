@@ -58,7 +58,7 @@ _Advertise = Annotated[
     Option(
         "--advertise",
         metavar="HOST",
-        help="Host name that clients get to connect to.",
+        help="Host name that clients are told to connect to.",
         rich_help_panel=LISTENERS,
     ),
 ]
@@ -93,8 +93,8 @@ _ReplicaLagMs = Annotated[
 _DeleteStaleDelayMs = Annotated[
     int | None,
     Option(
-        help="Delay before stale partitions are removed from `deleting`, if the log "
-        "does not set delete.stale.topic.delay.ms; default 14400000.",
+        help="Delay before the folders of stale partitions (moved to `deleting/`) are deleted; "
+        "used if the log does not set delete.stale.topic.delay.ms; default 14400000.",
         min=0,
         rich_help_panel=BROKERS,
         metavar="MS",

@@ -139,8 +139,7 @@ def repair(
         bool,
         Option(
             "--put-back",
-            help="Store in the shared log the records that it has lost and LOG still has, "
-            "unchanged.",
+            help="Restore the shared log's lost records, unchanged, from LOG.",
         ),
     ] = False,
     give_up: Annotated[
@@ -148,8 +147,8 @@ def repair(
         Option(
             "--give-up",
             metavar="COPY",
-            help="Back LOG up to COPY, then remove from LOG what the shared log lacks at its end, "
-            "or let the shared log begin behind what it lacks in the middle.",
+            help="Back LOG up to COPY, then give the lost records up: those at the end are removed "
+            "from LOG; for those in the middle, the shared log is trimmed up to them.",
             show_default=False,
         ),
     ] = None,
@@ -157,9 +156,9 @@ def repair(
 ) -> int:
     """Compare a node's folder with a shared log that lost records; restore them or give them up.
 
-    Without --put-back and --give-up nothing is changed; exit 1 if LOG has what the shared log
-    lacks, or if groups in the middle of the shared log are lost. Stop all nodes first, unless it is
-    groups in the middle.
+    Without --put-back and --give-up nothing is changed; exit 1 if LOG has records that the shared
+    log lacks, or if groups of batches in the middle of the shared log are lost. Stop all nodes
+    first, except when groups in the middle are lost.
     """
     from api.cli.service.nodes_repair import repaired
 

@@ -42,7 +42,7 @@ def offset_of(reader: "LogReader", point: str, *, is_first: bool = False) -> int
 def absolute_in(
     reader: "LogReader", point: str, now_ms: int, *, is_first: bool, is_live: bool = False
 ) -> str:
-    """Return a point in absolute form, and print a note about assumptions; is an `Absolute`."""
+    """Return a point in absolute form, as an `Absolute`, and print a note about assumptions."""
     from api.questions.points import in_zone, is_written
     from replay.time_travel.points import age_in
 
@@ -88,9 +88,7 @@ def image_at(reader: "LogReader", at: int) -> "MetadataImage":
 
 
 def place_of(about: "About") -> "Place":
-    """Return an answer's position in its log, with the time zone assumed for points given without
-    one.
-    """
+    """Return an answer's position in its log, with the time zone assumed for points without one."""
     from api.documents.logs import Place
 
     return Place.of(about, ASSUMED_ZONE.get())

@@ -31,7 +31,7 @@ def by_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
 
 
 def asked_text(done: "ObjectEvent | FieldSetter", *, verbose: bool = False) -> str:
-    """Return who requested a record's change, and at which offset; empty if its origin says so."""
+    """Return who requested a record's change, and at which offset; empty if the origin says it."""
     if not (asked := done.asked) or (done.origin and asked.origin == done.origin):
         return ""
     whom = f"by {origin_text(asked.origin, verbose=verbose)}" if asked.origin else "for"

@@ -88,7 +88,7 @@ class Source(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Source":
-        """Parse a path, the URL of an archive, or the URL of a service marked by `SERVER_MARK`."""
+        """Parse a path, an archive's URL, or a service's URL with the prefix `SERVER_MARK`."""
         if text.startswith(SERVER_MARK):
             return cls(server=server_url(text.removeprefix(SERVER_MARK)))
         return cls(log=log_place(text))
