@@ -17,7 +17,7 @@ several collections. Tasks and errors hold cycles, so the number is lower than f
 
 
 def collect_seldom() -> None:
-    """Collect seldom, and never visit what exists now, such as the modules that were imported."""
+    """Collect garbage seldom, and never visit objects that exist now, such as imported modules."""
     _leave_out(_READ_OBJECTS_MAX)
 
 

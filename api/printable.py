@@ -1,4 +1,4 @@
-"""Texts from a log as text that a terminal prints and does not obey.
+"""Escapes control characters in texts from a log, so that a terminal prints and does not obey them.
 
 Names, reasons and values come from a log, where anyone may have written them.
 """

@@ -75,7 +75,7 @@ def read_checks(path: Path) -> Checks:
 
 
 def checks_of(texts: list[str]) -> Checks:
-    """Return the checks given by --expect: one file of checks, or expressions as their own names.
+    """Return the checks given by --expect: one file of checks, or expressions that name themselves.
 
     Raises:
         RequestError: a text is neither a file nor an expression, or a file is given with others.

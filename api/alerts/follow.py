@@ -75,7 +75,7 @@ class FollowedChecks:
         """Follow the log and deliver, without end; when cancelled, save the checked offset.
 
         Raises:
-            MetadataLogError: an error of `LogWatch.read` that a retry does not help.
+            MetadataLogError: an error of `LogWatch.read` that a retry cannot fix.
         """
         try:
             async with asyncio.TaskGroup() as tasks:

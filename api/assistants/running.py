@@ -1,4 +1,4 @@
-"""Runs the server of the protocol over stdio, or over HTTP together with the paths of `view`."""
+"""Runs the MCP server over stdio, or over HTTP together with the paths of `view`."""
 
 import asyncio
 from collections.abc import Callable, Sequence

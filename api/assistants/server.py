@@ -63,7 +63,7 @@ class Assistant:
         self._long = LongAnswers()
 
     def server(self) -> Server[Any]:
-        """Return a server of the protocol."""
+        """Return an MCP server whose requests this object answers."""
         return Server(
             "metalog",
             version=version("metadata-log"),

@@ -61,7 +61,7 @@ class LogDirsRequests:
         self._access = access
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return the handlers of these requests for a listener."""
+        """Return the handlers of DescribeLogDirs and AlterReplicaLogDirs, for a listener."""
         return {
             apis.DESCRIBE_LOG_DIRS: self.describe,
             apis.ALTER_REPLICA_LOG_DIRS: self.alter,

@@ -71,7 +71,7 @@ def _host(host: str) -> str:
 def with_own_configs(
     forwarded: Handler, broker_id: int, own: Callable[[], Mapping[str, str]]
 ) -> Handler:
-    """Return a handler that forwards, and adds this broker's own values to its own description.
+    """Return a handler that forwards DescribeConfigs, and adds values to this broker's result.
 
     Args:
         own: Returns the values by the names of their configs.

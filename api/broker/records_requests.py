@@ -82,7 +82,7 @@ class RecordsRequests:
         self._lookups = OffsetLookups()
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return the handlers of these requests for a listener."""
+        """Return a listener's handlers of Produce, Fetch and the other requests about records."""
         return {
             apis.PRODUCE: self.produce,
             apis.FETCH: self.fetch,

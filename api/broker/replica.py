@@ -237,7 +237,7 @@ class Replica:
             base_offset = batch.header.base_offset
             if base_offset > self.log.end_offset:
                 raise CorruptLogError(
-                    f"offset {self.log.end_offset} is missing before {base_offset}"
+                    f"the log ends at {self.log.end_offset}, but the next batch is at {base_offset}"
                 )
             if base_offset == self.log.end_offset:
                 self.log.append([batch])
@@ -364,7 +364,7 @@ class Replica:
             self.wake()
 
     def moved(self) -> Coroutine[Any, Any, bool]:
-        """Return a wait for the next change of records, high watermark, log start or leader.
+        """Return an awaitable for the next change of records, high watermark, log start or leader.
 
         It ends with the first change after this call, even if it is awaited only later: a reader
         calls this, looks at the replica, and then awaits.

@@ -103,7 +103,7 @@ async def first_that_answers(
     """Try to connect to the addresses in turn; return the first connection that can be made.
 
     Raises:
-        UnavailableError: none answers; the error is that of the last one, or names all.
+        UnavailableError: no address answers; the error contains the error of each.
         RequestError: as `connect`.
     """
     errors = []

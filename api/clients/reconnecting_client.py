@@ -44,7 +44,7 @@ NODES_PATIENCE_S = 15.0
 
 @asynccontextmanager
 async def leader_at(url: str) -> "AsyncIterator[Client | ReconnectingClient]":
-    """Connect to a service as `connect`; of several nodes, to the one that leads.
+    """Connect to a service as `connect`; with several nodes, to the one that leads.
 
     A request is sent again to the next leader if it has an id, or if it had no effect.
 
@@ -99,7 +99,7 @@ class ReconnectingClient(CommandClient):
     async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Run a command or ask a question; raises as `run`.
 
-        With several nodes, an answer includes all records that earlier answers were made from.
+        With several nodes, no answer is from an older state of the log than an earlier answer.
         """
         may_repeat = request.is_question or request.request_id is not None
         if self._has_nodes and request.is_question and request.min_offset is None:

@@ -70,7 +70,7 @@ def has_nodes(url: str) -> bool:
 
 
 def next_first(url: str) -> str:
-    """Return a URL of several nodes with its first address at the end."""
+    """Return a URL of several nodes with its first address moved to the end."""
     scheme, separator, rest = url.rpartition("://")
     first, comma, others = rest.partition(",")
     return f"{scheme}{separator}{others}{comma}{first}" if comma else url

@@ -25,7 +25,7 @@ log = limited_logger(__name__)
 
 
 class FormReader:
-    """Reads one log for all observers; `begin` starts to read it once from its start."""
+    """Reads one log for all observers; `begin` starts the reading."""
 
     def __init__(self, directory: Callable[[], Path]) -> None:
         """Create the reader without reading; `begin` starts.
@@ -117,7 +117,10 @@ class FormReader:
             raise RequestError("SNAPSHOT_NOT_FOUND", "the log does not start from this snapshot")
         file = await self._file(base)
         if not 0 <= position < file.size:
-            raise RequestError("POSITION_OUT_OF_RANGE", f"the snapshot has {file.size} bytes")
+            raise RequestError(
+                "POSITION_OUT_OF_RANGE",
+                f"byte {position} is not in the snapshot, which has {file.size} bytes",
+            )
         return await asyncio.to_thread(file.read, position, size_max), file.size
 
     async def _file(self, base: FormBase) -> "_SnapshotFile":

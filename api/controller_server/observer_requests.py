@@ -207,7 +207,9 @@ class ObserverRequests:
         self._reader.begin()
         try:
             if not await self._reader.is_ready(_READ_IN_S):
-                raise RequestError("SNAPSHOT_NOT_FOUND", "the log is being read")
+                raise RequestError(
+                    "SNAPSHOT_NOT_FOUND", "the log is still being read; ask for the snapshot again"
+                )
             content, size = await self._reader.snapshot_part(
                 Point(snapshot.end_offset, snapshot.epoch), wanted.position, size_max
             )

@@ -98,7 +98,11 @@ def update_metadata(
     sender: Sender,
     configs: tuple[BrokerConfig, ...] = (),
 ) -> UpdateMetadataRequest:
-    """Return the UpdateMetadata request that ends a round; `configs` are the broker's."""
+    """Return the UpdateMetadata request, the last request of each update of a broker.
+
+    Args:
+        configs: The broker's configs.
+    """
     live = [broker for broker in image.brokers() if not broker.fenced]
     offset = image.provenance.offset
     assert offset is not None, "there is no broker in an empty log"

@@ -20,8 +20,8 @@ from replay.snapshot.info import SnapshotInfo
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot in SQL. `end_offset` is exclusive, times are in ms since 1970.
 
-    `mid_batch` is set if the last batch continues after the snapshot's end: outages do not start
-    from such a snapshot.
+    `mid_batch` is set if the last batch continues after the snapshot's end: `outages` does not
+    start from such a snapshot.
     """
 
     end_offset: int

@@ -12,7 +12,7 @@ from api.questions.differences import ShowDiff
 
 
 class PassedObject(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that the record at `from_offset` made, and that at `to_offset` removed."""
+    """An object that the record at `from_offset` created and the record at `to_offset` removed."""
 
     object: str
     from_offset: int

@@ -14,7 +14,7 @@ from replay.image.provenance import NotUnderstood
 
 
 class Place(About, frozen=True, kw_only=True):
-    """The position of an answer, and the time zone assumed for a point given without one."""
+    """The position of an answer, and the time zone assumed for a point that names none."""
 
     time_zone: str | UnsetType = UNSET
 
@@ -104,7 +104,7 @@ class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of `confirm`: offsets [from, to) of a mirror are taken for committed.
+    """Result of `confirm`: offsets [from, to) of a mirror now count as committed.
 
     `equal_up_to`: the logs of other nodes, and the offset below which each is equal to the mirror.
     """

@@ -37,10 +37,10 @@ class LostBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LostGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """Groups that a shared log has lost in the middle.
+    """Consecutive batch groups that are missing from the middle of a shared log.
 
-    `end_offset` is exclusive. `in_log`: whether the folder has all of their records; if not, there
-    may be fewer than up to `end_offset`.
+    `end_offset` is exclusive. `in_log`: whether the folder has all records of these groups; if not,
+    the groups may have ended before `end_offset`.
     """
 
     first_group: int
@@ -53,10 +53,10 @@ class LostGroups(msgspec.Struct, frozen=True, kw_only=True):
 class SharedLogRepair(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `nodes repair`; ends are exclusive.
 
-    `done`: `nothing`, `put back`, or `given up`; the last sets `copy`. `appended`: records that
-    other nodes have written at the offsets of the `lost` ones. `may_run`: whether nodes may run
-    again. `groups`: what is lost in the middle; `lost` then has only these batches, and the end of
-    the shared log was not compared.
+    `done`: `nothing`, `put back`, or `given up`, which sets `copy`. `lost`: the batches that the
+    shared log lacks. `appended`: records that other nodes have written at the same offsets.
+    `may_run`: whether nodes may run again. `groups`: batch groups missing from the middle; `lost`
+    then has only their batches, and the end of the shared log was not compared.
     """
 
     log: str

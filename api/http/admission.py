@@ -1,8 +1,9 @@
 """Checks before a request is routed: its origin, its authentication, and the type of its body.
 
-Any page shown in a browser can make the browser send requests to loopback. So a request must have a
-Host that only this machine or its owner can give (DNS rebinding), and must not come from another
-page's origin (cross-site requests).
+Any page shown in a browser can make the browser send requests to loopback. So the Host header must
+be an IP address, localhost, or the listener's own host name (against DNS rebinding; any Host is
+accepted with TLS, with tokens, and on a Unix socket), and the request must not come from another
+page's origin (against cross-site requests).
 """
 
 import asyncio
@@ -59,9 +60,9 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         all: All paths that exist.
-        open: They need no authentication, because they reveal nothing about the cluster.
-        watched: They are answered even if all connections are in use.
-        endless: Their answers never end, so a HEAD request would wait forever.
+        open: Paths that need no authentication, because they reveal nothing about the cluster.
+        watched: Paths that are answered even if all connections are in use.
+        endless: Paths whose answers never end, so that a HEAD request would wait forever.
         forms: The content type of the body, for each path that takes one.
     """
 

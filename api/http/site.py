@@ -110,7 +110,7 @@ def path_of(name: str) -> str:
 
 
 class Site:
-    """Passes requests for a log to the log's application, and all others to the list's."""
+    """Passes requests for one log to that log's application, all others to that of the list."""
 
     def __init__(self, top: "ASGIApp", logs: Mapping[str, "ASGIApp"]) -> None:
         self._top, self._logs = top, logs

@@ -211,8 +211,8 @@ def decode_response_body(body: bytes, api: Api, version: int) -> Response:
     """Decode the body of a response, as returned by `raw_response_body`.
 
     Raises:
-        MalformedFrameError: the body is not of a response to this request; the message gives the
-            bad byte.
+        MalformedFrameError: the body is not a response of `api` in this version; the message gives
+            the bad byte.
     """
     return _response(body, 0, api, version)
 

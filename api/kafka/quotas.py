@@ -52,7 +52,7 @@ def description(request: DescribeClientQuotasRequest) -> DescribeQuotas:
 
 
 def description_response(found: Iterable[EntityQuotas]) -> DescribeClientQuotasResponse:
-    """Return the response with the quotas of each matching entity, in the order of Kafka's."""
+    """Return the response with the quotas of each matching entity, in Kafka's order."""
     return DescribeClientQuotasResponse(
         entries=tuple(
             [

@@ -177,7 +177,10 @@ def deletion_request(request: DeleteTopics) -> DeleteTopicsRequest:
         RequestError: INVALID_REQUEST, the request is a dry run.
     """
     if request.validate_only:
-        raise RequestError("INVALID_REQUEST", "DeleteTopics has no dry run; use `run`")
+        raise RequestError(
+            "INVALID_REQUEST",
+            "Kafka's request DeleteTopics has no dry run; send the command with `run`",
+        )
     return DeleteTopicsRequest(topics=tuple([_state(ref) for ref in request.topics]))
 
 

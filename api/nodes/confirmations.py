@@ -8,7 +8,7 @@ from records.errors import Outcome, UnavailableError
 
 
 class Confirmations:
-    """Asks the store where the shared log ends; waiting callers share the next operation."""
+    """Asks the store where the shared log ends; callers that wait together share one request."""
 
     def __init__(self, confirmed_end: Callable[[], Awaitable[Position]]) -> None:
         """Prepare to ask; `confirmed_end` asks the store for the shared log's end."""

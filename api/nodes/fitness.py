@@ -1,6 +1,7 @@
 """Whether a node may lead: its release understands the log, and its settings are the leader's.
 
-A node is compared with the last leader, as described in its lease. Without one, any node may lead.
+A node is compared with the last leader, as described in that leader's lease. If there was no leader
+yet, any node may lead.
 """
 
 import hashlib
@@ -63,7 +64,7 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfit(own: LeaderContent, leader: LeaderContent | None) -> Unfit:
-    """Return why a node would not lead, compared with what the last leader wrote in its lease."""
+    """Compare a node with the last leader's lease, and return why the node would not lead."""
     if leader is None:
         return Unfit()
     missed = () if own.version == leader.version else own.not_understood

@@ -164,10 +164,12 @@ class Membership:
 
 
 def certain_ms(sent_off_ms: int, took_ms: int) -> int:
-    """Return the certain part of the difference of two clocks, the second read in a request.
+    """Return how far this clock is certainly ahead of the store's, in ms; negative: behind.
+
+    The store's clock was read at an unknown time during a request.
 
     Args:
-        sent_off_ms: The first clock when the request was sent, less the second clock.
+        sent_off_ms: This clock when the request was sent, less the store's clock.
         took_ms: Duration of the request.
     """
     if sent_off_ms > 0:

@@ -112,7 +112,7 @@ class NodeService(FollowerService):
         return (await self._confirmations.end()).end_offset
 
     def caught_up(self, known_s: float) -> None:
-        """Note that this node has all that the store had at a time of the event loop."""
+        """Note that this node has all records that the store had at a time of the event loop."""
         self._caught_up_s = known_s
 
     async def lead(self, log: MetadataLog, lease_left_s: Callable[[], float]) -> None:
@@ -136,7 +136,7 @@ class NodeService(FollowerService):
     async def stand_by(self) -> None:
         """Stop deciding, commit the requests in flight, release the log, and follow again.
 
-        What a full disk does not take is in the shared log, and is fetched again.
+        Records that do not fit on a full disk are in the shared log, and are fetched again.
         """
         controller = self._controller
         if isinstance(controller, Controller):

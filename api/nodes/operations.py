@@ -66,7 +66,7 @@ async def _check_can_lead(url: str, node_id: int) -> None:
 
 
 async def ask_to_hand_over(log: SharedLog, node_id: int) -> float:
-    """Ask the leader, in the lease, to hand over to a node; return the lease's seconds."""
+    """Ask the leader, in the lease, to hand over to a node; return the lease's duration in s."""
     while True:
         lease = await log.lease()
         assert lease is not None, "a node leads"

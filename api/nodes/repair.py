@@ -50,7 +50,7 @@ async def put_back(
     progress: Callable[[int], None] = lambda end_offset: None,
     fs: Fs | None = None,
 ) -> tuple[Divergence, bool]:
-    """Append the records that only a folder has to the shared log, while all nodes are stopped.
+    """Append to the shared log the records that only a folder has, while all nodes are stopped.
 
     Can be repeated after an error.
 
@@ -108,7 +108,7 @@ async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergenc
 
 
 async def missing(log: SharedLog, directory: Path, fs: Fs | None = None) -> list[Gap]:
-    """Return the groups that the shared log has lost, though it has later ones.
+    """Return the batch groups that are missing from the middle of the shared log.
 
     Raises:
         RequestError: the folder does not belong to a node of this shared log.
@@ -123,13 +123,13 @@ async def missing(log: SharedLog, directory: Path, fs: Fs | None = None) -> list
 async def fill_gaps(
     log: SharedLog, directory: Path, gaps: Sequence[Gap], fs: Fs | None = None
 ) -> None:
-    """Store a folder's records in place of the groups that the shared log has lost.
+    """Store a folder's records in place of the shared log's missing batch groups.
 
     Nodes may run meanwhile. Can be repeated after an error.
 
     Raises:
         RequestError: INVALID_REQUEST, the folder does not have all of these records.
-        FencedError: the group is there, or trimmed by now.
+        FencedError: a group is no longer missing, or was trimmed meanwhile.
         UnavailableError: the store does not answer.
     """
     for gap in gaps:
@@ -146,7 +146,7 @@ async def fill_gaps(
 
 
 async def begin_behind(log: SharedLog, directory: Path, gaps: Sequence[Gap], copy: str) -> None:
-    """Back a folder up, then trim the shared log to behind the groups that it has lost.
+    """Back a folder up, then trim the shared log up to and including its missing batch groups.
 
     Nodes that have the records go on; a new node needs a backup of one of them. Nodes may run
     meanwhile. Can be repeated after an error; errors as for `give_up`.
@@ -191,8 +191,8 @@ def _check_nothing_appended(found: Divergence, directory: Path) -> None:
         raise RequestError(
             "INVALID_REQUEST",
             f"the records of {directory} from offset {found.from_offset} on cannot be put back: "
-            f"others have appended up to {found.shared_end.end_offset} in their place; `--give-up "
-            "COPY` keeps them in a copy, and cuts the folder back",
+            f"nodes have since appended up to {found.shared_end.end_offset} in their place; "
+            "`--give-up COPY` keeps these records in a copy, and truncates the folder",
         )
 
 
@@ -202,9 +202,10 @@ async def _check_furthest(log: SharedLog, found: Divergence, directory: Path) ->
         if content.lost_from is not None and content.log_end > found.folder_end:
             raise RequestError(
                 "INVALID_REQUEST",
-                f"node {member.node_id} has records up to {content.log_end - 1}, {directory} up to "
-                f"{found.folder_end - 1}: put them back from its folder, or, if that is lost, "
-                f"first forget it with `metalog nodes remove URL {member.node_id}`",
+                f"node {member.node_id} has records up to {content.log_end - 1}, {directory} only "
+                f"up to {found.folder_end - 1}: put the records back from the folder of node "
+                f"{member.node_id}, or, if that folder is lost, first remove the node with "
+                f"`metalog nodes remove URL {member.node_id}`",
             )
 
 

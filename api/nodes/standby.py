@@ -136,7 +136,9 @@ class Standby:
         end = await self._log.confirmed_end()
         if end.number <= self.copy.position.number and end != self.copy.position:
             await check_nothing_lost(self._log, self._fs, self._directory)
-            raise UnavailableError(f"the end of the shared log went back to group {end.number}")
+            raise UnavailableError(
+                f"the end of the shared log went back to batch group {end.number}"
+            )
         while self.copy.position.number < end.number:
             try:
                 found = await self._log.read(self.copy.position.number, _READ_BYTES)

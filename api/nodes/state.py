@@ -44,7 +44,7 @@ async def kept_from(log: SharedLog) -> int:
 
 
 def held_by(members: Sequence[Member], nodes: Sequence[SharedLogNode]) -> int | None:
-    """Return the node that is the furthest behind if it does not run, else None."""
+    """Return the node whose folder ends first, if that node does not run, else None."""
     ends = {member.node_id: content_of(member).durable_end for member in members}
     last = min(nodes, key=lambda node: ends[node.node], default=None)
     return last.node if last is not None and last.role in ("stopped", "gone") else None

@@ -49,8 +49,8 @@ def in_zone(
 def reference_ms(reader: LogReader, now_ms: int, *, is_live: bool) -> int:
     """Return the time that counts as now in points such as `14:00` or `-3h`, in ms since 1970.
 
-    It is the real time if a process writes the log. Any other log may be an old copy: the time of
-    its last record, if earlier.
+    It is the real time if a process writes the log. Any other log may be an old copy, so it is then
+    the time of the last record, if that is earlier.
     """
     if is_live or is_written(reader):
         return now_ms

@@ -181,7 +181,11 @@ def is_offset(text: str) -> bool:
 
 
 def first_followed(past: Past, point: str) -> int:
-    """Return the first offset to follow from a point; its record may not exist yet."""
+    """Return the offset at which to start following; the record there may not exist yet.
+
+    Args:
+        point: An offset or time; "" is the end of the log.
+    """
     if not point:
         return past.reader.end_offset
     if is_offset(point):

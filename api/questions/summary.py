@@ -32,8 +32,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         about: `leaderless`, `end`, `brokers`, `controllers`, `changes`, `gap` or `tail`.
         is_bad: True if the statement says that something is wrong.
-        from_offset, to_offset: First and last record that the statement is about; None for those
-            of the range.
+        from_offset, to_offset: Offsets of the first and last record that the statement is about;
+            None: the first or last record of the summary's range.
     """
 
     about: str

@@ -36,17 +36,19 @@ _LEADER_ERRORS = frozenset(
     for name in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
 )
 _REMEDIES = {
-    "CLUSTER_AUTHORIZATION_FAILED": "grant its principal CLUSTER_ACTION on the cluster, the right "
-    "that reads the metadata log (and that registers brokers: give it a principal of its own)",
-    "INCONSISTENT_CLUSTER_ID": "it is of another cluster than the one named by --cluster-id, "
-    "--brokers or the mirror",
+    "CLUSTER_AUTHORIZATION_FAILED": "grant the reader's principal CLUSTER_ACTION on the cluster, "
+    "which allows to read the metadata log (and to register brokers, so use a principal that has "
+    "no other use)",
+    "INCONSISTENT_CLUSTER_ID": "this controller is of another cluster than the one named by "
+    "--cluster-id, --brokers or the mirror",
     "UNSUPPORTED_VERSION": "name a controller of Kafka 3.1 or later",
-    "INVALID_REQUEST": "its release takes other requests than known here; report it",
+    "INVALID_REQUEST": "the controller's release takes other requests than are known here; report "
+    "this",
     "UNKNOWN_TOPIC_ID": "only controllers serve the metadata log, and this is a broker's listener: "
     "name one of controller.listener.names",
 }
 _REMEDIES["UNKNOWN_TOPIC_OR_PARTITION"] = _REMEDIES["UNKNOWN_TOPIC_ID"]
-_COUNT = "its answer has {} partitions of the metadata log instead of one; report it"
+_COUNT = "the answer has {} partitions of the metadata log instead of one; report this"
 _FATAL = frozenset(CODES[name] for name in _REMEDIES)
 
 
@@ -181,7 +183,7 @@ def _why(error_code: int, leader: Leader) -> str:
 def _check(error_code: int, node: str) -> None:
     if error_code in _FATAL:
         name = name_of(error_code)
-        raise _refused(node, name, f"it answers {name}; {_REMEDIES[name]}")
+        raise _refused(node, name, f"the answer is {name}; {_REMEDIES[name]}")
 
 
 def _refused(node: str, code: str, why: str) -> RequestError:

@@ -1,4 +1,4 @@
-"""How long an observer waits before it asks again: it is a guest, and never hurries a quorum."""
+"""Pauses between the retries of an observer, so that they do not burden the quorum."""
 
 import random
 from collections.abc import Callable

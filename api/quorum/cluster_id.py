@@ -18,7 +18,7 @@ async def cluster_id_of(broker: ServerAddress, security: ConnectionSecurity) -> 
 
     Raises:
         UnavailableError: no answer.
-        RequestError: it is no broker, or refuses the login.
+        RequestError: the server is no broker, or refuses the login.
     """
     address = f"{broker.host}:{broker.port}"
     connection = await Connection.open(broker.host, broker.port, CLIENT_ID, security)

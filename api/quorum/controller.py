@@ -22,7 +22,7 @@ API_VERSIONS_VERSION = 3
 
 
 def software() -> ApiVersionsRequest:
-    """Return the request for the supported versions; Kafka refuses one without name and version."""
+    """Return an ApiVersions request with this software's name and version, which Kafka requires."""
     return ApiVersionsRequest(
         client_software_name=CLIENT_ID, client_software_version=version("metadata-log")
     )

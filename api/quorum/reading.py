@@ -69,7 +69,7 @@ async def begin_next_part(observer: Observer, log: Path, progress: Progress) -> 
     The part starts from the leader's oldest snapshot.
 
     Returns:
-        False if the current leader, a new one, still has the next records.
+        False if there is a new leader, which still has the records after the mirror's end.
 
     Raises:
         MetadataLogError: as `begin`; RequestError also if the snapshot does not continue the

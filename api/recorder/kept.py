@@ -32,7 +32,7 @@ class Kept:
 
     @property
     def code(self) -> str:
-        """The name of the error; empty while the work runs."""
+        """Code or class name of the error that stopped the work; empty while the work runs."""
         if self.error is None:
             return ""
         return str(getattr(self.error, "code", type(self.error).__name__))

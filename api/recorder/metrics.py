@@ -153,8 +153,8 @@ def metrics_text(mirrors: Iterable[RecordedMirror], *, loaded_at: float, is_load
     """Return the metrics of all mirrors.
 
     Args:
-        loaded_at: When the file in use was read, in seconds since 1970.
-        is_loaded: False if the last attempt to read it failed.
+        loaded_at: When the recorder's current configuration was read, in seconds since 1970.
+        is_loaded: False if the last attempt to reload the configuration failed.
     """
     mirrors = list(mirrors)
     lines = []
@@ -169,10 +169,10 @@ def metrics_text(mirrors: Iterable[RecordedMirror], *, loaded_at: float, is_load
     for name, text, number in (
         (
             "config_last_reload_successful",
-            "0 if the file was refused at the last SIGHUP.",
+            "0 if the configuration was refused at the last SIGHUP.",
             is_loaded,
         ),
-        ("config_loaded_timestamp_seconds", "When the file in use was read.", loaded_at),
+        ("config_loaded_timestamp_seconds", "When the current configuration was read.", loaded_at),
     ):
         name = f"metalog_recorder_{name}"
         lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {float(number)!r}"]

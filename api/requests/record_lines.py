@@ -154,7 +154,7 @@ def _parsed(
         except ValueError as error:
             raise invalid(number, str(error)) from error
         except RecursionError as error:
-            raise invalid(number, "it is nested too deeply") from error
+            raise invalid(number, "the JSON is nested too deeply") from error
 
 
 def invalid(line: int, what: str) -> RequestError:

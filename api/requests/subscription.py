@@ -1,8 +1,8 @@
 """Subscriptions: yield committed batches from an offset on, as a service commits them.
 
-Each group of batches is an answer to the question `tail`, which is asked again once the previous
-group was consumed. So neither side buffers for a slow subscriber, and after a lost connection
-nothing is missing: the same question is asked again.
+The batches come as answers to the question `tail`, which is asked again once the batches of the
+previous answer were consumed. So neither side buffers for a slow subscriber, and after a lost
+connection nothing is missing: the same question is asked again.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable

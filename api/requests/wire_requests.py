@@ -187,7 +187,7 @@ class CommandClient(ABC):
             min_offset: An offset that the answer must include; the service waits a while until it
                 is committed. To see a change, pass the `end_offset` of the change's answer, less 1.
             consistent: Include every change that any node answered before this call: the store of a
-                shared log confirms it. A service with a log of its own always does.
+                shared log confirms it. A service whose log is not shared always includes them.
 
         Raises:
             RequestError: the question is refused; or OFFSET_NOT_AVAILABLE, the log does not contain

@@ -1,4 +1,4 @@
-"""A service over a log that another process writes: it answers questions and decides nothing."""
+"""A service that answers questions about a log that another process writes; decides nothing."""
 
 import asyncio
 import random

@@ -30,7 +30,7 @@ _acl_id: Callable[[Any], Uuid] = attrgetter("id")
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Two images, and the topics, ACLs and resources with configs in records between them."""
+    """Two images, and the topics, ACLs and config resources in the records between them."""
 
     before: MetadataImage
     after: MetadataImage

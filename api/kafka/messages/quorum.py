@@ -10,13 +10,13 @@ from records.base import ZERO_UUID, Uuid
 
 
 class QuorumPartition(Message, frozen=True, kw_only=True):
-    """A partition whose quorum to describe."""
+    """A partition in a DescribeQuorum request."""
 
     partition_index: Int32
 
 
 class QuorumTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic whose quorums to describe."""
+    """Partitions of one topic in a DescribeQuorum request."""
 
     topic_name: str
     partitions: tuple[QuorumPartition, ...]

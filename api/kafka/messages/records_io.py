@@ -252,7 +252,7 @@ class ListOffsetsPartition(Message, frozen=True, kw_only=True):
 
 
 class ListOffsetsTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic whose offsets to look up."""
+    """Partitions of one topic in a ListOffsets request."""
 
     name: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 6)] = ZERO_UUID
@@ -302,7 +302,7 @@ class EpochPartition(Message, frozen=True, kw_only=True):
 
 
 class EpochTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic for which to look up the end of an epoch."""
+    """Partitions of one topic in an OffsetForLeaderEpoch request."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 4)] = ZERO_UUID

@@ -30,7 +30,7 @@ class SnapshotPartition(Message, frozen=True, kw_only=True):
 
 
 class SnapshotTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic whose snapshots to read."""
+    """Partitions of one topic in a FetchSnapshot request."""
 
     name: str
     partitions: tuple[SnapshotPartition, ...]

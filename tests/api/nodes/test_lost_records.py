@@ -168,7 +168,7 @@ def test_the_furthest_folder_comes_first(
     _go_back(primary, backup)
     until(lambda: all(node.has_ended for node in more))
     words = ("nodes", "repair", str(less.folder), "--shared", url, "--put-back")
-    assert "put them back from its folder" in refused(*words)
+    assert "put the records back from the folder of node" in refused(*words)
     metalog("nodes", "repair", str(more[0].folder), "--shared", url, "--put-back")
     for node in nodes:
         node.start()
