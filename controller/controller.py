@@ -437,4 +437,4 @@ class Controller:
 
 
 def _nothing(_: Any) -> None:
-    """Take note of nothing: the response to a part of a decision is not the answer."""
+    """Ignore the response of a step, because only that of the last step is the answer."""

@@ -168,7 +168,7 @@ def refused_by_origin(listener: Listener, scope: Mapping[str, Any]) -> Problem |
     """Return a problem if the request may come from another site's page, else None."""
     headers = headers_of(scope)
     if not _names_one_host(scope):
-        return problem(400, "INVALID_REQUEST", "a request names one Host")
+        return problem(400, "INVALID_REQUEST", "the request must have exactly one Host header")
     host = headers.get("host", "")
     listening = listener.host or ""
     if _may_be_renamed(listener) and not _is_own_host(host, listening):

@@ -88,7 +88,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         host, port = parse_address(text.removeprefix(scheme))
         if not is_known:
             require_loopback(
-                host, "say --http-tokens, or write https:// with --client-auth required"
+                host, "add --http-tokens, or write https:// with --client-auth required"
             )
         return cls(
             host=host,

@@ -280,7 +280,7 @@ def _snapshots(past: Past) -> Iterator[Timeline]:
         raise RequestError(
             "SNAPSHOT_NOT_FOUND",
             f"{reader.directory} holds no snapshots; make a log of it with `metalog restore`, or "
-            "say --by replay",
+            "use --by replay",
         )
     with SnapshotStore.open(default_url(reader.local_directory), reader.cluster_id) as store:
         yield Timeline(reader, store)

@@ -22,7 +22,7 @@ def parse_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def require_loopback(host: str, instead: str = "say --allow-remote") -> None:
+def require_loopback(host: str, instead: str = "add --allow-remote") -> None:
     """Refuse hosts that other machines can reach.
 
     Args:

@@ -194,7 +194,9 @@ def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> in
     from controller.decisions.brokers.fencing import SetFencing
 
     if ask.log is None:
-        raise bad_parameter("a service's brokers send their own heartbeats; use --log LOG")
+        raise bad_parameter(
+            "a service's brokers request their own state in heartbeats; use --log LOG"
+        )
     wanted = [
         One(
             request=SetFencing(broker_id=i, fenced=fenced),

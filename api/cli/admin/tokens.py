@@ -152,7 +152,9 @@ def _use_secret_key(ask: AdminClient, file: str | None) -> None:
     if file is None:
         return
     if ask.log is None:
-        raise bad_parameter("a service has a key of its own", param_hint="--secret-key-file")
+        raise bad_parameter(
+            "a service has its own key; leave the option out", param_hint="--secret-key-file"
+        )
     key = read_secret(file, option="--secret-key-file", prompt=SECRET_KEY)
     ask.static_configs = {SECRET_KEY: key}
 

@@ -91,7 +91,8 @@ def _check_super_users(users: list[str], authorizer: str, option: str) -> None:
 
 def _without_authorizer(option: str) -> typer.BadParameter:
     return bad_parameter(
-        f"everybody may do everything; say --authorizer {_ACL_NAME}", param_hint=option
+        f"without an authorizer everybody may do everything; add --authorizer {_ACL_NAME}",
+        param_hint=option,
     )
 
 

@@ -36,7 +36,9 @@ def edits_of(texts: Sequence[str]) -> tuple[tuple[Replaced, ...], tuple[Edited, 
             case {"offset": int(offset), "data": dict(fields), **rest} if not rest:
                 edited.append(Edited.of(offset, fields))
             case _:
-                raise _malformed(line, "an edit has offset and data, or offset, command, request")
+                raise _malformed(
+                    line, "an edit must have offset and data, or offset, command and request"
+                )
     return tuple(replaced), tuple(edited)
 
 
@@ -61,20 +63,20 @@ def added_of(texts: Sequence[str]) -> tuple[Added, ...]:
 def _place(line: Line) -> tuple[bool, int | None]:
     after = line.get("after")
     if not (after is None or type(after) is int):
-        raise _malformed(line, "`after` is an offset")
+        raise _malformed(line, "`after` must be an offset")
     return "type" in line, after
 
 
 def _command(line: Line, after: int | None) -> Added:
     if line.keys() - {"after"} != {"command", "request"}:
-        raise _malformed(line, "an addition has command and request, or type and data")
+        raise _malformed(line, "an addition must have command and request, or type and data")
     name = line["command"]
     return Added(after=after, command=name, request=_request(name, line["request"]))
 
 
 def _record(line: Line) -> Record:
     if line.keys() - {"after"} != {"type", "data"}:
-        raise _malformed(line, "a record has type and data")
+        raise _malformed(line, "an added record must have type and data")
     try:
         return from_json(line["type"], line["data"])
     except ValueError as error:

@@ -102,4 +102,6 @@ def _only(request: "ShowDiff") -> "ObjectName | None":
 
 
 def _in_neither(only: "ObjectName") -> Exception:
-    return RequestError("RESOURCE_NOT_FOUND", f"{only.object} is in neither log there")
+    return RequestError(
+        "RESOURCE_NOT_FOUND", f"{only.object} is in neither of the logs at its point"
+    )

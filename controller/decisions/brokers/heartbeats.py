@@ -152,8 +152,8 @@ def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
 def _is_first(context: Context, broker: Broker) -> bool:
     """True for the first heartbeat of an active broker since the controller's start.
 
-    The last controller may have failed while the broker was leaving its partitions. Those that have
-    nobody else lack a leader then, though the broker was not fenced.
+    The last controller may have failed while the broker was leaving its partitions. Partitions
+    without another in-sync replica then lack a leader, though the broker was not fenced.
     """
     if not context.is_active(broker.broker_id):
         return False

@@ -189,7 +189,7 @@ def test_other_machines_are_not_answered_without_authentication(
     create_log(tmp_path / "log", CLUSTER_ID)
     answer = metalog("serve", tmp_path / "log", "--http", "0.0.0.0:0", "--allow-remote")
     assert answer.code == 3
-    assert "there is no authentication; listen on 127.0.0.1, or say --http-tokens" in answer.err
+    assert "there is no authentication; listen on 127.0.0.1, or add --http-tokens" in answer.err
 
 
 def test_tokens_without_http_are_refused(metalog: Metalog, tmp_path: Path) -> None:
