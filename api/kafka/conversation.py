@@ -21,9 +21,9 @@ from api.kafka.frames import (
     UnsupportedVersionError,
 )
 from api.kafka.identity import Identity
-from api.kafka.large_requests import beside
+from api.kafka.large_requests import LARGE_BYTES, beside
 from api.kafka.request_order import RequestOrder, Turn
-from api.kafka.streams import Received, close_writer, receive_frame
+from api.kafka.streams import Received, close_writer, receive_frame, write_in_turns
 from api.kafka.versions import unsupported_versions, versions_response
 from api.security.callers import connected_caller
 from api.security.errors import AuthenticationError
@@ -38,6 +38,9 @@ log = limited_logger(__name__)
 
 PIPELINE_MAX = 64
 """Maximum of requests per connection that are received and not answered."""
+
+_Parts = tuple[bytes, ...]
+"""The parts of a frame, to be sent one after the other."""
 
 
 async def answer(
@@ -91,7 +94,7 @@ class _Conversation:
         # Why reading has ended, raised once everything before is answered.
         self._failure: AuthenticationError | None = None
         self._place = place
-        self._answers: asyncio.Queue[asyncio.Task[bytes | None] | None] = asyncio.Queue(
+        self._answers: asyncio.Queue[asyncio.Task[_Parts | None] | None] = asyncio.Queue(
             PIPELINE_MAX
         )
         self._order = RequestOrder()
@@ -183,7 +186,7 @@ class _Conversation:
 
     async def _put(
         self,
-        response: Coroutine[None, None, bytes | None],
+        response: Coroutine[None, None, _Parts | None],
         received: Received,
         turn: Turn,
     ) -> None:
@@ -204,7 +207,7 @@ class _Conversation:
                 "all connections except those for brokers are in use; try again later",
             )
 
-    async def _answer(self, frame: RequestFrame, caller: Caller) -> bytes | None:
+    async def _answer(self, frame: RequestFrame, caller: Caller) -> _Parts | None:
         if frame.api == API_VERSIONS:
             found = versions_response(self._apis.values())
             body: Response | bytes | None = with_features(
@@ -218,9 +221,12 @@ class _Conversation:
                 self._place.keep()
         if body is None:
             return None
-        if isinstance(body, bytes):
-            return frames.encode_raw_response(frame.api, frame.version, frame.correlation_id, body)
-        return frames.encode_response(frame.api, frame.version, frame.correlation_id, body)
+        place = frame.api, frame.version, frame.correlation_id
+        if not isinstance(body, bytes):
+            return (frames.encode_response(*place, body),)
+        if len(body) <= LARGE_BYTES:
+            return (frames.encode_raw_response(*place, body),)
+        return frames.response_start(*place, len(body)), body  # not copied
 
     async def _handled(self, frame: RequestFrame, caller: Caller) -> Response | bytes | None:
         handler = self._dispatch.handlers[frame.api]
@@ -230,18 +236,16 @@ class _Conversation:
 
     async def _write(self) -> None:
         while (task := await self._answers.get()) is not None:
-            raw = await task
-            if raw is not None:
-                self._writer.write(raw)
-                await self._writer.drain()
+            for part in await task or ():
+                await write_in_turns(self._writer, part)
 
 
 def _is_success(body: Response | bytes | None) -> bool:
     return getattr(body, "error_code", NONE) == NONE
 
 
-async def _ready(raw: bytes) -> bytes:
-    return raw
+async def _ready(raw: bytes) -> _Parts:
+    return (raw,)
 
 
 def address_of(writer: asyncio.StreamWriter) -> str:

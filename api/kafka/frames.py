@@ -165,10 +165,15 @@ def encode_response(api: Api, version: int, correlation_id: int, body: Response)
 
 def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes) -> bytes:
     """Return a length-prefixed response frame around an already encoded body."""
+    return response_start(api, version, correlation_id, len(body)) + body
+
+
+def response_start(api: Api, version: int, correlation_id: int, size_bytes: int) -> bytes:
+    """Return the part of a response frame before its body of `size_bytes`."""
     header = _CORRELATION_ID.pack(correlation_id)
     if _has_header_tags(api, version):
         header += _NO_TAGS
-    return _framed(header + body)
+    return LENGTH.pack(len(header) + size_bytes) + header
 
 
 def encode_body(api: Api, version: int, body: Message) -> bytes:

@@ -8,6 +8,9 @@ from api.transport import limits
 from api.transport.connections import Place
 from api.transport.receive_budget import Share
 
+_PART_BYTES = 256 * 1024
+"""Bytes written in one turn of the event loop, which takes less than a millisecond."""
+
 
 async def read_frame(
     reader: asyncio.StreamReader, size_bytes_max: int = FRAME_SIZE_BYTES_MAX
@@ -119,6 +122,19 @@ class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Copy the received bytes out of the buffer, before another connection uses it."""
         self.data_received(bytes(self._buffer[:nbytes]))
+
+
+async def write_in_turns(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Write all bytes and wait until most are sent; the event loop serves others in between."""
+    if len(data) <= _PART_BYTES:
+        writer.write(data)
+        await writer.drain()
+        return
+    view = memoryview(data)
+    for start in range(0, len(data), _PART_BYTES):
+        writer.write(view[start : start + _PART_BYTES])
+        await writer.drain()
+        await asyncio.sleep(0)  # a client that reads at once never makes `drain` wait
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:
