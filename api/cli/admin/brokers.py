@@ -4,7 +4,8 @@ import random
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.admin.admin_client import AdminClient, Item, One
 from api.cli.admin.change import changing
@@ -175,38 +176,35 @@ def unfence(ask: AdminClient, broker_ids: _Ids) -> int:
 @changing(app)
 def unregister(ask: AdminClient, broker_ids: _Ids) -> int:
     """Remove brokers' registrations for good."""
-    from api.documents.changes import BrokerNamed
-
-    wanted = [
-        One(
-            request=i,
-            answer=BrokerNamed(broker=i),
-            what=f"broker {i}",
-            line=lambda response: "unregistered",
-        )
-        for i in broker_ids
-    ]
-    return ask.each("brokers unregister", wanted)
+    requests = [(i, i) for i in broker_ids]
+    return _each(ask, "brokers unregister", requests, lambda response: "unregistered")
 
 
 def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> int:
-    from api.documents.changes import BrokerNamed
     from controller.decisions.brokers.fencing import SetFencing
 
     if ask.log is None:
         raise bad_parameter(
             "a service's brokers request their own state in heartbeats; use --log LOG"
         )
+    requests = [(i, SetFencing(broker_id=i, fenced=fenced)) for i in broker_ids]
+    return _each(
+        *(ask, "brokers fence", requests),
+        lambda reply: "fenced" if reply.is_fenced else "active",
+    )
+
+
+def _each(
+    ask: AdminClient, verb: str, requests: Sequence[tuple[int, Any]], line: Callable[[Any], str]
+) -> int:
+    """Carry out requests, each with the id of its broker."""
+    from api.documents.changes import BrokerNamed
+
     wanted = [
-        One(
-            request=SetFencing(broker_id=i, fenced=fenced),
-            answer=BrokerNamed(broker=i),
-            what=f"broker {i}",
-            line=lambda reply: "fenced" if reply.is_fenced else "active",
-        )
-        for i in broker_ids
+        One(request=request, answer=BrokerNamed(broker=i), what=f"broker {i}", line=line)
+        for i, request in requests
     ]
-    return ask.each("brokers fence", wanted)
+    return ask.each(verb, wanted)
 
 
 def _has_applied(known: "BrokerDescription", offset: int) -> bool:

@@ -1,6 +1,6 @@
 """Configs of topics, namespaces, brokers and others: change, describe, explain."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -19,10 +19,18 @@ from api.cli.terminal.output import print_line, print_table
 
 if TYPE_CHECKING:
     from api.documents.configs import ConfigsDescribed, ConfigsExplained
-    from controller.decisions.configs.changes import ConfigChange
     from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
 app = App()
+
+
+class _Change(NamedTuple):
+    """A `ConfigChange` of `controller.decisions.configs.changes`, whose import is slow."""
+
+    operation: str
+    name: str
+    value: str | None
+
 
 _Pairs = Annotated[
     list[str], Argument(metavar="NAME=VALUE...", help="Configs to change.", show_default=False)
@@ -90,9 +98,7 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Remove configs from a resource, which then has the next level's values."""
-    from controller.decisions.configs.changes import ConfigChange, Operation
-
-    changes = [ConfigChange(name, operation=Operation.DELETE) for name in names]
+    changes = [_Change("delete", name, None) for name in names]
     return _alter(ask, resource, namespace, changes, validate_only)
 
 
@@ -172,16 +178,26 @@ def _alter(
     ask: AdminClient,
     resource: str,
     namespace: str,
-    changes: "list[ConfigChange]",
+    changes: list[_Change],
     validate_only: bool,
     *,
     replaces: bool = False,
 ) -> int:
     from api.documents.changes import ConfigsAltered
-    from controller.decisions.configs.changes import AlterConfigs, ReplaceConfigs, ResourceChange
+    from controller.decisions.configs.changes import (
+        AlterConfigs,
+        ConfigChange,
+        Operation,
+        ReplaceConfigs,
+        ResourceChange,
+    )
 
     kind, name = config_resource(resource, namespace)
-    change = ResourceChange(resource_type=kind, resource_name=name, changes=tuple(changes))
+    change = ResourceChange(
+        resource_type=kind,
+        resource_name=name,
+        changes=tuple([ConfigChange(c.name, c.value, Operation(c.operation)) for c in changes]),
+    )
     verb, request = ("replace", ReplaceConfigs) if replaces else ("alter", AlterConfigs)
     answer = ask.run(f"configs {verb}", request(resources=(change,), validate_only=validate_only))
     names = [change.name for change in changes]
@@ -225,21 +241,17 @@ def _impact_lines(count: int | None, *, validate_only: bool) -> list[str]:
     return [f"{topics} {'would change' if validate_only else 'changed'} with it"]
 
 
-def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
-    from controller.decisions.configs.changes import ConfigChange, Operation
-
-    return [ConfigChange(name, value, Operation(operation)) for name, value in config_pairs(texts)]
+def _changes(operation: str, texts: list[str]) -> list[_Change]:
+    return [_Change(operation, name, value) for name, value in config_pairs(texts)]
 
 
-def _read_changes(texts: list[str]) -> "list[ConfigChange]":
+def _read_changes(texts: list[str]) -> list[_Change]:
     """Return config changes with values read from files, because every user can see arguments."""
-    from controller.decisions.configs.changes import ConfigChange
-
     pairs = config_pairs(texts)
     if [file for _, file in pairs].count("-") > 1:
         raise bad_parameter("only one value can be read from -", param_hint="--from-file")
     return [
-        ConfigChange(name, read_secret(file, option=f"--from-file {name}", prompt=name))
+        _Change("set", name, read_secret(file, option=f"--from-file {name}", prompt=name))
         for name, file in pairs
     ]
 

@@ -14,9 +14,12 @@ from records.text import duration_text
 
 if TYPE_CHECKING:
     from api.documents.topics import Missing, Reassignment, ReassignmentList
-    from controller.decisions.partitions.reassignments import PartitionTarget
+    from controller.decisions.lookup import TopicRef
 
 app = App()
+
+_Move = tuple["TopicRef", int, tuple[int, ...] | None]
+"""A topic, the number of its partition, and the brokers to move it to; None cancels its move."""
 
 
 @changing(app)
@@ -38,10 +41,9 @@ def start(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Begin to move partitions to other brokers; a new target replaces an earlier one."""
-    targets = [_target(text, namespace) for text in moves]
     return _alter(
         ask,
-        targets,
+        [_move(text, namespace) for text in moves],
         "can move" if validate_only else "moves",
         allow_rf_change=not keep_replication_factor,
         validate_only=validate_only,
@@ -61,14 +63,9 @@ def cancel(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Cancel moves; the partitions keep the replicas that they had before."""
-    from controller.decisions.partitions.reassignments import PartitionTarget
-
-    targets = []
-    for text in partitions:
-        ref, number = partition_ref(text, namespace)
-        targets.append(PartitionTarget(topic=ref, partition_id=number, broker_ids=None))
+    moves: list[_Move] = [(*partition_ref(text, namespace), None) for text in partitions]
     verb = "can stay" if validate_only else "stays"
-    return _alter(ask, targets, verb, allow_rf_change=True, validate_only=validate_only)
+    return _alter(ask, moves, verb, allow_rf_change=True, validate_only=validate_only)
 
 
 @reading(app, "list")
@@ -113,22 +110,28 @@ def _missing_text(replica: "Missing") -> str:
 
 def _alter(
     ask: AdminClient,
-    targets: "list[PartitionTarget]",
+    moves: list[_Move],
     verb: str,
     *,
     allow_rf_change: bool,
     validate_only: bool,
 ) -> int:
     from api.documents.changes import PartitionMoved
-    from controller.decisions.partitions.reassignments import AlterReassignments
+    from controller.decisions.partitions.reassignments import AlterReassignments, PartitionTarget
 
     request = AlterReassignments(
-        partitions=tuple(targets), allow_rf_change=allow_rf_change, validate_only=validate_only
+        partitions=tuple(
+            [
+                PartitionTarget(topic=topic, partition_id=number, broker_ids=brokers)
+                for topic, number, brokers in moves
+            ]
+        ),
+        allow_rf_change=allow_rf_change,
+        validate_only=validate_only,
     )
     answer = ask.run("reassignments alter", request)
     items = []
-    for target, result in zip(targets, answer.response, strict=True):
-        brokers = target.broker_ids
+    for (_, _, brokers), result in zip(moves, answer.response, strict=True):
         where = "" if brokers is None else f" to {value_text(brokers)}"
         items.append(
             Item(
@@ -142,11 +145,8 @@ def _alter(
     return ask.report(answer, items, validate_only=validate_only)
 
 
-def _target(text: str, namespace: str) -> "PartitionTarget":
-    from controller.decisions.partitions.reassignments import PartitionTarget
-
+def _move(text: str, namespace: str) -> _Move:
     partition, equals, brokers = text.rpartition("=")
     if not equals:
         raise bad_parameter(f"{text!r} is not a move; write TOPIC/NUMBER=1,2,3")
-    ref, number = partition_ref(partition, namespace)
-    return PartitionTarget(topic=ref, partition_id=number, broker_ids=broker_ids(brokers))
+    return *partition_ref(partition, namespace), broker_ids(brokers)

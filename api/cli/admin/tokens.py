@@ -1,6 +1,6 @@
 """Delegation tokens: create, renew, expire, describe."""
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.change import changing
@@ -101,17 +101,13 @@ def create(
 @changing(app)
 def renew(ask: AdminClient, *, lifetime: _Lifetime) -> int:
     """Extend a token's life, up to its maximum; only its owner and renewers may."""
-    from controller.decisions.security.tokens import RenewToken
-
-    return _end_at(ask, "tokens renew", RenewToken, lifetime)
+    return _end_at(ask, lifetime, is_renewed=True)
 
 
 @changing(app)
 def expire(ask: AdminClient, *, lifetime: _Lifetime) -> int:
     """End a token at once, or after a while; only its owner and renewers may."""
-    from controller.decisions.security.tokens import ExpireToken
-
-    return _end_at(ask, "tokens expire", ExpireToken, lifetime)
+    return _end_at(ask, lifetime, is_renewed=False)
 
 
 @reading(app)
@@ -159,9 +155,13 @@ def _use_secret_key(ask: AdminClient, file: str | None) -> None:
     ask.static_configs = {SECRET_KEY: key}
 
 
-def _end_at(ask: AdminClient, command: str, request: type[Any], given: _Lifetime) -> int:
+def _end_at(ask: AdminClient, given: _Lifetime, *, is_renewed: bool) -> int:
     from api.documents.changes import TokenExpires
+    from controller.decisions.security.tokens import ExpireToken, RenewToken
 
+    command, request = (
+        ("tokens renew", RenewToken) if is_renewed else ("tokens expire", ExpireToken)
+    )
     _use_secret_key(ask, given.secret_key_file)
     hmac = None if given.token_id is not None else _hmac(given.hmac_file)
     result = ask.run(

@@ -1,5 +1,6 @@
 """The `topics adopt` command: creates topics that exist elsewhere, with their replicas."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +16,11 @@ from api.cli.options.parameters import Argument, bad_parameter
 from records.text import parse_uuid
 
 if TYPE_CHECKING:
-    from controller.decisions.topics.topics import NewTopic
+    from controller.decisions.partitions.assignments import Assignment
     from records.base import Uuid
+
+_Adopted = tuple[str, str, tuple["Assignment", ...], "Uuid | None"]
+"""A topic: its namespace, its name there, the replicas of its partitions, and its id, if known."""
 
 
 class _Znode(msgspec.Struct):
@@ -43,12 +47,17 @@ def adopt(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Adopt topics that exist elsewhere, with their replicas; a topic without an id gets one."""
-    from controller.decisions.topics.topics import CreateTopics
+    from controller.decisions.topics.topics import CreateTopics, NewTopic
 
     try:
         text = file.read_text(encoding="utf-8")
         read = _from_json if text.lstrip().startswith("{") else _from_lines
-        topics = read(text, namespace)
+        topics = tuple(
+            [
+                NewTopic(name=name, namespace=of_namespace, assignments=replicas, topic_id=topic_id)
+                for of_namespace, name, replicas, topic_id in read(text, namespace)
+            ]
+        )
         if not topics:
             raise ValueError("no topic is named")
     except (ValueError, msgspec.DecodeError, typer.BadParameter) as error:
@@ -59,10 +68,7 @@ def adopt(
     return ask.report(answer, items, validate_only=validate_only)
 
 
-def _from_lines(text: str, namespace: str) -> "tuple[NewTopic, ...]":
-    from controller.decisions.topics.topics import NewTopic
-
-    topics = []
+def _from_lines(text: str, namespace: str) -> Iterator[_Adopted]:
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()
         if not words:
@@ -73,20 +79,16 @@ def _from_lines(text: str, namespace: str) -> "tuple[NewTopic, ...]":
             replicas = assignments(words[1])
         except typer.BadParameter as error:
             raise ValueError(f"line {number}: {error}") from None
-        of_namespace, name = new_topic_name(words[0], namespace)
-        topics.append(NewTopic(name=name, namespace=of_namespace, assignments=replicas))
-    return tuple(topics)
+        yield *new_topic_name(words[0], namespace), replicas, None
 
 
-def _from_json(text: str, namespace: str) -> "tuple[NewTopic, ...]":
+def _from_json(text: str, namespace: str) -> Iterator[_Adopted]:
     from controller.decisions.partitions.assignments import Assignment
-    from controller.decisions.topics.topics import NewTopic
 
     try:
         znodes = msgspec.json.decode(text, type=dict[str, _Znode])
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
-    topics = []
     for name, znode in znodes.items():
         if not znode.partitions:
             raise ValueError(f"topic {name!r} has no partition")
@@ -96,16 +98,7 @@ def _from_json(text: str, namespace: str) -> "tuple[NewTopic, ...]":
                 for number, brokers in znode.partitions.items()
             ]
         )
-        of_namespace, last = new_topic_name(name, namespace)
-        topics.append(
-            NewTopic(
-                name=last,
-                namespace=of_namespace,
-                assignments=replicas,
-                topic_id=_topic_id(name, znode),
-            )
-        )
-    return tuple(topics)
+        yield *new_topic_name(name, namespace), replicas, _topic_id(name, znode)
 
 
 def _partition_id(name: str, text: str) -> int:

@@ -12,6 +12,8 @@ from api.cli.options.parameters import Argument
 from records.errors import RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from api.cli.admin.admin_client import AdminClient
     from api.requests.transactions import Step
 
@@ -37,10 +39,14 @@ def transaction(
     """
     from api.documents.changes import StepDone
     from api.requests.commands import find_command, step_responses
-    from api.requests.json_requests import json_value
-    from api.requests.transactions import Transact
+    from api.requests.json_requests import json_value, request_from_json
+    from api.requests.transactions import Step, Transact
 
-    request = Transact(steps=tuple(_steps(file)), validate_only=validate_only)
+    def step_of(name: str, fields: object) -> Step:
+        command = find_command(name)
+        return Step.of(command.name, request_from_json(fields, command.request))
+
+    request = Transact(steps=tuple(_steps(file, step_of)), validate_only=validate_only)
     result = ask.run("transaction", request)
     verb = "can be done" if validate_only else "done"
     items = [
@@ -58,17 +64,16 @@ def transaction(
     return ask.report(result, items, validate_only=validate_only)
 
 
-def _steps(file: IO[bytes]) -> "list[Step]":
+def _steps(file: IO[bytes], step_of: "Callable[[str, object], Step]") -> "list[Step]":
     """Parse the steps of a transaction.
+
+    Args:
+        step_of: Returns the step of a command's name and the fields of its request.
 
     Raises:
         RequestError: INVALID_REQUEST, a line is not a step; the message gives its number.
     """
     import json
-
-    from api.requests.commands import find_command
-    from api.requests.json_requests import request_from_json
-    from api.requests.transactions import Step
 
     steps = []
     for number, line in enumerate(file, 1):
@@ -78,8 +83,7 @@ def _steps(file: IO[bytes]) -> "list[Step]":
             step = json.loads(line)
             if not isinstance(step, dict) or set(step) != {"command", "request"}:
                 raise RequestError("INVALID_REQUEST", "a step needs a command and a request")
-            command = find_command(step["command"])
-            steps.append(Step.of(command.name, request_from_json(step["request"], command.request)))
+            steps.append(step_of(step["command"], step["request"]))
         except (ValueError, TypeError, RecursionError) as error:
             raise RequestError("INVALID_REQUEST", f"line {number}: not JSON: {error}") from error
         except RequestError as error:

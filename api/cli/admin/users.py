@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from api.documents.changes import UserAltered
     from api.documents.users import UserList
     from controller.decisions.security.scram import ScramMechanism
-    from controller.decisions.security.users import AlterUsers, Expected, ScramUpsertion
+    from controller.decisions.security.users import AlterUsers
 
 app = App()
 
@@ -105,32 +105,6 @@ def describe(
     return _print_described(look, tuple(users))
 
 
-def _upsertion(
-    ask: AdminClient, user: str, given: _Credential, expected: "Expected"
-) -> "ScramUpsertion":
-    """Return the new credential; its keys are derived here, so that the password is not sent."""
-    from controller.decisions.security.scram import ITERATIONS_MAX, keys_of, salted_password
-    from controller.decisions.security.users import ScramUpsertion
-
-    password = read_secret(
-        given.password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
-    )
-    scram, salt = _scram(given.mechanism), _salt(ask.request_id, user, given.mechanism.value)
-    # Numbers out of bounds are refused by the decision; they must not cost time before.
-    rounds = min(max(given.iterations, 1), ITERATIONS_MAX)
-    name = scram.hash_name
-    keys = keys_of(name, salted_password(name, password, salt, rounds))
-    return ScramUpsertion(
-        user=user,
-        mechanism=scram.value,
-        iterations=given.iterations,
-        salt=salt,
-        stored_key=keys.stored_key,
-        server_key=keys.server_key,
-        expected=expected,
-    )
-
-
 def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
     """Return a new salt: random, or derived from the request id, because a retry must be identical.
 
@@ -148,12 +122,29 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
 
 
 def _set(ask: AdminClient, user: str, given: _Credential, expected: str, verb: str) -> int:
+    """Store a new credential; its keys are derived here, so that the password is not sent."""
     from api.documents.changes import UserAltered
-    from controller.decisions.security.users import AlterUsers, Expected
+    from controller.decisions.security.scram import ITERATIONS_MAX, keys_of, salted_password
+    from controller.decisions.security.users import AlterUsers, Expected, ScramUpsertion
 
-    upsertion = _upsertion(ask, user, given, Expected[expected])
+    password = read_secret(
+        given.password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
+    )
+    scram, salt = _scram(given.mechanism), _salt(ask.request_id, user, given.mechanism.value)
+    # Numbers out of bounds are refused by the decision; they must not cost time before.
+    rounds = min(max(given.iterations, 1), ITERATIONS_MAX)
+    name, title = scram.hash_name, scram.title
+    keys = keys_of(name, salted_password(name, password, salt, rounds))
+    upsertion = ScramUpsertion(
+        user=user,
+        mechanism=scram.value,
+        iterations=given.iterations,
+        salt=salt,
+        stored_key=keys.stored_key,
+        server_key=keys.server_key,
+        expected=Expected[expected],
+    )
     request = AlterUsers(upsertions=(upsertion,), validate_only=given.validate_only)
-    title = _scram(given.mechanism).title
     altered = UserAltered(user=user, mechanism=title, iterations=given.iterations)
     return _report(ask, request, verb, altered, f"{user}: {title}, {given.iterations} iterations")
 

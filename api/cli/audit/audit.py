@@ -3,13 +3,12 @@
 import itertools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.audit.answers import print_queries, print_rows, refusing, rows_across, write_rows
 from api.cli.audit.engine import ENGINES, Engine, check_exports, chosen_engine, opened
 from api.cli.audit.parts import (
-    AuditedParts,
     PartAnswer,
     gaps_in_json,
     place_of_parts,
@@ -27,6 +26,7 @@ from api.cli.terminal.output import note, print_json, print_json_list, print_lin
 
 if TYPE_CHECKING:
     from api.documents.audits import AuditRows, RowsWritten
+    from replay.audit.queries.query import Parameter, Query
 
 _ROWS_MAX = 1_000
 
@@ -74,7 +74,7 @@ def audit(
     json: Json = False,
 ) -> None:
     """Query a log in SQL: `list`, by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
-    from api.documents.audits import AnsweredBy, Audits, Since
+    from api.documents.audits import AnsweredBy, Audits, RowsWritten, Since
 
     is_export = arguments[0] == "export"
     if is_export and to is None:
@@ -104,7 +104,7 @@ def audit(
         )
         return
     with open_reader(log_place(log)) as reader:
-        _check(names, parameters or [])
+        queries = _queries(names, parameters or [])
         parts = stretches_between(reader, since, until)
         engine = chosen_engine(engine, names, *(each.past.reader for each in parts))
         with opened(parts, engine, keep=len(names) > 1 or names == ["shell"]) as audited:
@@ -119,8 +119,8 @@ def audit(
             began = time.monotonic()
             with refusing(engine):
                 if query is None:
-                    for name, found in _asked(audited, names, parameters or []):
-                        answers[name] = _taken(found, name, limit, to)
+                    for name, (named, chosen) in queries.items():
+                        answers[name] = _taken(audited.query(named, chosen), name, limit, to)
                 else:
                     asked = audited.sql(query, show_secrets=show_secrets)
                     answers["sql"] = _taken(asked, "sql", limit, to)
@@ -134,7 +134,10 @@ def audit(
         for name, answer in answers.items():
             if len(answers) > 1:
                 print_line(f"{name}:")
-            _print_answer(answer)
+            if isinstance(answer, RowsWritten):
+                print_line(f"{answer.file}: {answer.row_count:,} rows")
+            else:
+                print_rows(answer)
         print_range(parts)
         print_remark(place)
 
@@ -164,8 +167,10 @@ def _is_query(name: str) -> bool:
     return name in QUERIES
 
 
-def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
-    """Refuse unknown query and parameter names before Spark starts.
+def _queries(
+    names: Sequence[str], parameters: Sequence[str]
+) -> "dict[str, tuple[Query, dict[str, Parameter]]]":
+    """Return the queries with their parameters, by name; none for `sql` and `shell`.
 
     Raises:
         RequestError: INVALID_REQUEST.
@@ -175,9 +180,8 @@ def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
     if names[0] in ("sql", "shell"):
         if parameters:
             raise bad_parameter(f"`audit {names[0]}` has no parameters; leave out --set")
-        return
-    for name in names:
-        query_with_parameters([name, *parameters])
+        return {}
+    return {name: query_with_parameters([name, *parameters]) for name in names}
 
 
 def _taken(
@@ -185,15 +189,6 @@ def _taken(
 ) -> "AuditRows | RowsWritten":
     """Run a query, and return at most `limit` rows of its answer, or write all rows to `to`."""
     return rows_across(answers, limit) if to is None else write_rows(answers, name, to)
-
-
-def _print_answer(answer: "AuditRows | RowsWritten") -> None:
-    from api.documents.audits import RowsWritten
-
-    if isinstance(answer, RowsWritten):
-        print_line(f"{answer.file}: {answer.row_count:,} rows")
-    else:
-        print_rows(answer)
 
 
 def _print_queries_json() -> None:
@@ -212,14 +207,3 @@ def _print_queries_json() -> None:
             for query in QUERIES.values()
         ]
     )
-
-
-def _asked(
-    audited: AuditedParts, names: Sequence[str], parameters: Sequence[str]
-) -> Iterator[tuple[str, list[PartAnswer]]]:
-    """Yield the name of each query, and its answers."""
-    from api.cli.audit.shell import query_with_parameters
-
-    for name in names:
-        query, chosen = query_with_parameters([name, *parameters])
-        yield name, audited.query(query, chosen)

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from api.child import HISTORY_DATABASE
 from api.cli.options.parameters import Option
 from api.cli.parser.typer_app import App
@@ -143,8 +146,6 @@ def _ends(found: "RecordingSynced") -> tuple[int, int | None]:
 
 
 def _answer(reader: "LogReader", found: "RecordingSynced") -> "tuple[Place, HistorySynced]":
-    from msgspec import UNSET
-
     from api.documents.logs import HistorySynced
 
     synced = found.synced
@@ -176,8 +177,6 @@ def _print(reader: "LogReader", found: "RecordingSynced", where: str) -> None:
 
 def _print_bounds(reader: "LogReader", found: "RecordingSynced") -> None:
     """Print the gaps that were added, and what the tables lack."""
-    from msgspec.structs import replace
-
     from api.cli.source.gaps import gap_text
     from api.questions.parts import about_across
 

@@ -89,7 +89,7 @@ def advise(
     """
     from api.documents.advice import Advice
     from metadata_log.kraft.quorum.node_facts import read_facts
-    from metadata_log.kraft.quorum.rule import decide, log_to_load
+    from metadata_log.kraft.quorum.rule import SEED, best_of, decide, log_to_load
     from metadata_log.kraft.quorum.steps import steps, steps_before_loading
     from replay.incidents.at_risk import changes_at_risk
     from replay.incidents.load_check import contradiction_in
@@ -98,6 +98,8 @@ def advise(
     nodes = [read_facts(path) for path in directories]
     verdict = decide(nodes, named)
     if write is not None:
+        if verdict.verdict != SEED:
+            raise RequestError("REFUSED", f"nothing is written: {verdict.reason}")
         _write(verdict, nodes, write, node, endpoint or [], lost_are_down, accept_loss)
     loaded = log_to_load(verdict, nodes)
     stopped = None if loaded is None else contradiction_in(loaded)
@@ -109,19 +111,17 @@ def advise(
         None if write is None else str(write),
     )
     if json:
-        print_json(advice, _about(nodes))
+        print_json(advice, _about(best_of(nodes)))
     else:
         _print(advice)
     return 0 if advice.certain and advice.contradiction is None else FOUND
 
 
-def _about(nodes: "Sequence[NodeFacts]") -> "About":
+def _about(best: "NodeFacts | None") -> "About":
     """Return the position of the most up-to-date log."""
-    from metadata_log.kraft.quorum.rule import best_of
     from replay.about import About
     from replay.image.provenance import NotUnderstood
 
-    best = best_of(nodes)
     if best is None or best.end is None:
         return About(as_of=-1, history_start=0, log_end=0)
     unknown = NotUnderstood(best.unknown_records, best.first_unknown)
@@ -160,11 +160,8 @@ def _write(
     accept_loss: bool,
 ) -> None:
     from controller.decisions.levels import record_version
-    from metadata_log.kraft.quorum.rule import SEED
     from replay.care.seed_directory import runner_of, write_seed
 
-    if verdict.verdict != SEED:
-        raise RequestError("REFUSED", f"nothing is written: {verdict.reason}")
     if not lost_are_down:
         raise RequestError(
             "REFUSED",

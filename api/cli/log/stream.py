@@ -257,7 +257,7 @@ def tail(
     """Print records as they commit, one a line, until stopped (Ctrl-C)."""
     from api.cli.log.followed import followed
     from api.cli.source.rows import check_types
-    from api.questions.rows import FollowRows
+    from api.questions.rows import TAIL, FollowRows
 
     check_types(types or [])
     request = FollowRows(
@@ -272,8 +272,6 @@ def tail(
         note("")  # the terminal shows ^C in the middle of a line
     else:
         if verbose:
-            from api.questions.rows import TAIL
-
             print_end(log.ask(TAIL, FollowRows()).about(), json=json)
     return DONE
 

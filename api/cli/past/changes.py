@@ -35,6 +35,7 @@ from api.cli.terminal.output import (
 )
 
 if TYPE_CHECKING:
+    from api.documents.comparisons import DiffStat
     from api.questions.blame import FieldSetter
     from api.questions.changes import FieldChange, ObjectChange
     from api.questions.history import ObjectEvent
@@ -202,7 +203,7 @@ def diff(
         f"{point_text(about.from_)} and {point_text(about.as_of)}{of_other}{came_and_went}"
     )
     if stat:
-        _print_stat(changes)
+        _print_stat(diff_stat(changes))
     else:
         _print_changes(changes)
         for each in passed:
@@ -266,10 +267,8 @@ def _print_changes(changes: "Sequence[ObjectChange]") -> None:
             print_line(f"    {line}")
 
 
-def _print_stat(changes: "Sequence[ObjectChange]") -> None:
-    from api.documents.comparisons import diff_stat
-
-    rows = [(r.kind, r.new, r.gone, r.changed, r.fields) for r in diff_stat(changes).stat]
+def _print_stat(found: "DiffStat") -> None:
+    rows = [(r.kind, r.new, r.gone, r.changed, r.fields) for r in found.stat]
     if rows:
         print_table(("kind", "new", "gone", "changed", "fields"), rows)
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from api.alerts.checks import Checks
     from api.cli.source.source import Source
+    from api.questions.objects import Piece
+    from api.questions.question import Computed
+    from replay.about import About
 
 
 @command()
@@ -48,13 +51,9 @@ def bisect(
 ) -> int:
     """Show where an expression flips, and the record behind each flip; exit 1 if it never holds."""
     from api.questions.bisect import BISECT, FindFlips
-    from api.questions.objects import Piece, joined
 
     request = FindFlips(expression=expression, first=log.point(from_), monotone=monotone)
-    result = log.ask(BISECT, request, at=to)
-    items: tuple[Piece, ...] = tuple(result.items)
-    about = result.about()
-    found = joined(items)
+    items, found, about = _document(log.ask(BISECT, request, at=to))
     code = FOUND if found["first"] is None else DONE
     if json:
         print_json_pieces(items, lambda: place_of(about))
@@ -70,6 +69,14 @@ def bisect(
     _print_flips(found["flips"])
     print_remark(about)
     return code
+
+
+def _document(result: "Computed") -> "tuple[tuple[Piece, ...], dict[str, Any], About]":
+    """Return the pieces of an answer, the document that they compose, and its position."""
+    from api.questions.objects import joined
+
+    items = tuple(result.items)
+    return items, joined(items), result.about()
 
 
 def _print_flips(flips: "Iterable[dict[str, Any]]") -> None:
@@ -126,7 +133,6 @@ def check(
     """
     from api.alerts.checks import checks_of
     from api.questions.check import CHECK, CheckHistory
-    from api.questions.objects import Piece, joined
 
     checks = checks_of(expect or [])
     if follow:
@@ -135,10 +141,8 @@ def check(
         raise bad_parameter("--once and --state are for --follow")
     texts = tuple(expression.text for expression in checks.expect.values())
     request = CheckHistory(first=log.point(from_), expect=texts)
-    result = log.ask(CHECK, request, at=to)
-    items: tuple[Piece, ...] = tuple(result.items)
-    about = result.about()
-    found = joined(items)["violations"]
+    items, document, about = _document(log.ask(CHECK, request, at=to))
+    found = document["violations"]
     if json:
         print_json_pieces(items, lambda: place_of(about))
     else:

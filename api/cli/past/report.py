@@ -18,7 +18,6 @@ from api.cli.terminal.output import count_text, note, print_json, print_line
 
 if TYPE_CHECKING:
     from api.questions.report import ReportPiece
-    from api.report.page import PageCommand, PageNote
 
 
 def _html_path(text: str) -> Path:
@@ -57,13 +56,12 @@ def report(
 ) -> None:
     """Write one HTML file that shows what happened between two points, without secrets."""
     from msgspec import UNSET
-    from msgspec.structs import replace
 
     from api.documents.reports import Written
     from api.questions.report import REPORT, ShowReport
-    from api.report.page import report_page
+    from api.report.page import PageCommand, PageNote, report_page
 
-    pinned = tuple([_note(each) for each in notes or ()])
+    pinned = tuple([PageNote(offset=at, text=text) for at, text in map(_note, notes or ())])
     request = ShowReport(first=log.point(from_), mask_hosts=mask_hosts)
     result = log.ask(REPORT, request, at=to)
     pieces: list[ReportPiece] = list(result.items)
@@ -75,8 +73,9 @@ def report(
             raise bad_parameter(
                 f"--note {each.offset}: the report has the offsets {first.first} to {first.last}"
             )
-    page = report_page(packed, replace(_command(log, hides_place=mask_hosts), notes=pinned))
-    _write(file, page)
+    name, where = _place(log, is_hidden=mask_hosts)
+    made_by = PageCommand(name=name, where=where, masked=mask_hosts, notes=pinned)
+    _write(file, report_page(packed, made_by))
     written = Written(
         file=str(file),
         records=first.records,
@@ -98,26 +97,21 @@ def report(
     print_gap_before(about)
 
 
-def _note(text: str) -> "PageNote":
-    from api.report.page import PageNote
-
+def _note(text: str) -> tuple[int, str]:
     offset, colon, words = text.partition(":")
     if not colon or not offset.isdecimal() or not words.strip():
         raise bad_parameter(f"--note {text!r} is not OFFSET:TEXT, as in 300:'disk replaced'")
-    return PageNote(offset=int(offset), text=words.strip())
+    return int(offset), words.strip()
 
 
-def _command(log: Source, *, hides_place: bool) -> "PageCommand":
-    from api.report.page import PageCommand
-
-    if log.server is not None:
-        name, where = log.server, f"--server {shlex.quote(log.server)}"
-    else:
-        name, where = Path(str(log.log)).resolve().name, shlex.quote(str(log.log))
-    if hides_place:
+def _place(log: Source, *, is_hidden: bool) -> tuple[str, str]:
+    """Return the name of the log or service, and its arguments in a command."""
+    if is_hidden:
         # A path may name a person, a URL a host.
-        name, where = "report", "LOG"
-    return PageCommand(name=name, where=where, masked=hides_place)
+        return "report", "LOG"
+    if log.server is not None:
+        return log.server, f"--server {shlex.quote(log.server)}"
+    return Path(str(log.log)).resolve().name, shlex.quote(str(log.log))
 
 
 def _write(file: Path, page: str) -> None:

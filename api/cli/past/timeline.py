@@ -1,6 +1,6 @@
 """The command `timeline`: what happened between two points, in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.during import During, range_of
@@ -29,6 +29,7 @@ from api.cli.terminal.output import (
 )
 
 if TYPE_CHECKING:
+    from api.documents.incidents import ActiveController
     from api.questions.parts import GapFound
     from replay.incidents.event import TimelineEvent
 
@@ -77,7 +78,7 @@ def timeline(
     server: Server = None,
 ) -> None:
     """Show what happened between two points, in words, grouped by cause."""
-    from api.documents.incidents import Stat, Timeline
+    from api.documents.incidents import Stat, Timeline, active_controllers
     from api.questions.timeline import TIMELINE, ShowTimeline
 
     from_, last = range_of(during, from_, to)
@@ -102,15 +103,13 @@ def timeline(
         _print_events(items, verbose)
         print_unknown_origin(each.principal for each in events if each.kind in _ASKED_FOR)
     if types == ["controllers"]:
-        _print_active(events)
+        _print_active(active_controllers(events))
     print_remark(about)
 
 
-def _print_active(events: "Iterable[TimelineEvent]") -> None:
+def _print_active(nodes: "Sequence[ActiveController]") -> None:
     """Print how often and how long each node was the active controller."""
-    from api.documents.incidents import active_controllers
-
-    if nodes := active_controllers(events):
+    if nodes:
         print_line()
         print_table(
             ("controller", "times active", "in all"),

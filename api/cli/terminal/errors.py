@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from api.cli.terminal.output import fields_of, json_line
 from api.printable import plain, plain_block
 from records.errors import (
     CommittedHistoryChangedError,
@@ -196,34 +197,28 @@ def print_error(
     done_to: int | None = None,
     *,
     retry_ms: int = 0,
+    contradiction: ContradictionError | None = None,
 ) -> None:
-    """Print an error on standard error: as one line of text, or as JSON under --json."""
+    """Print an error on standard error: as one line of text, or as JSON under --json.
+
+    The JSON of a contradiction has the two records that contradict.
+    """
     text = " ".join(message.split())
-    if ERRORS_AS_JSON.get() or _is_json_logged():
-        from msgspec import UNSET
+    if not (ERRORS_AS_JSON.get() or _is_json_logged()):
+        sys.stderr.write(f"error: {code}: {plain(text)}\n")
+        return
+    from msgspec import UNSET
 
-        from api.documents.errors import Error
+    from api.documents.errors import Contradiction, Error
 
-        retry = retry_ms or UNSET
-        _write_json(
-            Error(code=code, message=text, outcome=outcome, done_to=done_to, retry_ms=retry)
-        )
-    else:
-        _write_text(code, text)
+    retry = retry_ms or UNSET
+    error = Error(code=code, message=text, outcome=outcome, done_to=done_to, retry_ms=retry)
+    _write_json(error, *([] if contradiction is None else [Contradiction.of(contradiction)]))
 
 
-def print_contradiction(error: "ContradictionError") -> None:
-    """Print a contradiction as an error; under --json, with the two records that contradict."""
-    text = " ".join(str(error).split())
-    if ERRORS_AS_JSON.get() or _is_json_logged():
-        from api.documents.errors import Contradiction, Error
-
-        _write_json(
-            Error(code="CONTRADICTION", message=text, outcome=error.outcome.value),
-            Contradiction.of(error),
-        )
-    else:
-        _write_text("CONTRADICTION", text)
+def print_contradiction(error: ContradictionError) -> None:
+    """Print a contradiction as an error."""
+    print_error("CONTRADICTION", str(error), error.outcome.value, contradiction=error)
 
 
 def _is_json_logged() -> bool:
@@ -233,17 +228,11 @@ def _is_json_logged() -> bool:
 
 
 def _write_json(*parts: "msgspec.Struct") -> None:
-    from api.cli.terminal.output import fields_of, json_line
-
     fields = fields_of(*parts)
     if _is_json_logged():
         _log.error("%s", fields.pop("message"), extra=fields)
     else:
         sys.stderr.write(f"{json_line(fields)}\n")
-
-
-def _write_text(code: str, text: str) -> None:
-    sys.stderr.write(f"error: {code}: {plain(text)}\n")
 
 
 def fail(
