@@ -33,7 +33,6 @@ from controller.decision_steps import STEP_RECORDS, DecisionSteps
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, heartbeat
 from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.context.context import Rng, Settings
-from controller.decisions.context.sessions import Sessions
 from controller.decisions.features.levels_in_use import bootstrap
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.descriptions.view import View
@@ -43,17 +42,11 @@ from controller.pipeline.pipeline import Pipeline
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
 from controller.results.answer import Answer
 from controller.results.decided import Decided
-from controller.results.refusals import (
-    cannot_be_repeated,
-    lost_transaction,
-    not_active,
-    overloaded,
-)
-from controller.transaction import TimeLimit, Transaction
+from controller.results.refusals import cannot_be_repeated, not_active, overloaded
+from controller.transaction import Transaction
 from metadata_log.limits import PENDING_BATCHES_MAX
 from metadata_log.writer.clock import Clock
 from metadata_log.writer.request_window import has_id
-from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
@@ -227,34 +220,19 @@ class Controller:
         async with self._transaction_turn:
             self._decide_appends()
             self._check_may_begin()
-            pipeline, sessions, now_ms = (
-                self._pipeline,
-                self._decider.sessions,
-                self._decider.now_ms,
-            )
-            pipeline.abort_left_open("A batch of it failed", now_ms)
-            self._transaction_began_ms = now_ms()
-            pipeline.begin_transaction(name, timestamp=self._transaction_began_ms, origin=origin)
-            opened = pipeline.transaction
-            limit = TimeLimit(
+            self._pipeline.abort_left_open("A batch of it failed", self._decider.now_ms)
+            self._transaction_began_ms = self._decider.now_ms()
+            async with Transaction(
                 name,
-                self.settings.transaction_timeout_ms,
-                partial(self._abort_transaction, opened, sessions),
-            )
-            try:
-                yield Transaction(partial(self._submit_inside, opened, limit))
-                if pipeline.transaction is not opened or not pipeline.is_open:
-                    raise limit.error or lost_transaction(name)
-            except BaseException as error:
-                self._abort_transaction(opened, sessions, f"{type(error).__name__}: {error}")
-                raise
-            else:
-                end = pipeline.end_transaction(EndTransactionRecord(), timestamp=now_ms())
-                committed = self._when_committed(end.base_offset)
-                self._decide_what_waited()  # at once, or newcomers would overtake
-                await committed
-            finally:
-                limit.cancel()
+                pipeline=self._pipeline,
+                decider=self._decider,
+                decide=self._decide,
+                on_end=self._decide_what_waited,  # at once, or newcomers would overtake
+                origin=origin,
+                began_ms=self._transaction_began_ms,
+                timeout_ms=self.settings.transaction_timeout_ms,
+            ) as transaction:
+                yield transaction
 
     def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None
@@ -303,27 +281,6 @@ class Controller:
                     "a transaction is open, and too many requests wait for its end; try again"
                 )
             )
-
-    def _submit_inside(
-        self, opened: object, limit: TimeLimit, decide: Decision[T], origin: Origin | None
-    ) -> asyncio.Future[Answer[T]]:
-        """Submit a decision, like `submit`, inside the transaction `opened`."""
-        future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
-        if has_id(origin):
-            future.set_exception(cannot_be_repeated())
-        elif self._pipeline.transaction is opened:
-            self._decide(future, decide, origin, lambda _: None)
-        else:
-            future.set_exception(limit.error or lost_transaction(limit.name))
-        return future
-
-    def _abort_transaction(self, opened: object, sessions: Sessions, reason: str) -> None:
-        """Abort the transaction `opened`, unless it is already over."""
-        if self._pipeline.is_open and self._pipeline.transaction is opened:
-            abort = AbortTransactionRecord(reason=reason)
-            self._pipeline.end_transaction(abort, timestamp=self._decider.now_ms())
-            self._decider.sessions = sessions
-            self._decide_what_waited()
 
     def _decide(
         self,
@@ -413,12 +370,6 @@ class Controller:
             self._decider.paused(self._decider.now_ms() - self._transaction_began_ms)
         while self._waiting and self._pipeline.transaction is None:
             self._waiting.popleft()()
-
-    def _when_committed(self, start_offset: int) -> asyncio.Future[Answer[None]]:
-        """Return a future that completes once everything sent so far is committed."""
-        future: asyncio.Future[Answer[None]] = asyncio.get_running_loop().create_future()
-        self._pipeline.answer_when_committed(future, None, start_offset=start_offset)
-        return future
 
     def _check_may_begin(self) -> None:
         if not self.is_active:
