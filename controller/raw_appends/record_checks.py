@@ -6,8 +6,8 @@ The error for a single record begins with `record N of COUNT: `, counted from 1.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller.decisions.features.record_levels import feature_in_use, first_missing_level
 from controller.decisions.ids import can_be_id
+from controller.decisions.levels import feature_in_use, first_missing_level
 from controller.decisions.names import check_namespace_name, check_topic_name, tiers
 from controller.decisions.partitions.replica_deletions import deletion_states
 from controller.decisions.partitions.replica_states import check_deletion

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from controller.decisions.features.record_levels import needed_level
-from controller.decisions.levels import METADATA_VERSION, record_version
+from controller.decisions.levels import METADATA_VERSION, needed_level, record_version
 from controller.upgrade.findings import Finding
 from controller.upgrade.releases import Target, level_name
 from records.brokers import BrokerRegistrationChangeRecord

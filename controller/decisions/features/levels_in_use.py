@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from controller.decisions.config_definitions.topics import MIN_ISR
 from controller.decisions.configs.min_isr_changes import cluster_minimum, safety_records
 from controller.decisions.context.context import Context
-from controller.decisions.features.record_levels import feature_in_use
 from controller.decisions.levels import (
     ELR_FEATURE,
     METADATA_VERSION,
@@ -21,6 +20,7 @@ from controller.decisions.levels import (
     NAMESPACE_FEATURE,
     SUPPORTED_LEVELS,
     TRANSACTIONS_LEVEL,
+    feature_in_use,
 )
 from controller.decisions.names import named_more_than_once
 from controller.decisions.request import Request

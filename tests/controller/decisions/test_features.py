@@ -12,12 +12,12 @@ from controller.decisions.features.levels_in_use import (
     bootstrap_records,
     update_features,
 )
-from controller.decisions.features.record_levels import feature_in_use
 from controller.decisions.levels import (
     ELR_FEATURE,
     METADATA_VERSION_NEWEST,
     MODE_FEATURE,
     NAMESPACE_FEATURE,
+    feature_in_use,
     record_version,
     record_versions,
 )

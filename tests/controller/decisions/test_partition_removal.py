@@ -15,8 +15,7 @@ from controller.decisions.configs.changes import (
     alter_configs,
 )
 from controller.decisions.configs.effective import BROKER
-from controller.decisions.features.record_levels import feature_in_use
-from controller.decisions.levels import MODE_FEATURE
+from controller.decisions.levels import MODE_FEATURE, feature_in_use
 from controller.decisions.partitions.elections import ElectLeaders, elect_leaders
 from controller.decisions.topics.growth import CreatePartitions, TopicGrowth, create_partitions
 from controller.decisions.topics.partition_removal import (

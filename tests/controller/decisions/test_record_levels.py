@@ -16,17 +16,18 @@ from controller.decisions.features.levels_in_use import (
     UpgradeType,
     update_features,
 )
-from controller.decisions.features.record_levels import first_missing_level, needed_level
 from controller.decisions.levels import (
     ELR_FEATURE,
     METADATA_VERSION,
     METADATA_VERSION_NEWEST,
     MODE_FEATURE,
     NAMESPACE_FEATURE,
+    first_missing_level,
+    needed_level,
 )
 from controller.decisions.security.tokens import SECRET_KEY
 from controller.raw_appends.raw_append import AppendRecords, append_records
-from records import brokers, configs, partitions, security, topics
+from records import brokers, configs, metadata_versions, partitions, security, topics
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature, ControllerFeature
 from records.errors import RequestError
@@ -54,7 +55,7 @@ FIRST_LEVELS = {
 
 def test_first_levels_are_those_of_kafka() -> None:
     declared = {name: getattr(levels, name) for name in dir(levels) if name.endswith("_LEVEL")}
-    of_records = {"CORDONED_LOG_DIRS_LEVEL", "NEWEST_PRODUCTION_LEVEL"}
+    of_records = {name for name in dir(metadata_versions) if name.endswith("_LEVEL")}
     assert {name: declared[name] for name in declared.keys() - of_records} == FIRST_LEVELS
 
 
