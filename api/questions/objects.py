@@ -19,8 +19,7 @@ from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.time_travel.diff_by_name import label_by_name
-from replay.time_travel.kinds import KINDS, VOTERS, Kind
-from replay.time_travel.versions import VERSIONED_KINDS, object_version
+from replay.time_travel.kinds import KINDS, VERSIONED_KINDS, VOTERS, Kind, object_version
 from replay.timeline import Timeline
 
 # The names that people use for all objects of a kind.

@@ -10,8 +10,8 @@ import msgspec
 
 from records.errors import Outcome, RequestError
 from replay.image.metadata import MetadataImage
+from replay.time_travel.kinds import VERSIONED_KINDS, object_version
 from replay.time_travel.objects import ObjectName, parse_object
-from replay.time_travel.versions import VERSIONED_KINDS, object_version
 
 ABSENT = "absent"
 """Text form of the version of an object that does not exist."""

@@ -10,8 +10,7 @@ from records.topics import MoveTopicRecord
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.kinds import KINDS
-from replay.time_travel.versions import VERSIONED_KINDS, object_version
+from replay.time_travel.kinds import KINDS, VERSIONED_KINDS, object_version
 
 VERSIONS_MAX = 1_000
 """Maximum number of versions in an answer; after larger changes a caller has to read them."""

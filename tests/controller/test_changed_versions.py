@@ -10,8 +10,7 @@ from controller.results.changed_versions import ObjectVersion, changed_versions
 from records.base import Record
 from replay.image.metadata import MetadataImage
 from replay.loader import images
-from replay.time_travel.kinds import KINDS
-from replay.time_travel.versions import VERSIONED_KINDS, object_version
+from replay.time_travel.kinds import KINDS, VERSIONED_KINDS, object_version
 from tests.histories import random_history
 from tests.replay.builders import FakeLog
 
