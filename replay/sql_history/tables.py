@@ -45,6 +45,11 @@ def _confirmed(comment: str) -> Column[bool]:
     return Column("confirmed", Boolean, nullable=False, server_default=true(), comment=comment)
 
 
+def _key(name: str, comment: str) -> Column[int]:
+    """Return a column of a primary key whose numbers the database does not make itself."""
+    return Column(name, BigInteger, primary_key=True, autoincrement=False, comment=comment)
+
+
 def _unconfirmed_index(table: str, offset: str) -> Index:
     """Return the index by which a sync finds the few unconfirmed rows, which it replaces."""
     return _partial_index(f"ix_{table}_unconfirmed", [offset], "NOT confirmed")
@@ -124,7 +129,7 @@ public_config = Table(
 change = Table(
     "change",
     metadata,
-    Column("offset", BigInteger, primary_key=True, autoincrement=False, comment="Of the record."),
+    _key("offset", "Of the record."),
     Column("time", TIME, nullable=False, comment=f"When it was appended{_UNIT}."),
     Column("record", Text, nullable=False, comment="Its type."),
     Column(
@@ -150,13 +155,7 @@ change = Table(
 gap_table = Table(
     "gap",
     metadata,
-    Column(
-        "from_offset",
-        BigInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="The first offset that is missing.",
-    ),
+    _key("from_offset", "The first offset that is missing."),
     Column(
         "from_epoch", BigInteger, nullable=False, comment="Leader epoch of the last record before."
     ),
@@ -183,20 +182,8 @@ gap_table = Table(
 found_after_gap = Table(
     "found_after_gap",
     metadata,
-    Column(
-        "from_offset",
-        BigInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="The gap, in gap.from_offset.",
-    ),
-    Column(
-        "number",
-        BigInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="Place in the list of the gap.",
-    ),
+    _key("from_offset", "The gap, in gap.from_offset."),
+    _key("number", "Place in the list of the gap."),
     Column("object", Text, nullable=False, comment="The object that differs."),
     Column("field", Text, nullable=False, comment="The field that differs."),
     Column("fate", Text, nullable=False, comment="The object is new, gone or changed."),
@@ -304,13 +291,7 @@ def _replica_set_table(
     return Table(
         _REPLICA_SET,
         metadata,
-        Column(
-            key.name,
-            BigInteger,
-            primary_key=True,
-            autoincrement=False,
-            comment="Hash of the lists of replicas.",
-        ),
+        _key(key.name, "Hash of the lists of replicas."),
         *(each.column(_comment(each, docs)) for each in columns),
         comment="Lists of replicas, which many states of partitions have in common.",
         sqlite_with_rowid=False,
