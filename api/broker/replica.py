@@ -184,7 +184,8 @@ class Replica:
             OSError (the disk failed).
         """
         task = asyncio.create_task(self._append(content, rules, self.leader_epoch), name="append")
-        task.add_done_callback(_look_at_error)
+        # Retrieves its error, which asyncio would log if the client is gone.
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
         return task
 
     async def _append(
@@ -393,9 +394,3 @@ class Replica:
         """Wake all callers that wait in `moved`."""
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
-
-
-def _look_at_error(task: "asyncio.Task[tuple[int, int]]") -> None:
-    """Retrieve a task's error, so that asyncio does not log it if the client is gone."""
-    if not task.cancelled():
-        task.exception()

@@ -231,7 +231,7 @@ class Node:
     ) -> NodeService:
         """Return the service, caught up with the folder; the first call opens the listeners."""
         if self._service is not None:
-            await self._follow_folder(self._service)
+            await self._service.follow_folder()
             return self._service
         await standby.catch_up(_not_followed)
         image = await asyncio.to_thread(self._image)
@@ -242,17 +242,11 @@ class Node:
         service = NodeService(
             followed, image, settings, self._log.confirmed_end, nodes, standby.known_s
         )
-        await self._follow_folder(service)  # an open transaction, which the image is without
+        await service.follow_folder()  # an open transaction, which the image is without
         await listening.enter_async_context(self._serve(service))
         self._service = service
         await listening.enter_async_context(self._membership.kept())
         return service
-
-    async def _follow_folder(self, service: NodeService) -> None:
-        """Apply all batches in the folder; a former leader may have applied fewer than it wrote."""
-        start = service.image.provenance.next_offset
-        with LogReader.open(self._directory, fs=self._fs) as reader:
-            await service.follow(list(reader.batches(start)))
 
     def _image(self) -> MetadataImage:
         with LogReader.open(self._directory, fs=self._fs) as reader:
@@ -345,7 +339,7 @@ class Node:
         claim = await self._claim(standby.copy.position, standby.copy.tail.leader_epoch)
         log = await self._writer(standby, claim)
         try:
-            await self._follow_folder(service)  # the announcement of the epoch
+            await service.follow_folder()  # the announcement of the epoch
         except BaseException:
             await log.close()
             raise

@@ -115,6 +115,11 @@ class NodeService(FollowerService):
         """Note that this node has all records that the store had at a time of the event loop."""
         self._caught_up_s = known_s
 
+    async def follow_folder(self) -> None:
+        """Apply all batches in the folder; a former leader may have applied fewer than it wrote."""
+        with self._followed.reader() as reader:
+            await self.follow(list(reader.batches(self.image.provenance.next_offset)))
+
     async def lead(self, log: MetadataLog, lease_left_s: Callable[[], float]) -> None:
         """Decide on requests from now on; `log` must end where this service has followed to.
 
