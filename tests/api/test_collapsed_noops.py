@@ -92,9 +92,9 @@ def _is_heavy(data_set: DataSet) -> bool:
 
 
 def _is_heavy_to_ask(data_set: DataSet) -> bool:
-    if data_set.is_cleaned:
-        return data_set.name != _smallest_cleaned()[0]
-    return is_not_needed(data_set)
+    # The smallest cleaned one is asked about cleaned, now and as it was imported earlier.
+    is_cleaned_one = data_set.name == _smallest_cleaned()[0]
+    return not is_cleaned_one if data_set.is_cleaned else is_cleaned_one or is_not_needed(data_set)
 
 
 each_history = each_data_set_where(lambda _: True, is_heavy=_is_heavy, of=histories)

@@ -291,8 +291,15 @@ def _asked(tenant: Tenant, points: Sequence[int]) -> Iterator[tuple[int, str, An
 
 
 @sampled
-@pytest.mark.parametrize("is_indexed", [False, True], ids=["log", "indexed log"])
-@pytest.mark.parametrize(("asking", "other"), [(ALPHA, BRAVO), (BRAVO, ALPHA)])
+@pytest.mark.parametrize(
+    ("asking", "other", "is_indexed"),
+    [
+        pytest.param(ALPHA, BRAVO, False, id="alpha-log"),
+        pytest.param(BRAVO, ALPHA, True, id="bravo-indexed log"),
+        pytest.param(ALPHA, BRAVO, True, id="alpha-indexed log", marks=pytest.mark.heavy),
+        pytest.param(BRAVO, ALPHA, False, id="bravo-log", marks=pytest.mark.heavy),
+    ],
+)
 async def test_a_moved_topic_shows_nothing_of_its_time_with_another_tenant(
     tmp_path: Path, asking: Tenant, other: Tenant, is_indexed: bool
 ) -> None:

@@ -50,6 +50,7 @@ from tests.replay.builders import (
     topic,
     uid,
 )
+from tests.samples import cases, sampled
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -277,7 +278,8 @@ def test_change_carries_the_request_that_caused_it(spark: "SparkSession", tmp_pa
     asked_alike(found, FakeLog(log))
 
 
-@pytest.mark.parametrize("cut", range(2, 26, 4))
+@sampled
+@pytest.mark.parametrize("cut", range(2, 26, cases(4, 8)))
 def test_what_was_asked_before_the_kept_history_is_not_known(
     spark: "SparkSession", tmp_path: Path, cut: int
 ) -> None:
@@ -289,7 +291,8 @@ def test_what_was_asked_before_the_kept_history_is_not_known(
     asked_alike(changes_in(spark, files, base.end_offset), FakeLog(log[1], base=base))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@sampled
+@pytest.mark.parametrize("seed", range(cases(6, 1)))
 def test_who_asked_equals_that_of_replay_on_a_random_history(
     spark: "SparkSession", tmp_path: Path, seed: int
 ) -> None:
