@@ -32,6 +32,14 @@ class Inspection(msgspec.Struct, kw_only=True):
     # End of what is committed, exclusive; None if neither slot of the mark is valid.
     end_offset: int | None = None
 
+    def add_damage(self, what: str, remedy: str) -> None:
+        """Add damage that has no place in a file."""
+        self.damage.append(Finding(file="", byte=0, what=what, remedy=remedy))
+
+    def add_note(self, what: str, remedy: str, *, file: str = "") -> None:
+        """Add a note on a file, or on the whole log."""
+        self.notes.append(Finding(file=file, byte=0, what=what, remedy=remedy))
+
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the source that are not in the copy.

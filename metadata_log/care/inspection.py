@@ -193,7 +193,9 @@ def _segments(
         for base in bases:
             if base > mark.segment_offset:
                 what = "a segment past the commit mark: being begun, or left by a writer"
-                _note(found, segment_name(base), what, "nothing to do: the next writer decides")
+                found.add_note(
+                    what, "nothing to do: the next writer decides", file=segment_name(base)
+                )
         bases = [base for base in bases if base <= mark.segment_offset]
         if mark.segment_offset not in bases:
             found.damage.append(
@@ -255,7 +257,7 @@ def _checkpoint(
                 "made by an early release, which did not record the checkpoint's history; cluster "
                 "id, offset and epoch fit"
             )
-            _note(found, path.name, what, "nothing to do")
+            found.add_note(what, "nothing to do", file=path.name)
     except CorruptLogError as error:
         found.damage.append(
             Finding(
@@ -273,7 +275,9 @@ def _claims(names: list[str], found: Inspection, mark: CommitMark) -> None:
     claims = [epoch for name in names if (epoch := claimed_epoch(name)) is not None]
     if mark.leader_epoch > max(claims, default=0):
         what = f"no claim of epoch {mark.leader_epoch}, which the commit mark names"
-        _note(found, f"epoch-{mark.leader_epoch}", what, "nothing to do: the mark counts as well")
+        found.add_note(
+            what, "nothing to do: the mark counts as well", file=f"epoch-{mark.leader_epoch}"
+        )
 
 
 def _leftovers(names: list[str], found: Inspection) -> None:
@@ -282,9 +286,9 @@ def _leftovers(names: list[str], found: Inspection) -> None:
     for name in names:
         if name.endswith(_LEFTOVER_SUFFIX):
             what = "left by a run that was cut short, or being written"
-            _note(found, name, what, "remove it when nothing is running")
+            found.add_note(what, "remove it when nothing is running", file=name)
         elif not _belongs(name, indexes):
-            _note(found, name, "not a file of the log", "nothing to do")
+            found.add_note("not a file of the log", "nothing to do", file=name)
 
 
 def _belongs(name: str, indexes: set[str]) -> bool:
@@ -296,7 +300,3 @@ def _belongs(name: str, indexes: set[str]) -> bool:
         or checkpoint_id(name) is not None
         or claimed_epoch(name) is not None
     )
-
-
-def _note(found: Inspection, name: str, what: str, remedy: str) -> None:
-    found.notes.append(Finding(file=name, byte=0, what=what, remedy=remedy))

@@ -16,7 +16,6 @@ from api.cli.terminal.output import print_table
 if TYPE_CHECKING:
     from api.documents.changes import UserAltered
     from api.documents.users import UserList
-    from controller.decisions.security.scram import ScramMechanism
     from controller.decisions.security.users import AlterUsers
 
 app = App()
@@ -78,9 +77,10 @@ def delete(
 ) -> int:
     """Delete a user's SCRAM credentials."""
     from api.documents.changes import UserAltered
+    from controller.decisions.security.scram import ScramMechanism
     from controller.decisions.security.users import AlterUsers, ScramDeletion
 
-    number = None if mechanism is None else _scram(mechanism).value
+    number = None if mechanism is None else ScramMechanism[mechanism.name].value
     request = AlterUsers(
         deletions=(ScramDeletion(user=user, mechanism=number),), validate_only=validate_only
     )
@@ -105,7 +105,7 @@ def describe(
     return _print_described(look, tuple(users))
 
 
-def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
+def _salt(request_id: str | None, user: str, mechanism: str, size_bytes: int) -> bytes:
     """Return a new salt: random, or derived from the request id, because a retry must be identical.
 
     A salt must be unique but not secret; a request id is also unique and not secret.
@@ -113,24 +113,29 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
     import hashlib
     import secrets
 
-    from controller.decisions.security.scram import SALT_SIZE_BYTES
-
     if request_id is None:
-        return secrets.token_bytes(SALT_SIZE_BYTES)
+        return secrets.token_bytes(size_bytes)
     named = "\0".join(("scram salt", request_id, user, mechanism))
-    return hashlib.sha256(named.encode()).digest()[:SALT_SIZE_BYTES]
+    return hashlib.sha256(named.encode()).digest()[:size_bytes]
 
 
 def _set(ask: AdminClient, user: str, given: _Credential, expected: str, verb: str) -> int:
     """Store a new credential; its keys are derived here, so that the password is not sent."""
     from api.documents.changes import UserAltered
-    from controller.decisions.security.scram import ITERATIONS_MAX, keys_of, salted_password
+    from controller.decisions.security.scram import (
+        ITERATIONS_MAX,
+        SALT_SIZE_BYTES,
+        ScramMechanism,
+        keys_of,
+        salted_password,
+    )
     from controller.decisions.security.users import AlterUsers, Expected, ScramUpsertion
 
     password = read_secret(
         given.password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
     )
-    scram, salt = _scram(given.mechanism), _salt(ask.request_id, user, given.mechanism.value)
+    scram = ScramMechanism[given.mechanism.name]
+    salt = _salt(ask.request_id, user, given.mechanism.value, SALT_SIZE_BYTES)
     # Numbers out of bounds are refused by the decision; they must not cost time before.
     rounds = min(max(given.iterations, 1), ITERATIONS_MAX)
     name, title = scram.hash_name, scram.title
@@ -178,9 +183,3 @@ def _print_users(found: "UserList") -> None:
         for credential in user.credentials
     ]
     print_table(("user", "mechanism", "iterations"), rows)
-
-
-def _scram(mechanism: _Mechanism) -> "ScramMechanism":
-    from controller.decisions.security.scram import ScramMechanism
-
-    return ScramMechanism[mechanism.name]

@@ -8,6 +8,9 @@ answers stand one after the other, with a column for the part.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from api.cli.source.image_view import print_bounds
+from api.cli.source.opened_log import about, absolute_in
+
 if TYPE_CHECKING:
     from api.documents.audits import Gaps
     from api.documents.logs import Place
@@ -99,7 +102,6 @@ def stretches_between(reader: "LogReader", since: str, until: str) -> "list[Stre
         UnknownHistoryError: a point is in a gap, or before the kept history.
         RequestError: a point is malformed or past the end; an earlier part is missing.
     """
-    from api.cli.source.opened_log import absolute_in
     from api.questions.parts import located, opened, stretches
     from api.questions.past import Past
 
@@ -131,7 +133,6 @@ def place_of_parts(parts: "Sequence[Stretch]") -> "Place":
     Raises:
         CorruptLogError: the log is damaged.
     """
-    from api.cli.source.opened_log import about
     from api.questions.parts import about_across
 
     place = about(parts[-1].past.reader, parts[-1].at)
@@ -148,7 +149,6 @@ def gaps_in_json(parts: "Sequence[Stretch]") -> "tuple[Gaps, ...]":
 def print_range(parts: "Sequence[Stretch]") -> None:
     """Print the unknown or unreliable parts of an answer, with the gaps between the parts."""
     from api.cli.source.gaps import print_gap
-    from api.cli.source.image_view import print_bounds
 
     print_bounds(place_of_parts(parts[:1]), parts[0].first)
     if len(parts) > 1:

@@ -23,6 +23,8 @@ from api.cli.terminal.progress_bar import progress
 from api.documents.care import Pruned, Snapshot, Snapshots
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from metadata_log.reader.log_reader import LogReader
     from replay.snapshot.store import SnapshotStore
 
@@ -52,11 +54,10 @@ EndOffset = Annotated[
 def _opened(
     log: Path, database: str | None, *, upgrade: bool = False
 ) -> "Iterator[tuple[LogReader, SnapshotStore]]":
-    from replay.snapshot.database import default_url
     from replay.snapshot.store import SnapshotStore
 
     with open_reader(log) as reader:
-        url = default_url(reader.directory) if database is None else database
+        url = _own_database(reader) if database is None else database
         with SnapshotStore.open(url, reader.cluster_id, upgrade=upgrade) as store:
             yield reader, store
 
@@ -66,15 +67,20 @@ def _opened_or_none(
     log: Path, database: str | None
 ) -> "Iterator[tuple[LogReader, SnapshotStore | None]]":
     """Yield the log and its snapshot store, which is None if the log has no database yet."""
-    from replay.snapshot.database import default_url
-
     with open_reader(log) as reader:
-        path = default_url(reader.directory).database
+        path = _own_database(reader).database
         if database is None and path is not None and not Path(path).exists():
             yield reader, None
             return
     with _opened(log, database) as opened:
         yield opened
+
+
+def _own_database(reader: "LogReader") -> "URL":
+    """Return the URL of the database beside a log."""
+    from replay.snapshot.database import default_url
+
+    return default_url(reader.directory)
 
 
 @app.command()

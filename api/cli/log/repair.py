@@ -96,7 +96,6 @@ def verify(
 def _compare_with_shared(url: str, fs: "ByteStore", directory: Path, found: "Inspection") -> None:
     """Compare a node's folder with the shared log; add differences to `found`."""
     from api.nodes.stores import compare_with_store
-    from metadata_log.care.findings import Finding
 
     with progress("comparing", 0, found.end_offset or 0) as advance:
         compared = event_loop.run(compare_with_store(url, fs, directory, advance))
@@ -104,14 +103,10 @@ def _compare_with_shared(url: str, fs: "ByteStore", directory: Path, found: "Ins
         found.damage.append(compared.difference)
         return
     behind = f"; {count_text(compared.missing, 'record')} behind it" if compared.missing else ""
-    found.notes.append(
-        Finding(
-            file="",
-            byte=0,
-            what=f"equal to the shared log from offset {compared.from_offset or 0} to "
-            f"{compared.to_offset - 1}, {count_text(compared.groups, 'group')}{behind}",
-            remedy="nothing to do",
-        )
+    found.add_note(
+        f"equal to the shared log from offset {compared.from_offset or 0} to "
+        f"{compared.to_offset - 1}, {count_text(compared.groups, 'group')}{behind}",
+        "nothing to do",
     )
 
 
@@ -121,7 +116,6 @@ def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof |
     The damage is added to `found`. In a log that is not a mirror, a contradicting record counts as
     damage.
     """
-    from metadata_log.care.findings import Finding
     from metadata_log.reader.log_reader import LogReader
     from replay.care.proof import prove
 
@@ -131,7 +125,7 @@ def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof |
                 return prove(reader, reader.end_offset - 1, advance)
         except CorruptLogError as error:
             remedy = f"look at the records before it with `metalog dump {directory}`"
-            found.damage.append(Finding(file="", byte=0, what=str(error), remedy=remedy))
+            found.add_damage(str(error), remedy)
             return None
 
 

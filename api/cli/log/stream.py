@@ -1,7 +1,7 @@
 """Appends and prints records as lines: append, tail."""
 
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -256,7 +256,7 @@ def tail(
 ) -> int:
     """Print records as they commit, one a line, until stopped (Ctrl-C)."""
     from api.cli.log.followed import followed
-    from api.cli.source.rows import check_types
+    from api.cli.source.rows import check_types, row_text
     from api.questions.rows import TAIL, FollowRows
 
     check_types(types or [])
@@ -267,7 +267,8 @@ def tail(
         show_secrets=show_secrets,
     )
     try:
-        event_loop.run(_print_rows(followed(log, request), count, as_json=json))
+        rows = followed(log, request)
+        event_loop.run(_print_rows(rows, count, None if json else row_text))
     except KeyboardInterrupt:
         note("")  # the terminal shows ^C in the middle of a line
     else:
@@ -277,18 +278,19 @@ def tail(
 
 
 async def _print_rows(
-    groups: "AsyncGenerator[list[Row], None]", count: int | None, *, as_json: bool
+    groups: "AsyncGenerator[list[Row], None]",
+    count: int | None,
+    text: "Callable[[Row], str] | None",
 ) -> None:
-    from api.cli.source.rows import row_text
-
+    """Print each row: with `text`, or as JSON; stop after `count` rows."""
     printed = 0
     async with aclosing(groups):
         async for rows in groups:
             for row in rows:
-                if as_json:
+                if text is None:
                     print_json_line(row)
                 else:
-                    print_line(row_text(row))
+                    print_line(text(row))
                 printed += 1
                 if printed == count:
                     return
