@@ -32,11 +32,11 @@ def collect_seldom() -> None:
 
 
 def collect_beside_image() -> None:
-    """Never visit the image that a service has loaded: its millions of objects hold no cycles.
+    """Exclude a service's image from collections: its millions of objects hold no cycles.
 
-    What a long full collection has visited is not visited again, either: it is mostly of the images
-    that followed. A connection that was open then is never freed, as it ends as a cycle: some
-    kilobytes each.
+    Objects that a long full collection has visited are not visited again, either: most of them
+    belong to later images. A connection that was open then is never freed, because it ends as a
+    cycle; that costs some kilobytes for each.
     """
     gc.freeze()
     # Python delays full collections by a quarter of what the last one has left: now nothing.

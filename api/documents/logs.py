@@ -92,7 +92,7 @@ class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a sync: offsets [from, to) and the rows that were added to the SQL tables.
 
     `unconfirmed_to`: end of the records after `to` that the next sync replaces; null if there are
-    none. `gaps`: the gaps in between, whose offsets were not recorded.
+    none. `gaps`: the gaps of the recording in this range, whose offsets were not recorded.
     """
 
     from_: int = msgspec.field(name="from")

@@ -143,7 +143,6 @@ class Connection:
     ) -> Forwarded:
         """Forward a client's request in an envelope, unchanged.
 
-
         Raises:
             RequestError: the controller does not accept requests forwarded by this broker.
             UnavailableError: no response arrived; the outcome is unknown.

@@ -1,4 +1,4 @@
-"""Summary of a history in a few clauses: how long without a leader, how it ends, who changed it."""
+"""Summary of a history in a few clauses: leaderless times, the end state, who changed what."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

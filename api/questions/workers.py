@@ -61,7 +61,7 @@ class Workers:
         return len(self._begun)
 
     def begin(self, name: str, payload: bytes, at: str) -> None:
-        """Start to compute an answer's first page; the first such call of `page` returns it.
+        """Start to compute an answer's first page, which `page` returns for the same question.
 
         Call `forget` once the log has grown.
         """

@@ -1,7 +1,8 @@
 """The first batch of a log that was never cleaned, from a leader that does not serve offset 0.
 
-From Kafka 3.6 on a leader that has a snapshot answers offset 0 with it, also if its log still
-starts at 0. It serves offset 1, and sends a batch whole, so the answer is one of these:
+From Kafka 3.6 on, a leader that has a snapshot answers a Fetch of offset 0 with that snapshot, even
+if the leader's log still starts at 0. The leader does serve offset 1, and it sends whole batches.
+So the answer is one of these:
 
 | the batch | a mirror starts |
 |---|---|
@@ -9,8 +10,8 @@ starts at 0. It serves offset 1, and sends a batch whole, so the answer is one o
 | from offset 1, with data | at offset 1, with an empty state |
 | from offset 1, with control records: another epoch begins | from a snapshot |
 
-The state is empty, because offset 0 is the LeaderChangeMessage with which an epoch begins. Its
-epoch is that of offset 1, unless another one begins there: then it is not known.
+The state is empty, because offset 0 is the LeaderChangeMessage with which an epoch begins. The
+epoch of offset 0 is that of offset 1, unless another epoch begins at offset 1: then it is unknown.
 
 Source: KAFKA-15078; `validateOffsetAndEpoch` of Kafka 3.7 to 4.3.
 """

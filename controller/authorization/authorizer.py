@@ -123,7 +123,7 @@ class Access(msgspec.Struct, frozen=True):
     past_names: Mapping[Uuid, str] | None = None
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the full name that is authorized for a topic; None if there is no such topic."""
+        """Return the full name by which rights on a topic are checked; None if it is unknown."""
         if self.past_names is not None:
             return self.past_names.get(topic_id)
         topic = self.image.topic(topic_id)

@@ -1,1 +1,1 @@
-"""Takes a decision's records to the committed state, with many batches in flight."""
+"""The path of a decision's records to the committed state, with many batches in flight."""

@@ -1,7 +1,7 @@
 """Audits of a recording of several parts: each part answers by itself.
 
-A query adds up durations and looks from one record to the next. Over a gap it would count states as
-lasting, and pass over what changed there unseen. So a query is asked once for each part, and the
+A query adds up durations and compares each record with the next. Across a gap, a query would count
+states as lasting, and miss the changes in the gap. So a query is asked once for each part, and the
 answers stand one after the other, with a column for the part.
 """
 
@@ -69,7 +69,7 @@ class AuditedParts:
         *,
         show_secrets: bool = False,
     ) -> list[PartAnswer]:
-        """Return the answers to a named query; one about a single state is asked at the end only.
+        """Return each part's answer to a named query; a query about one state asks the last part.
 
         Raises:
             MetadataLogError: as for `DuckAudit.query` and `Audit.query`.

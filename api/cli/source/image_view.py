@@ -80,7 +80,7 @@ def print_gap_before(about: "About | Known") -> None:
 
 
 def print_bounds(about: "About", first: int) -> None:
-    """Print the unknown or unreliable parts of an answer over a range.
+    """Print which parts of an answer over a range are unknown or unreliable.
 
     Args:
         first: First offset of the range.
