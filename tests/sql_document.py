@@ -32,6 +32,7 @@ _POSTGRESQL = (
         rf"to_char(date_trunc('hour', \1) AT TIME ZONE 'UTC', {_SECONDS})",
     ),
     (r"\((\S+_time - \S+_time)\) / 1000", r"trunc(extract(epoch FROM \1))"),
+    (r"unixepoch\('([^']+)'\) \* 1000", r"timestamptz '\1Z'"),
 )
 
 

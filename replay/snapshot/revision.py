@@ -15,7 +15,7 @@ LAYERED_FORMAT = 2
 FORMATS = frozenset({FORMAT, LAYERED_FORMAT})
 """The formats that this release reads. Snapshots of another format are skipped."""
 
-HISTORY_REVISION = "0011"
+HISTORY_REVISION = "0012"
 """The newest migration of the SQL history, which gives the tables in `sql_history.tables`."""
 
 HISTORY_VERSION_TABLE = "metalog_history_alembic_version"

@@ -67,13 +67,20 @@ def _blocks(table: str, *columns: str) -> Index:
 
 
 def _indexes(table: str, key: Sequence[str]) -> Iterator[Index]:
-    """Yield the indexes of a table of states: of current states, and of ranges of offsets."""
+    """Yield the indexes of a table of states: of current states, of offsets, of outages."""
     if table in _CURRENT:
-        yield _partial_index(f"ix_{table}_current", key, "valid_to_offset IS NULL")
+        yield _partial_index(f"ix_{table}_current", key, _IS_CURRENT)
     if table in _LARGE:
         yield _blocks(table, "record_offset", "valid_from_offset", "valid_from_time")
+    if table == "partition_version":
+        yield _partial_index(f"ix_{table}_leaderless", [*key, "record_offset"], "leader = -1")
+        # Those that hold are a quarter of a long history, too many to look at each.
+        by_lists = _partial_index(f"ix_{table}_current_sets", [_REPLICA_SET], _IS_CURRENT)
+        yield by_lists.ddl_if(dialect="postgresql")
 
 
+_IS_CURRENT = "valid_to_offset IS NULL"
+_REPLICA_SET = "replica_set"
 _LARGE = ("partition_version", "config_version")
 _CURRENT = ("topic_version", "broker_version", "acl_version", *_LARGE)
 
@@ -271,7 +278,6 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
     return VersionTable(part, table, keys, tuple(fields), shared, tuple(shared_fields))
 
 
-_REPLICA_SET = "replica_set"
 _COUNTS = {"replica_count": "replicas", "isr_count": "isr", "adding_count": "adding_replicas"}
 
 
