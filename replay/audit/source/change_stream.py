@@ -7,12 +7,14 @@ open. The values before the changes come from all earlier records (new_changes.p
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pyarrow
 import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.position import Position
 from replay.audit.fold.churn import HOUR_MS
 from replay.audit.queries.asking import Range
 from replay.audit.selection import EVERYTHING
@@ -54,15 +56,17 @@ class ChangeStream(RecordStream):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         first, last = start["end_offset"], end["end_offset"]
+        stop = msgspec.convert(end, Position)
         super().partitions(start, end)  # for its checks; the range is read in one task
-        state = [Span(0, first, is_snapshot=True)] if start.get(_MARK) else []
-        return state + ([Span(first, last)] if last > first else [])
+        state = [Span(0, first, is_snapshot=True, planned=stop)] if start.get(_MARK) else []
+        return state + ([Span(first, last, planned=stop)] if last > first else [])
 
     after_a_gap = "Copy the changes anew, with the option snapshot and another checkpoint"
 
     def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
         offsets = Range(partition.first, partition.end - 1)
         with LogReader.open(self.options.log) as reader:
+            partition.check(reader)
             if not partition.is_snapshot:
                 rows = new_changes(reader, partition.first, partition.end)
                 return changes_rows(reader, self.options, rows)

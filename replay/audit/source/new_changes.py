@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.reader.position import Position
+from records.errors import UnknownHistoryError
 from replay.audit.committed_files import readable_files
 from replay.audit.decoding.log_scan import LogScan, Task
 from replay.audit.fold.changes import CHANGES
@@ -49,8 +50,13 @@ def new_changes(reader: LogReader, first: int, end: int) -> pyarrow.Table:
         first, end: Outside transactions.
 
     Raises:
+        UnknownHistoryError: the log has deleted the records at `first`.
         CorruptLogError: the log is damaged.
     """
+    if first < reader.start_offset:
+        raise UnknownHistoryError(
+            f"offset {first} is not kept: history starts at {reader.start_offset}"
+        )
     files = readable_files(reader, None, lambda path, size: None)
     past = _taken(reader, files, first)
     if past is None:

@@ -90,14 +90,14 @@ class RecordStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             kept = max(begin.end_offset, reader.start_offset)
             where = where_it_is(reader)
         if kept == begin.end_offset:
-            return [*spans(kept, stop.end_offset)]
+            return [*spans(kept, stop.end_offset, stop)]
         if self.options.fail_on_data_loss:
             raise UnknownHistoryError(
                 f"{self.options.log}: offsets {begin.end_offset} to {kept - 1} are no longer kept "
                 f"and were not read; history starts at {kept}{where}. {self.after_a_gap}"
             )
         gap = Span(begin.end_offset, min(kept, stop.end_offset), is_kept=False)
-        return [gap, *spans(kept, stop.end_offset)]
+        return [gap, *spans(kept, stop.end_offset, stop)]
 
     after_a_gap = (
         "To go on with a row of type HistoryGap in their place, set the option failOnDataLoss to "

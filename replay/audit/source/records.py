@@ -10,10 +10,12 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.position import Position
 from records.envelope import Envelope
 from replay.audit.record_rows import SCHEMA, arrow_batches, gap_batch
 from replay.audit.source.filters import PushedFilters, bounds_of, names_of, narrowed
 from replay.audit.source.options import Options
+from replay.audit.stream_position import check_same_history
 
 # A task reads as many offsets, but a query never has more tasks than this.
 _OFFSETS_A_TASK = 100_000
@@ -26,16 +28,34 @@ class Span(InputPartition):  # type: ignore[misc]
     Attributes:
         is_kept: False if the log has deleted the records at these offsets.
         is_snapshot: True if the task reads the state that the records result in, not the changes.
+        planned: Of a stream, the position up to which it reads: the log must still have it.
     """
 
     def __init__(
-        self, first: int, end: int, *, is_kept: bool = True, is_snapshot: bool = False
+        self,
+        first: int,
+        end: int,
+        *,
+        is_kept: bool = True,
+        is_snapshot: bool = False,
+        planned: Position | None = None,
     ) -> None:
         super().__init__((first, end))
         self.first = first
         self.end = end
         self.is_kept = is_kept
         self.is_snapshot = is_snapshot
+        self.planned = planned
+
+    def check(self, reader: LogReader) -> None:
+        """Check that the log has not been replaced or cut since the query was planned.
+
+        Raises:
+            RequestError: WRONG_LOG, it was.
+            CorruptLogError: the log is damaged at the position.
+        """
+        if self.planned is not None:
+            check_same_history(reader, self.planned)
 
 
 class RecordReader(DataSourceReader):  # type: ignore[misc]
@@ -61,10 +81,10 @@ class FilteringRecordReader(PushedFilters, RecordReader):
     """A `RecordReader` for sessions that push filters down."""
 
 
-def spans(first: int, end: int) -> Iterator[Span]:
+def spans(first: int, end: int, planned: Position | None = None) -> Iterator[Span]:
     """Yield the parts of a range of offsets, [first, end), one for each task."""
     step = max(_OFFSETS_A_TASK, (end - first) // _TASKS_MAX + 1)
-    return (Span(at, min(at + step, end)) for at in range(first, end, step))
+    return (Span(at, min(at + step, end), planned=planned) for at in range(first, end, step))
 
 
 def read_span(
@@ -74,12 +94,18 @@ def read_span(
 
     Args:
         types: Names of the record types to return; None: all.
+
+    Raises:
+        UnknownHistoryError: the log has deleted the records since the query was planned.
+        RequestError: WRONG_LOG, it was replaced or cut since.
+        CorruptLogError: the log is damaged.
     """
     columns = options.chosen(SCHEMA.names)
     if not span.is_kept:
         yield gap_batch(span.first, span.end, columns)
         return
     with LogReader.open(options.log) as reader:
+        span.check(reader)
         rows = _rows(reader, span)
         if types is not None:
             rows = (row for row in rows if type(row.payload).__name__ in types)
