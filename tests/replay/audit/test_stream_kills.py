@@ -1,10 +1,6 @@
 """Streaming queries are killed once; `make torture` kills 20 times (campaigns/streams.py)."""
 
-import asyncio
-import contextlib
-import os
 import random
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +13,7 @@ from metadata_log.writer.creation import create_log
 from replay.audit.committed_files import committed_files
 from replay.audit.duck.engine import DuckAudit
 from replay.audit.queries.asking import Range
+from replay.audit.source.options import STREAMED
 from tests.own_logs import write_history
 from tests.torture.campaigns import streams
 from tests.torture.killed import stream
@@ -31,16 +28,17 @@ async def test_killed_queries_have_copied_every_record_and_change_once(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     """The queries resume in the session of the tests, which saves a start of Java."""
-    log, rng = tmp_path / "log", random.Random(3)
+    log = tmp_path / "log"
     create_log(log, "streamed-cluster")
-    query = await streams._start(log, tmp_path)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(rng.uniform(0.2, streams._SECONDS_MAX)):
-            await streams._append_until_cancelled(log, rng)
-    os.killpg(query.pid, signal.SIGKILL)
-    await query.communicate()
-    stream.main(str(log), tmp_path, finish=True)
-    assert streams.differences(log, tmp_path) == []
+    await streams.kill_once(log, tmp_path, STREAMED, random.Random(3))
+    stream.main(str(log), tmp_path, STREAMED, finish=True)
+    assert streams.differences(log, tmp_path, STREAMED) == []
+
+
+@pytest.mark.heavy
+async def test_killed_query_has_added_every_change_to_delta_and_iceberg_once() -> None:
+    outcome = await streams.kill_some_times(seed=1, kills=4, queries=[stream.TABLES])
+    assert [each.message for each in outcome.failures] == []
 
 
 async def test_record_that_is_missing_or_there_twice_is_noticed(tmp_path: Path) -> None:
@@ -56,7 +54,7 @@ async def test_record_that_is_missing_or_there_twice_is_noticed(tmp_path: Path) 
     confirmed = pyarrow.repeat(True, changes.num_rows)
     copied = changes.append_column("confirmed", confirmed).slice(1)
     pyarrow.parquet.write_table(copied, tmp_path / "changes.parquet")
-    assert streams.differences(log, tmp_path) == [
+    assert streams.differences(log, tmp_path, STREAMED) == [
         f"missing: {rows[0]}",
         f"surplus: {rows[-1]}, 1 times",
         f"missing: {tuple(changes.slice(0, 1).to_pylist()[0].values())}",

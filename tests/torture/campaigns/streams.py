@@ -1,8 +1,9 @@
 """Streaming queries of Spark, killed with SIGKILL while a writer appends and segments roll.
 
-One copies the records, one the changes. After the kills one more run reads up to the log's end;
-then the sinks must have every record and every change of the log once. The seed determines the
-times of the kills; the progress of the queries at these times depends on the machine.
+One copies the records and one the changes into Parquet files; one adds the changes to a table of
+Delta and one of Iceberg. After the kills one more run reads up to the log's end; then the sinks
+must have every record and every change of the log once. The seed determines the times of the kills;
+the progress of the queries at these times depends on the machine.
 """
 
 import asyncio
@@ -14,6 +15,9 @@ import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from operator import gt
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +46,29 @@ from replay.audit.queries.asking import Range
 from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 
 NAME = "streams"
-TEST = "Spark streams records and changes into Parquet, kill -9"
+TEST = "Spark streams records and changes into Parquet, Delta, Iceberg, kill -9"
 TARGET = 20
 SEEDS_MIN = 4
 SEEDS_MAX: int | None = None
 SOURCES: tuple[str, ...] = (*LOG_SOURCES, "replay/audit")
 
 _KILLS_A_PIECE = 5
-_SECONDS_MAX = 6.0
+_SECONDS_MAX = 4.0
+_SHARE_WITH_TRIGGERS = 0.8
 _SEGMENT_SIZE_BYTES_MAX = 16 * 1024
-_PAUSE_S = 0.02
+_PAUSE_S = 0.05
+_BATCHES_A_KILL = 100
+
+QUERIES = ("records", "changes", "tables")
+SINKS = {"tables": ("delta", "iceberg")}
+"""By query; the others have one of their own name."""
 
 Row = tuple[Any, ...]
 
 
 def run(seed: int) -> Outcome:
     """Kill a query some times."""
-    return asyncio.run(kill_some_times(seed, _KILLS_A_PIECE))
+    return asyncio.run(kill_some_times(seed, _KILLS_A_PIECE, QUERIES))
 
 
 def reproduce(place: Place) -> Outcome:
@@ -71,23 +81,18 @@ def shrink(failure: Failure) -> Failure:
     return failure
 
 
-async def kill_some_times(seed: int, kills: int) -> Outcome:
-    """Kill a query some times while its log grows, then let it finish and compare."""
+async def kill_some_times(seed: int, kills: int, queries: Sequence[str]) -> Outcome:
+    """Kill queries some times while their log grows, then let them finish and compare."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="metalog-streams-") as name:
         folder = Path(name)
         log = folder / "log"
         create_log(log, "streamed-cluster")
         for _ in range(kills):
-            query = await _start(log, folder)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(rng.uniform(0.2, _SECONDS_MAX)):
-                    await _append_until_cancelled(log, rng)
-            os.killpg(query.pid, signal.SIGKILL)
-            await query.communicate()
-        query = await _start(log, folder, "--finish")
+            await kill_once(log, folder, queries, rng)
+        query = await _start(log, folder, *queries, "--finish")
         _, said = await query.communicate()
-        broken = differences(log, folder) if query.returncode == 0 else [said.decode()]
+        broken = differences(log, folder, queries) if query.returncode == 0 else [said.decode()]
         with LogReader.open(log) as reader:
             note = f"{reader.end_offset} records in {len(reader.segment_paths)} segments"
     failures = (Failure(campaign=NAME, place=Place(seed=seed), message=text) for text in broken)
@@ -96,10 +101,33 @@ async def kill_some_times(seed: int, kills: int) -> Outcome:
     )
 
 
-async def _append_until_cancelled(directory: Path, rng: random.Random) -> None:
+async def kill_once(log: Path, folder: Path, queries: Sequence[str], rng: random.Random) -> None:
+    """Start queries and kill them while their log grows: mostly after each has begun a trigger."""
+    known = _triggers(folder, queries)
+    query = await _start(log, folder, *queries)
+    appending = asyncio.create_task(_append(log, rng))
+    if rng.random() < _SHARE_WITH_TRIGGERS:
+        while query.returncode is None and not all(map(gt, _triggers(folder, queries), known)):
+            await asyncio.sleep(_PAUSE_S)
+    await asyncio.sleep(rng.uniform(0.2, _SECONDS_MAX))
+    appending.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await appending
+    assert query.returncode is None, (await query.communicate())[1].decode()
+    os.killpg(query.pid, signal.SIGKILL)
+    await query.communicate()
+
+
+def _triggers(folder: Path, queries: Sequence[str]) -> list[int]:
+    """Return the number of the last trigger that each query has begun; -1: none."""
+    begun = ((folder / each).glob("checkpoint/offsets/[0-9]*") for each in queries)
+    return [max((int(path.name) for path in paths), default=-1) for paths in begun]
+
+
+async def _append(directory: Path, rng: random.Random) -> None:
     log = await MetadataLog.open(directory, segment_size_bytes_max=_SEGMENT_SIZE_BYTES_MAX)
     try:
-        while True:
+        for _ in range(_BATCHES_A_KILL):
             await log.append(NewBatch(records=_some_records(rng), origin=Origin(principal="ada")))
             await asyncio.sleep(_PAUSE_S)
     finally:
@@ -119,7 +147,7 @@ def _some_records(rng: random.Random) -> tuple[Record, ...]:
 
 
 async def _start(log: Path, folder: Path, *more: str) -> Process:
-    """Start the query in its own process group; wait until it runs."""
+    """Start queries in a process group of their own; wait until they run."""
     query = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.torture.killed.stream", str(log), str(folder), *more),
         stdout=PIPE,
@@ -131,17 +159,20 @@ async def _start(log: Path, folder: Path, *more: str) -> Process:
     return query
 
 
-def differences(log: Path, folder: Path) -> list[str]:
+def differences(log: Path, folder: Path, queries: Sequence[str]) -> list[str]:
     """Return the rows that the sinks lack, and those that they should not have."""
     with LogReader.open(log) as reader:
         records = Counter(expected_row(row) for batch in reader.batches() for row in batch.rows)
         with DuckAudit(committed_files(reader)) as opened:
             changes = _rows(opened.view("changes", Range(0, reader.end_offset - 1)))
-    found = pyarrow.parquet.read_table(folder / "records.parquet").select(
-        ["offset", "type", "data"]
-    )
-    copied = pyarrow.parquet.read_table(folder / "changes.parquet").drop_columns("confirmed")
-    return _different(_rows(found), records) + _different(_rows(copied), changes)
+    found: list[str] = []
+    for sink in chain.from_iterable(SINKS.get(each, (each,)) for each in queries):
+        copied = pyarrow.parquet.read_table(folder / f"{sink}.parquet")
+        if sink == "records":
+            found += _different(_rows(copied.select(["offset", "type", "data"])), records)
+        else:
+            found += _different(_rows(copied.drop_columns("confirmed")), changes)
+    return found
 
 
 def _rows(table: pyarrow.Table) -> "Counter[Row]":
