@@ -1,5 +1,6 @@
 """Converts Spark failures to our errors; to locate damage, our own reader inspects the log."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,8 @@ from metadata_log.care.findings import Finding
 from metadata_log.care.inspection import inspect_log
 from metadata_log.files.fs import ByteStore, OsFs
 from records.errors import CorruptLogError, UnavailableError
+
+_PYTHONS = re.compile(r"worker has different version: (\S+) than that in driver: ([\d.]+\d)")
 
 
 @contextmanager
@@ -27,6 +30,8 @@ def explained(directory: Path, fs: ByteStore | None = None) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException) as error:
+        if pythons := _PYTHONS.search(str(error)):
+            raise UnavailableError(_other_python(*pythons.groups())) from error
         inspection = inspect_log(fs or OsFs(), directory)
         if inspection.damage:
             raise CorruptLogError(_damage(directory, inspection.damage)) from error
@@ -34,6 +39,15 @@ def explained(directory: Path, fs: ByteStore | None = None) -> Iterator[None]:
             f"Spark failed: {first_line(error)}; the log is whole. Try again; `metalog --debug` "
             "shows what Spark reports"
         ) from error
+
+
+def _other_python(workers: str, here: str) -> str:
+    return (
+        f"Spark's workers run Python {workers}, and this program Python {here}: functions are sent "
+        "to the workers as compiled code, so both must be of one minor release. Start the cluster, "
+        f"or the Spark Connect server, with PYSPARK_PYTHON set to a Python {here} that has this "
+        f"package, or run this program with Python {workers}"
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -135,6 +135,27 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
         own.stop()
 
 
+def check_release(spark: "SparkSession") -> None:
+    """Check that a Spark Connect server runs the minor release of this client.
+
+    Clients of other releases can connect, but Spark does not promise that functions that run in the
+    workers, and data sources written in Python, work across them.
+
+    Raises:
+        UnavailableError: it runs another one; says what to install.
+    """
+    import pyspark
+
+    client, server = (
+        ".".join(version.split(".")[:2]) for version in (pyspark.__version__, spark.version)
+    )
+    if client != server:
+        raise UnavailableError(
+            f"the Spark Connect server runs Spark {spark.version}, and this client is of "
+            f"{pyspark.__version__}: both must be of one minor release; start a server of {client}"
+        )
+
+
 def _use_this_python(spark: "SparkSession") -> None:
     """Run Spark's Python workers with this process's Python and packages, unless another is set.
 

@@ -5,13 +5,16 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from api.cli.main import run
 from records.errors import RequestError, UnavailableError
+from replay.audit.failures import explained
 from replay.audit.masters import check_answers
+from replay.audit.session import check_release
 from tests.replay.audit.damage import damaged_log, says_where_it_is_damaged
 
 if TYPE_CHECKING:
@@ -88,6 +91,25 @@ def test_one_master_of_several_is_enough(closed_port: int) -> None:
         check_answers("cluster:7077", "MASTER")
     with pytest.raises(UnavailableError, match=rf"127\.0\.0\.1:{closed_port}"):
         check_answers(f"spark://127.0.0.1:{closed_port}", "MASTER")
+
+
+def test_server_of_another_minor_release_is_refused_with_both_releases() -> None:
+    server: Any = SimpleNamespace(version="4.2.1")
+    with pytest.raises(UnavailableError, match=r"runs Spark 4\.2\.1.*start a server of 4\.3"):
+        check_release(server)
+    server.version = "4.3.9"
+    check_release(server)
+
+
+def test_workers_of_another_python_are_named_with_what_to_set(tmp_path: Path) -> None:
+    from pyspark.errors import PySparkRuntimeError
+
+    versions = {"worker_version": "3.13", "driver_version": "3.11"}
+    with (
+        pytest.raises(UnavailableError, match=r"run Python 3\.13, and this program Python 3\.11"),
+        explained(tmp_path),
+    ):
+        raise PySparkRuntimeError(errorClass="PYTHON_VERSION_MISMATCH", messageParameters=versions)
 
 
 @pytest.mark.spark
