@@ -62,7 +62,10 @@ def _table_across(answers: Sequence[PartAnswer]) -> Any:
 
 def _is_table(answer: Any) -> bool:
     """True for an Arrow table, false for a data frame of Spark."""
-    return hasattr(answer, "column_names")
+    import pyarrow
+
+    # A frame of Spark Connect takes any attribute for a column.
+    return isinstance(answer, pyarrow.Table)
 
 
 def _arrow_rows(table: Any, count: int) -> list[tuple[Any, ...]]:
