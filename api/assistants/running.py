@@ -27,14 +27,10 @@ from api.http.request import (
 from api.http.server import app_of
 from api.http.shared_state import Listener, SharedState
 from api.transport.shutdown import first_of, stopped_by_signal
+from api.viewer.options import ViewOptions, ViewReady
 from api.viewer.shown_log import ShownLog
-from api.viewer.viewer import (
-    ViewOptions,
-    ViewReady,
-    names_of,
-    shown_logs,
-    view_until_stopped,
-)
+from api.viewer.start import view_until_stopped
+from api.viewer.viewer import names_of, shown_logs
 from controller.decisions.context.context import Settings
 from records.errors import MetadataLogError, RequestError
 

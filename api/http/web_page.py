@@ -7,7 +7,6 @@ scripts are run.
 
 import base64
 import hashlib
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +21,6 @@ from api.http.questions import COMMON, HTML, ROUTES, Answers, packed_report, pat
 from api.http.request import Call, call_of, shared_state
 from api.http.shared_state import SharedState
 from api.questions.report import REPORT, ShowReport
-from api.questions.summary import SUMMARY
 from api.questions.table import guard_of
 from api.report import assets
 from api.requests.commands import find_command
@@ -41,8 +39,8 @@ _LIST = "/page/list.html"
 _MAIN_OF_LIST = "served/logs.js"
 _OF_LIST = (
     _MAIN_OF_LIST,
-    *[f"served/{name}.js" for name in ("drift", "drift_panel", "shared_time", "shown_log")],
-    "served/together.js",
+    *[f"served/{name}.js" for name in ("checks", "drift", "drift_panel", "shared_time")],
+    *[f"served/{name}.js" for name in ("shown_log", "together")],
 )
 _SERVER = "Metalog-Server"
 """Header with the service's address, as it is given on the command line."""
@@ -115,15 +113,6 @@ FILES = {path: file for path, file in _FILES.items() if path != _LIST}
 
 LIST_FILES = {**FILES, WEB_PAGE: _FILES[_LIST]}
 """The files of the page that lists the logs, by path; pages of logs have paths of their own."""
-
-
-def asked_first() -> Iterator[tuple[str, bytes, str]]:
-    """Yield the questions that the page asks when it is opened, with their requests and points."""
-    route = ROUTES[path_of(SUMMARY.name)]
-    summary, point = read_request(route.parameters, route.request, {}, route.flags)
-    yield SUMMARY.name, to_wire(summary), point
-    report, point = read_request(PARAMETERS, ShowReport, {}, COMMON)
-    yield REPORT.name, to_wire(replace(report, records_max=_records_max(report))), point
 
 
 async def serve_file(request: Request[Any, Any, Any]) -> Response[bytes]:

@@ -98,12 +98,19 @@ def summary_shown(past: Past, at: int, request: ShowSummary) -> Computed:
     reading = past.timeline.overview_reader(parts[-1].first, at + 1)
     with past.progress("reading", at + 1) as advance:
         reading.read(advance)
+    return summary_read(parts, reading, request)
+
+
+def summary_read(
+    parts: Sequence[Stretch], reading: OverviewReader, request: ShowSummary
+) -> Computed:
+    """Return the summary of a range whose newest part was read; arguments as `overview_across`."""
+    newest = parts[-1]
     found = overview_across(parts, reading, request.until)
-    is_across = parts[-1].before is not None
 
     def about() -> About:
-        place = past.about_provenance(found.provenance, at)
-        return about_across(place) if is_across else place
+        place = newest.past.about_provenance(found.provenance, newest.at)
+        return place if newest.before is None else about_across(place)
 
     return Computed(answer=summary_of(parts, found), about=about)
 

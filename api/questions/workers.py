@@ -50,14 +50,14 @@ class Workers:
         arguments = str(directory), LIVE if is_live else COPY
         self._workers = [_Worker(arguments, files) for _ in range(WORKERS_MAX)]
         self._is_closed = False
-        # The answers that `begin` started, until they are asked for.
-        self._begun: dict[tuple[str, bytes, str], asyncio.Task[Page]] = {}
+        # The answers of `begin` and `give`, until they are asked for.
+        self._begun: dict[tuple[str, bytes, str], asyncio.Future[Page]] = {}
         # Set, and replaced, when a worker becomes free.
         self._freed = asyncio.Event()
 
     @property
     def begun(self) -> int:
-        """The number of answers that were begun and not requested yet."""
+        """The number of answers that were begun or given, and not requested yet."""
         return len(self._begun)
 
     def begin(self, name: str, payload: bytes, at: str) -> None:
@@ -68,6 +68,12 @@ class Workers:
         task = asyncio.create_task(self._page(name, payload, at))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._begun[name, payload, at] = task
+
+    def give(self, name: str, payload: bytes, at: str, page: Page) -> None:
+        """Keep an answer's only page that was computed elsewhere; otherwise as `begin`."""
+        found = asyncio.get_running_loop().create_future()
+        found.set_result(page)
+        self._begun[name, payload, at] = found
 
     def forget(self) -> None:
         """Drop the answers that were begun but not requested: the log has grown since."""

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from api.http.metrics import Sources
 from api.http.shared_state import SharedState
+from api.viewer.first_answers import FirstAnswers
 from api.viewer.view_service import ViewService
 from controller.decisions.context.context import Settings
 from records.errors import MetadataLogError
@@ -37,13 +38,13 @@ class ShownLog:
     async def open(
         self,
         advance: Callable[[int], None] = lambda offset: None,
-        asked_first: Iterable[tuple[str, bytes, str]] = (),
+        first: FirstAnswers | None = None,
     ) -> ViewService:
         """Load the log, then answer requests; meanwhile, answers tell the progress of loading.
 
         Args:
             advance: Called, in a thread, with the offset up to which the log was read.
-            asked_first: Questions, requests and points whose answers are begun meanwhile.
+            first: Answers that were begun; as for `ViewService.load`.
 
         Raises:
             MetadataLogError: as `ViewService.load`.
@@ -53,7 +54,7 @@ class ShownLog:
             self._shared.loading(f"the log is being read: {offset:,} of {end_offset:,} records")
             advance(offset)
 
-        service = await ViewService.load(self.place, self._settings, told, asked_first)
+        service = await ViewService.load(self.place, self._settings, told, first)
         self._shared.serve(service, "", self._sources)
         self.service = service
         return service

@@ -1,21 +1,23 @@
 """The service over a log that is only shown."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
 from msgspec.structs import replace
 
+from api.questions.summary import SUMMARY
 from api.questions.workers import Workers
 from api.service.followed_log import FollowedLog
 from api.service.follower_service import FollowerService
+from api.viewer.first_answers import FirstAnswers
+from api.viewer.first_reading import ASKED, FirstReading, first_reading
 from controller.decisions.context.context import Settings
+from controller.wire import to_wire
 from metadata_log.files.fs import UrlPath
 from metadata_log.reader.follow import follow
 from metadata_log.reader.log_reader import LogReader
-from replay.image.metadata import MetadataImage
-from replay.timeline import Timeline
 
 
 class ViewService(FollowerService):
@@ -30,7 +32,7 @@ class ViewService(FollowerService):
         place: Path | str,
         settings: Settings,
         progress: Callable[[int, int], None] = lambda offset, end_offset: None,
-        asked_first: Iterable[tuple[str, bytes, str]] = (),
+        first: FirstAnswers | None = None,
     ) -> Self:
         """Load the state at the end of a log.
 
@@ -39,7 +41,7 @@ class ViewService(FollowerService):
             settings: Settings of the service; the cluster id is taken from the log.
             progress: Called, in a thread, with the end offset of each loaded batch, and the end
                 offset of the log.
-            asked_first: Questions, requests and points whose answers are computed while loading.
+            first: Answers that were begun; the service closes their workers.
 
         Raises:
             RequestError: there is no log.
@@ -47,29 +49,24 @@ class ViewService(FollowerService):
             CorruptLogError: the log is damaged.
         """
 
-        def opened() -> LogReader:
+        def read() -> tuple[LogReader, FirstReading]:
             with LogReader.open(place) as reader:
-                return reader
+                return reader, first_reading(reader, progress)
 
-        def read() -> tuple[MetadataImage, int]:
-            with LogReader.open(place) as reader:
-                end = reader.end_offset
-                return Timeline.of(reader).image(progress=lambda at: progress(at, end)), end
-
-        found = await asyncio.to_thread(opened)
-        workers = Workers(found.directory, is_live=cls.is_live)
-        for each in asked_first:
-            workers.begin(*each)
         try:
-            image, end = await asyncio.to_thread(read)
+            reader, found = await asyncio.to_thread(read)
         except BaseException:
-            await workers.close()
+            if first is not None:
+                await first.workers.close()
             raise
-        settings = replace(settings, cluster_id=found.cluster_id)
-        service = cls(FollowedLog(found.directory), image, settings)
+        settings = replace(settings, cluster_id=reader.cluster_id)
+        service = cls(FollowedLog(reader.directory), found.image, settings)
+        workers = Workers(reader.directory, is_live=cls.is_live) if first is None else first.workers
         service.workers = workers
-        if end != found.end_offset:
+        if first is not None and found.end_offset != first.end_offset:
             workers.forget()
+        if found.summary is not None:
+            workers.give(SUMMARY.name, to_wire(ASKED), "end", found.summary)
         service.on_commit.append(lambda batch: workers.forget())
         return service
 

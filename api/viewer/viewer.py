@@ -5,83 +5,36 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
 
 import msgspec
 
 from api.http.metrics import Sources
-from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from api.http.shared_state import SharedState
 from api.http.site import path_of
-from api.http.web_page import asked_first
-from api.security.options import SecurityOptions
 from api.transport.connections import Connections
 from api.transport.descriptors import raise_descriptor_limit
 from api.transport.renewal import renewed_by_signal
 from api.transport.shutdown import first_of, stopped_by_signal
+from api.viewer.first_answers import FirstAnswers
+from api.viewer.options import ViewedLog, ViewOptions, ViewReady
 from api.viewer.shown_log import ShownLog
 from controller.decisions.context.context import Settings
 from metadata_log.reader.log_reader import LogReader
 from records.errors import MetadataLogError
 
 
-class ViewOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a process that shows logs.
-
-    Attributes:
-        logs: Directories, and URLs of archives and backups, as given on the command line.
-        around: Wraps the application in one that answers further paths.
-    """
-
-    logs: tuple[str, ...]
-    http: HttpOptions
-    around: Any = None
-    security: SecurityOptions = SecurityOptions()
-    settings: Settings = Settings()
-
-
-class ViewedLog(msgspec.Struct, frozen=True, kw_only=True):
-    """A log that is shown.
-
-    Attributes:
-        path: Path of the log's page.
-        cluster_id, log_end: None if the log cannot be read; `error` gives the reason.
-    """
-
-    log: str
-    path: str
-    cluster_id: str | None = None
-    log_end: int | None = None
-    error: str | None = None
-
-
-class ViewReady(msgspec.Struct, frozen=True, kw_only=True):
-    """The logs that are shown, and the address."""
-
-    http: str
-    logs: tuple[ViewedLog, ...]
-
-
-async def view_until_stopped(
+async def show_until_stopped(
     options: ViewOptions,
+    first: FirstAnswers | None,
     ready: Callable[[ViewReady], None],
-    advance: Callable[[int], None] = lambda offset: None,
-    loaded: Callable[[], None] = lambda: None,
+    advance: Callable[[int], None],
+    loaded: Callable[[], None],
 ) -> None:
-    """Show logs until SIGTERM or SIGINT.
-
-    Pages are served at once, and show how far the log has been read. If a single log cannot be
-    read, an error is raised; of several logs, the list shows the error, and the log is tried again.
+    """Show logs until SIGTERM or SIGINT; arguments and errors as for `view_until_stopped`.
 
     Args:
-        ready: Called once the server listens.
-        advance: Called, in a thread, with the offset up to which a single log was read.
-        loaded: Called once the single log was read.
-
-    Raises:
-        MetadataLogError: a single log cannot be loaded; later errors are reported in answers.
-        UnavailableError: the address is in use.
+        first: The answers of a single log that were begun.
     """
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
         async with _listening(options) as (http, shown):
@@ -95,7 +48,7 @@ async def view_until_stopped(
             if not is_only:
                 await first_of(stop.wait(), *[log.keep_up() for log in shown])
                 return
-            opened = asyncio.ensure_future(shown[0].open(advance, asked_first()))
+            opened = asyncio.ensure_future(shown[0].open(advance, first))
             await first_of(stop.wait(), asyncio.wait([opened]))
             if stop.is_set():
                 return

@@ -19,7 +19,7 @@ from api.cli.terminal.output import print_json_line, print_line
 from records.errors import RequestError
 
 if TYPE_CHECKING:
-    from api.viewer.viewer import ViewReady
+    from api.viewer.options import ViewReady
 
 _Http = Annotated[
     str | None,

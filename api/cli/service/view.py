@@ -18,7 +18,7 @@ from api.cli.terminal.output import note, print_json_line, print_line
 from api.cli.terminal.progress_bar import progress
 
 if TYPE_CHECKING:
-    from api.viewer.viewer import ViewOptions, ViewReady
+    from api.viewer.options import ViewOptions, ViewReady
     from controller.decisions.context.context import Settings
 
 _Http = Annotated[
@@ -55,7 +55,7 @@ def view(
     json: Json = False,
 ) -> None:
     """Show logs of any kind in a browser, and answer questions over HTTP; writes nothing."""
-    from api.viewer.viewer import view_until_stopped
+    from api.viewer.start import view_until_stopped
     from metadata_log.reader.log_reader import LogReader
 
     use_log_format(access.log_format)
@@ -84,7 +84,7 @@ def view_options(
     logs: list[str], http: str, web: HttpListenerOptions, tls: TlsOptions, settings: "Settings"
 ) -> "ViewOptions":
     """Return the options of a viewer; raises the errors of `tls` and of `web`."""
-    from api.viewer.viewer import ViewOptions
+    from api.viewer.options import ViewOptions
 
     security = tls.security()
     return ViewOptions(

@@ -16,13 +16,16 @@ from api.http.options import HttpOptions
 from api.http.questions import path_of
 from api.http.server import HttpServer
 from api.http.shared_state import Listener, SharedState
-from api.http.web_page import asked_first
+from api.questions.summary import SUMMARY
 from api.security.options import SecurityOptions
 from api.transport.connections import Connections
+from api.viewer.first_answers import FirstAnswers
+from api.viewer.first_reading import ASKED
 from api.viewer.shown_log import ShownLog
 from api.viewer.view_service import ViewService
 from controller.authorization.caller import Caller
 from controller.decisions.context.context import Settings
+from controller.wire import to_wire
 from metadata_log.reader.log_reader import LogReader
 from replay.snapshot.ports import SNAPSHOTS_NAME
 from tests.api.conftest import Metalog
@@ -263,14 +266,24 @@ async def test_until_a_log_is_read_answers_say_how_far_it_is(own_log: Path) -> N
     await log.close()
 
 
-async def test_what_the_page_asks_first_is_computed_while_the_log_is_read(own_log: Path) -> None:
+@pytest.mark.parametrize("has_snapshot", [True, False])
+async def test_what_the_page_asks_first_is_computed_while_the_log_is_read(
+    metalog: Metalog, own_log: Path, has_snapshot: bool
+) -> None:
+    (own_log / SNAPSHOTS_NAME).unlink(missing_ok=True)
+    if has_snapshot:
+        made = await asyncio.to_thread(metalog, "snapshot", "create", own_log, "--at", "60")
+        assert made.code == 0
     options = HttpOptions(host="127.0.0.1", port=0)
     logs = {"own": str(own_log)}
     http = await HttpServer.listen(options, Connections(), SecurityOptions(), logs)
     (shared,) = http.states.values()
     log = ShownLog("own", str(own_log), shared, Sources(connections=dict), Settings())
-    service = await log.open(asked_first=asked_first())
-    assert service.workers is not None
+    answers = FirstAnswers.begin(str(own_log))
+    # Without a snapshot the summary is found while the records are replayed.
+    assert answers.workers.begun == (2 if has_snapshot else 1)
+    service = await log.open(first=answers)
+    assert service.workers is answers.workers
     begun = [service.workers.begun]
     async with httpx.AsyncClient(base_url=f"http://{http.address}", timeout=60) as client:
         for path in ("/v1/report/columns", "/v1/summary"):
@@ -286,16 +299,17 @@ async def test_what_the_page_asks_first_is_computed_while_the_log_is_read(own_lo
 async def test_an_answer_that_was_begun_is_not_given_once_the_log_has_grown(
     metalog: Metalog, own_log: Path
 ) -> None:
-    service = await ViewService.load(own_log, Settings(), asked_first=asked_first())
+    service = await ViewService.load(own_log, Settings(), first=FirstAnswers.begin(str(own_log)))
     assert service.workers is not None
+    assert service.workers.begun == 2
     end = service.image.provenance.next_offset
     added = await asyncio.to_thread(metalog, *("notes", "add", 0, "later", "--log", own_log))
     assert added.code == 0
     with LogReader.open(own_log) as reader:
         await service.follow(reader.batches(end))
     assert service.workers.begun == 0
-    name, payload, at = next(asked_first())
-    page = await service.answers.page(name, payload, caller=Caller(principal="User:ann"), at=at)
+    caller = Caller(principal="User:ann")
+    page = await service.answers.page(SUMMARY.name, to_wire(ASKED), caller=caller, at="end")
     assert page.about is not None
     assert page.about.log_end > end
     await service.close()
