@@ -3,7 +3,9 @@
 import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
 
-/** @type {[string, string][]} */
+/** A key, and what it does. @typedef {[string, string]} Help */
+
+/** @type {Help[]} */
 const HELP = [
   ["← →", "select the previous or next change (of the selected object, if any)"],
   ["Shift ← →", "make the selection longer or shorter at its end"],
@@ -25,20 +27,29 @@ const HELP = [
   ["?", "this help"],
 ];
 
-/** @type {[string, string][]} */
+/** @type {Help[]} */
 const HELP_SERVED = [
   ["o", "outages in the selection (of the selected object, if any)"],
   ["n", "now: select the end, and follow it"],
 ];
 
+/** The list of keys. @param {Help[]} keys */
+export function helpDialog(keys) {
+  const rows = keys.map(([key, text]) => make("div", {}, make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, text)));
+  const close = make("button", { type: "button", onclick: () => help.close() }, "close");
+  const help = make("dialog", { "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys"), make("dl", {}, ...rows),
+    make("p", {}, "Drag over the picture to select a range; click to select a moment and a row; click a colour to see that outage; click a value to see why. The address of the page is a link to what is selected."), close);
+  return help;
+}
+
+/** The button that opens the list of keys. @param {HTMLDialogElement} help */
+export const helpButton = (help) => make("button", { type: "button", class: "help", "aria-label": "help: keys", onclick: () => help.showModal() }, "?");
+
 export class Keys {
   /** @param {import("report/page.js").Page} page */
   constructor(page) {
     this.page = page;
-    const rows = [...HELP, ...(page.answers.questions ? HELP_SERVED : [])].map(([key, text]) => make("div", {}, make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, text)));
-    const close = make("button", { type: "button", onclick: () => this.help.close() }, "close");
-    this.help = make("dialog", { "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys"), make("dl", {}, ...rows),
-      make("p", {}, "Drag over the picture to select a range; click to select a moment and a row; click a colour to see that outage; click a value to see why. The address of the page is a link to what is selected."), close);
+    this.help = helpDialog([...HELP, ...(page.answers.questions ? HELP_SERVED : [])]);
     document.addEventListener("keydown", (event) => this._key(event));
   }
 

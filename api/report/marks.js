@@ -4,10 +4,12 @@ import { LEADERLESS } from "report/data.js";
 import { isFound } from "report/gaps.js";
 import { GONE, NEW } from "report/object_states.js";
 
-/** The signs, the most important first: where several have no room, the first is drawn. */
+/** The signs, the most important first: where several have no room, the first is drawn. Each with its name and what it means. */
 export const MARKS = /** @type {const} */ ([
-  ["deleted", "×", "deleted"], ["created", "+", "created"], ["reassigned", "⇄", "reassignment"],
-  ["noted", "✎", "note"], ["configured", "", "config"], ["elected", "", "another leader"],
+  ["deleted", "×", "deleted", "it was deleted"], ["created", "+", "created", "it was created"],
+  ["reassigned", "⇄", "reassignment", "its replicas are to move, or have moved"], ["noted", "✎", "note", "somebody wrote a note about it"],
+  ["configured", "◆", "config", "its configs were changed"],
+  ["elected", "▲", "leader moved", "another broker leads, and the colour of the bar does not say why: its state stayed the same"],
 ]);
 
 /** @typedef {typeof MARKS[number][0]} Kind */
@@ -71,11 +73,14 @@ export class Marks {
 
   *_ofPartition(/** @type {number} */ object) {
     const { data } = this;
+    let before = 0;
     for (const touch of data.touchesOf(object)) {
-      const row = data.rowOf[touch], shape = data.shape[touch];
+      const row = data.rowOf[touch], shape = data.shape[touch], now = data.outages[touch], isSame = now === before;
+      before = now;
       if (!row || data.fateOf(touch) === NEW) continue;
       if (this._plans[shape]) yield this._mark(row, "reassigned");
-      if (this._elects[shape] && !(data.outages[touch] & LEADERLESS)) yield this._mark(row, "elected");
+      // Where the state changes, too, the bar shows it.
+      if (this._elects[shape] && isSame && !(now & LEADERLESS)) yield this._mark(row, "elected");
     }
   }
 
@@ -99,39 +104,45 @@ export class Marks {
   }
 }
 
-const SIGN_PX = 11;
+/** The distance between signs, and between those of what happens often: near ones are drawn as one. */
+const SIGN_PX = 11, OFTEN_PX = 18;
+const OFTEN = new Set(["configured", "elected"]);
 
-/** Where the ticks of what happens often stand: that of a config above the bar, that of an election below it. */
-const TICKS = { configured: 1, elected: 18 };
+/** Where a row's signs stand, with no two too close: the more important ones first.
+ * @param {Mark[]} marks In order of time. @param {import("report/axis.js").Axis} axis @returns {{x: number, kind: Kind}[]} */
+export function signsOf(marks, axis) {
+  /** @type {{x: number, kind: Kind}[]} */
+  const found = [];
+  for (const [kind] of MARKS) {
+    const apart = OFTEN.has(kind) ? OFTEN_PX : SIGN_PX, others = found.map(({ x }) => x);
+    let last = -Infinity;
+    for (const mark of marks) {
+      if (mark.kind !== kind || mark.time < axis.begin || mark.time > axis.end) continue;
+      const x = Math.min(Math.max(Math.floor(axis.x(mark.time)), SIGN_PX / 2), axis.width - SIGN_PX / 2);
+      if (x - last < apart || others.some((other) => Math.abs(other - x) < SIGN_PX)) continue;
+      found.push({ x, kind });
+      last = x;
+    }
+  }
+  return found;
+}
 
-/** Draw the marks of a row: a sign each, or a tick.
+/** Draw the signs of a row.
  * @param {CanvasRenderingContext2D} context @param {import("report/bars.js").Paint} paint @param {import("report/axis.js").Axis} axis
  * @param {Mark[]} marks @param {number} y @param {number} height */
 export function drawMarks(context, paint, axis, marks, y, height) {
-  /** @type {Map<number, [number, number]>} By place: the sign's rank and its x. */
-  const signs = new Map();
-  const ticks = { configured: -1, elected: -1 };
-  context.fillStyle = paint.color("muted");
-  for (const { time, kind } of marks) {
-    if (time < axis.begin || time > axis.end) continue;
-    const x = Math.floor(axis.x(time)), rank = MARKS.findIndex(([name]) => name === kind);
-    if (kind === "elected" || kind === "configured") {
-      if (x > ticks[kind] + 1) context.fillRect(x, y + TICKS[kind], 1, 3);
-      ticks[kind] = Math.max(ticks[kind], x);
-      continue;
-    }
-    const place = Math.floor(x / SIGN_PX), known = signs.get(place);
-    if (!known || rank < known[0]) signs.set(place, [rank, x]);
-  }
+  const signs = new Map(MARKS.map(([kind, sign]) => [kind, sign])), { font } = context;
   context.textAlign = "center";
   context.lineWidth = 3;
   context.lineJoin = "round";
   context.strokeStyle = paint.color("panel");
-  context.fillStyle = paint.color("ink");
-  for (const [rank, x] of signs.values()) {
-    const at = Math.min(Math.max(x, SIGN_PX / 2), axis.width - SIGN_PX / 2);
-    context.strokeText(MARKS[rank][1], at, y + height / 2 + 4);
-    context.fillText(MARKS[rank][1], at, y + height / 2 + 4);
+  for (const { x, kind } of signsOf(marks, axis)) {
+    const isOften = OFTEN.has(kind), sign = /** @type {string} */ (signs.get(kind)), at = y + height / 2 + (isOften ? 3 : 4);
+    context.font = isOften ? font.replace("11px", "8px") : font;
+    context.fillStyle = paint.color(isOften ? "muted" : "ink");
+    context.strokeText(sign, x, at);
+    context.fillText(sign, x, at);
   }
+  context.font = font;
   context.textAlign = "left";
 }

@@ -10,6 +10,8 @@ const LENGTH_MAX = 4096;
 
 /** @typedef {{offset: number, text: string}} Note */
 
+/** What the notes are about. @typedef {{data: import("report/data.js").Data, picture: import("report/picture.js").Picture, selection: import("report/selection.js").Selection}} Noted */
+
 /** Writes notes to the log, unless it may not. @typedef {{mayNote: boolean, addNote: (offset: number, text: string) => Promise<string>}} NoteWriter */
 
 export class Notes {
@@ -29,11 +31,15 @@ export class Notes {
   /** Called when the log has a new note. */
   onWritten = () => {};
 
-  /** @param {import("report/page.js").Page} page @param {Note[]} given Notes of a report in a file. @param {NoteWriter|null} writer */
-  constructor(page, given, writer) {
+  /** @param {Noted} page @param {Note[]} given Notes of a report in a file. @param {NoteWriter|null} writer
+   * @param {string} [log] The name of the log, on a page of several. */
+  constructor(page, given, writer, log) {
     this.page = page;
     this.given = given;
     this.writer = writer;
+    /** Their parameter in the link. */
+    this.key = log === undefined ? "note" : `note of ${log}`;
+    if (log !== undefined) this.element.setAttribute("aria-label", plain(`notes on ${log}`));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.pin(); });
     this.form.addEventListener("keydown", (event) => { if (event.key === "Escape") this.close(); });
     addEventListener("hashchange", () => this._read());
@@ -42,7 +48,9 @@ export class Notes {
 
   /** Ask for a note about the first record of the selection. */
   open() {
-    this.offset.value = String(this.page.selection.from);
+    const { from, to } = this.page.selection;
+    // Of an empty selection, the record before it.
+    this.offset.value = String(Math.min(from, to));
     this.place.textContent = this.writer?.mayNote ? "It is written to the log; all readers see it." : "It is kept in the address of this page only.";
     this._show(true);
     this.text.focus();
@@ -102,15 +110,16 @@ export class Notes {
 
   /** Take the notes of the page's link. */
   _read() {
-    const given = new URLSearchParams(location.hash.slice(1)).getAll("note").map((text) => /^(\d+):([^]+)$/.exec(text));
+    const given = new URLSearchParams(location.hash.slice(1)).getAll(this.key).map((text) => /^(\d+):([^]+)$/.exec(text));
     this.kept = given.flatMap((found) => (found ? { offset: Number(found[1]), text: found[2].slice(0, LENGTH_MAX) } : []));
     this._noted();
     this.draw();
   }
 
-  _noted() {
-    this.page.selection.noted = this.kept.map(({ offset, text }) => `&note=${encodeURIComponent(`${offset}:${text}`)}`).join("");
-  }
+  _noted() { this.page.selection.noted = this.link(this.key); }
+
+  /** The notes that the address keeps, as parameters of a link. @param {string} key */
+  link(key) { return this.kept.map(({ offset, text }) => `&${encodeURIComponent(key)}=${encodeURIComponent(`${offset}:${text}`)}`).join(""); }
 
   _link() {
     this._noted();

@@ -6,7 +6,7 @@ import { LEGEND, swatches } from "report/bars.js";
 import { Difference } from "report/difference.js";
 import { afterPaint, make } from "report/dom.js";
 import { gapsOf, gapWords } from "report/gaps.js";
-import { Keys } from "report/keys.js";
+import { helpButton, Keys } from "report/keys.js";
 import { List } from "report/list.js";
 import { MARKS } from "report/marks.js";
 import { Notes } from "report/notes.js";
@@ -59,10 +59,9 @@ export class Page {
   /** Show the page in a document. @param {Document} document @param {...Element} more Further parts of the header. */
   show(document, ...more) {
     const { keys, search } = this;
-    const help = make("button", { type: "button", class: "help", "aria-label": "help: keys", onclick: () => keys.help.showModal() }, "?");
     const header = make("header", {},
       make("h1", {}, plain(this.command.name), " ", make("small", {}, `cluster ${plain(this.data.header.cluster_id)}`)),
-      this.range, search.element, help, ...more, ...this._summary(), this.remarks);
+      this.range, search.element, helpButton(keys.help), ...more, ...this._summary(), this.remarks);
     document.body.append(header, make("main", {}, legend(this), make("div", { class: "stage" }, this.picture.element, this.map.element), make("div", { class: "moment" }, this.said, this.notes.button), this.notes.element, this.answers.element, this.ask.element,
       make("div", { class: "columns" }, this.list.element, this.difference.element)), keys.help);
     this.picture.redraw();
@@ -174,7 +173,7 @@ export function legend(page) {
   // The first two are states of topics, the others of brokers.
   const states = page.data.header.is_of_topics ? LEGEND.slice(0, 2) : LEGEND;
   const items = states.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
-  const signs = MARKS.map(([kind, sign, text]) => make("li", { class: "sign" }, make("span", { class: kind, "aria-hidden": "true" }, sign), text));
+  const signs = MARKS.map(([kind, sign, text, title]) => make("li", { class: "sign", title }, make("span", { class: kind, "aria-hidden": "true" }, sign), text));
   const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items, ...signs);
   const paint = () => {
     const found = swatches(document.documentElement);

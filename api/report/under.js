@@ -11,7 +11,7 @@ import { termText } from "report/terms.js";
 import { clockText, countText, durationText, grouped, plain, timeText } from "report/words.js";
 
 /** A narrow bar is hit from this far. */
-const NEAR_PX = 2, MARK_PX = 6;
+const NEAR_PX = 2, MARK_PX = 9;
 
 /** A state in the picture: its objects, among which some are in it, and the data's row to look at.
  * @typedef {{objects: number[], bit: number, row: number, name: string|null}} Red */
@@ -109,8 +109,15 @@ function span(/** @type {number|null} */ begin, /** @type {number|null} */ end, 
   return `${begin === null ? "since before" : clockText(begin)} to ${end === null ? "the last record" : clockText(end, begin ?? undefined)} (${lasted})`;
 }
 
-function nearMarks(/** @type {Picture} */ picture, /** @type {Row} */ row, /** @type {number} */ x) {
-  const { axis, marks } = picture, kinds = new Map(MARKS.map(([kind, , text]) => [kind, text]));
+/** The signs near the pointer, in words: a line for each kind. @param {Picture} picture @param {Row} row @param {number} x @returns {string[]} */
+export function nearMarks({ axis, data, marks }, row, x) {
   const near = marks.of(row).filter(({ time }) => time >= axis.time(x - MARK_PX) && time <= axis.time(x + MARK_PX));
-  return near.slice(0, 3).map(({ time, kind }) => `${kinds.get(kind)} at ${clockText(time)}`).concat(near.length > 3 ? [`and ${near.length - 3} more`] : []);
+  return MARKS.flatMap(([kind, , text]) => {
+    const found = near.filter((mark) => mark.kind === kind), last = found.at(-1);
+    if (last === undefined) return [];
+    // A note is rarely by the one whom it is about.
+    const by = [...new Set(found.map((mark) => data.recordOf(mark.row).principal))], who = kind !== "noted" && by.length === 1 && by[0] ? ` by ${by[0]}` : "";
+    const begin = clockText(found[0].time), end = clockText(last.time, found[0].time);
+    return plain(found.length === 1 ? `${text} at ${begin}${who}` : `${text}, ${found.length} times from ${begin} to ${end}${who}`);
+  });
 }

@@ -1,6 +1,7 @@
 // The list of logs: each with what happened in it, and a link to its page.
 
 import { make } from "report/dom.js";
+import { Checks } from "served/checks.js";
 import { clauseItems } from "report/summary.js";
 import { plain, timeText } from "report/words.js";
 import { Refused, Service } from "served/service.js";
@@ -20,6 +21,7 @@ const TOGETHER = "#together";
 
 class Logs {
   service = new Service();
+  checks = new Checks();
   list = make("ul", { class: "logs" });
   state = make("span", { class: "state", role: "status" });
 
@@ -51,7 +53,8 @@ class Logs {
     const { service } = this;
     try {
       const { logs } = await service.logs();
-      this.list.replaceChildren(...logs.map(item));
+      this.list.replaceChildren(...logs.map((log) => item(log, this.checks.of(log))));
+      this.checks.check(logs);
       this.state.className = "state live";
       this.state.textContent = "live";
       return logs.every((log) => log.error === null);
@@ -68,14 +71,14 @@ class Logs {
   }
 }
 
-/** @param {Log} log */
-function item({ name, path, log, cluster_id, log_end, summary, error }) {
+/** @param {Log} log @param {HTMLElement} check */
+function item({ name, path, log, cluster_id, log_end, summary, error }, check) {
   const about = cluster_id === null ? "" : ` cluster ${plain(cluster_id)} · ${log_end} records`;
   const until = summary?.to_time ? ` · ${timeText(summary.from_time)} to ${timeText(summary.to_time)}` : "";
   return make("li", { class: "panel" },
     make("h2", {}, make("a", { href: path }, plain(name)), " ", make("small", {}, plain(log) + about + until)),
     make("ul", { class: "summary" }, ...(summary === null
-      ? [make("li", { class: "bad" }, plain(error?.detail ?? ""))] : clauseItems(summary.clauses, null))));
+      ? [make("li", { class: "bad" }, plain(error?.detail ?? ""))] : [...clauseItems(summary.clauses, null), check])));
 }
 
 new Logs().run();

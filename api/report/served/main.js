@@ -6,6 +6,7 @@ import { plain } from "report/words.js";
 import { AskedSummary } from "served/asked_summary.js";
 import { Bar } from "served/bar.js";
 import { Live } from "served/live.js";
+import { OtherQuestions } from "served/other_questions.js";
 import { showOwn } from "served/own.js";
 import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
@@ -48,6 +49,7 @@ class Served {
     this._place();
     this.summary.page = page;
     page.notes.onWritten = () => this._noted();
+    page.ask.element.append(new OtherQuestions(page.selection, this.service).element);
     page.show(document, this.summary.element, bar.element);
     page.selection.show();
     addEventListener("hashchange", () => this._follow_link());

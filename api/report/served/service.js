@@ -52,12 +52,15 @@ export class Service {
   }
 
   /** @param {string} path @param {RequestInit} request */
-  async _answered(path, request) {
+  _answered(path, request) { return this._requested(`v1/${path}`, request); }
+
+  /** @param {string} path From that of the log's page. @param {RequestInit} request */
+  async _requested(path, request) {
     const { token } = this;
     /** @type {Response} */
     let response;
     try {
-      response = await fetch(`${this.base}v1/${path}`, {
+      response = await fetch(`${this.base}${path}`, {
         ...request, headers: { ...request.headers, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) }, cache: "no-store",
       });
     } catch (error) {
@@ -102,6 +105,9 @@ export class Service {
 
   /** What happened in the whole history, in words. @returns {Promise<{clauses: import("report/summary.js").Clause[]}>} */
   summary() { return this._json("summary", {}); }
+
+  /** The OpenAPI document of the service. @returns {Promise<any>} */
+  async operations() { return (await this._requested("openapi.json", {})).json(); }
 
   /** All logs that this server shows. @returns {Promise<{logs: any[]}>} */
   logs() { return this._json("logs", {}); }
@@ -166,7 +172,7 @@ export class Service {
   /** Where an expression changes its value. @param {string} expression @param {number} from @param {number} to @returns {Promise<import("asked/flips.js").Flips>} */
   flips(expression, from, to) { return this._json("bisect", { expression, from, to }); }
 
-  /** What violates the invariants. @param {number} from @param {number} to @returns {Promise<{violations: import("asked/violations.js").Violation[]}>} */
+  /** What violates the invariants. @param {number|null} from Null: the first offset. @param {number} to @returns {Promise<{violations: import("asked/violations.js").Violation[]}>} */
   violations(from, to) { return this._json("check", { from, to }); }
 
   /** @param {string} without @param {number|null} after @param {number} to @returns {Promise<import("asked/second_future.js").Future>} */

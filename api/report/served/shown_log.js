@@ -4,6 +4,7 @@ import { Ask } from "asked/ask.js";
 import { Answers } from "report/answers.js";
 import { make } from "report/dom.js";
 import { List } from "report/list.js";
+import { Notes } from "report/notes.js";
 import { OutagePanel } from "report/outage_panel.js";
 import { Picture } from "report/picture.js";
 import { Selection } from "report/selection.js";
@@ -37,11 +38,12 @@ export class ShownLog {
     this.picture.onRed = ({ objects, bit, row, name: object }) => this.outages.open(objects, bit, row, object);
     this.ask = new Ask(this, service);
     this.list = new List(data, this.selection, this.picture);
+    this.notes = new Notes(this, [], service, name);
     this.link = make("a", { href: path }, plain(name));
     this.selection.watch(() => { if (!this.selection.isGrowing) this.answers.close(); });
     this.list.title.id = `happened-${name}`;
     this.list.element.setAttribute("aria-labelledby", this.list.title.id);
-    this.list.element.prepend(make("h2", { class: "log" }, plain(name)), this.answers.element, this.ask.answers);
+    this.list.element.prepend(make("h2", { class: "log" }, plain(name)), this.notes.button, this.notes.element, this.answers.element, this.ask.answers);
   }
 
   /** Load a log. @param {import("served/logs.js").Log} log */
@@ -62,7 +64,8 @@ export class ShownLog {
   tell() {
     const { data, path, selection } = this;
     this.about.textContent = `offsets ${data.first} – ${data.last} `;
-    this.link.href = selection.from > selection.to ? path : `${path}#from=${selection.from}&to=${selection.to}`;
+    const range = selection.from > selection.to ? "" : `&from=${selection.from}&to=${selection.to}`, link = range + this.notes.link("note");
+    this.link.href = link ? `${path}#${link.slice(1)}` : path;
   }
 
   /** Show all times in the page's zone. */
@@ -70,5 +73,6 @@ export class ShownLog {
     this.picture.corner.textContent = zone.name;
     this.picture.redraw();
     this.ask.redraw();
+    this.notes.draw();
   }
 }

@@ -43,7 +43,7 @@ async def write_stormy(directory: Path) -> None:
     about = log.end_offset - 1
     note = NoteRecord(at_offset=about, author="User:bob", text="asked for in the morning")
     await log.append(NewBatch(records=(note,), origin=Origin(principal="User:bob")))
-    moved = change("orders-2", 0, replicas=(2, 3, 1), adding_replicas=(3,), isr=(1, 2))
+    moved = change("orders-2", 0, replicas=(2, 3, 1), adding_replicas=(3,), isr=(1, 2), leader=2)
     await log.append(NewBatch(records=(moved,), origin=alice))
     await log.close()
 

@@ -1,6 +1,7 @@
 """What helps to find one's way on the page: summary, groups, filters, marks, terms, time zone."""
 
 import asyncio
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -240,13 +241,43 @@ def test_rows_are_marked(stormy_page: Page) -> None:
           return [row.label, found.map(({ row, kind }) => `${report.data.offset[row]} ${kind}`)];
         }))"""
     )
-    lost = [f"{30 + number} elected" for number in range(PARTITIONS)]
+    # At 30 to 35 there are leaders again: the colours show it.
     assert marks["orders"] == [
         *("3 created", "5 deleted", "6 created"),
-        *lost,
-        *("43 configured", "43 noted", "45 reassigned"),
+        *("43 configured", "43 noted", "45 reassigned", "45 elected"),
     ]
     assert marks["broker 1"] == ["1 created"]
+
+
+def test_signs_that_would_touch_are_one_and_the_pointer_reads_all(
+    metalog: Metalog, stormy_log: Path, stormy_page: Page
+) -> None:
+    page = stormy_page
+    signs, said = page.evaluate(
+        """async () => {
+          const { signsOf } = await import("report/marks.js");
+          const { nearMarks } = await import("report/under.js");
+          const { picture, data } = report, row = picture.topics[0], { axis } = picture;
+          const marks = picture.marks.of(row), found = signsOf(marks, axis);
+          const config = marks.find(({ kind }) => kind === "configured");
+          const near = nearMarks(picture, row, axis.x(config.time));
+          return [found.map(({ x, kind }) => [kind, x]), near];
+        }"""
+    )
+    places = [x for _, x in signs]
+    assert all(abs(a - b) >= 11 for a, b in itertools.combinations(places, 2))
+    # In order of importance; the rest had no room.
+    assert [kind for kind, _ in signs] == ["deleted", "reassigned"]
+    config, moved = (
+        metalog("dump", stormy_log, "--from", at, "--to", at).out.split("T")[1].split("Z")[0]
+        for at in (43, 45)
+    )
+    assert said == [
+        f"reassignment at {moved} by User:alice",
+        f"note at {config}",
+        f"config at {config} by User:alice",
+        f"leader moved at {moved} by User:alice",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,62 @@ def test_a_question_is_asked_of_all_logs_or_of_one(metalog: Metalog, kept: Page)
     page.get_by_label("which log answers").select_option("all logs")
 
 
+def test_a_note_is_pinned_to_one_of_the_logs_and_kept_in_the_address(
+    url: str, pages: Pages, kept: Page, axe: str
+) -> None:
+    page = kept
+    set_time(page, page.evaluate("together.time.times.at(-1)"))
+    page.get_by_label("which log answers").select_option("other")
+    # A key that is pressed in a list of options chooses one.
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("p")
+    page.keyboard.type("a & b: 100 %")
+    check(page, axe)
+    page.keyboard.press("Enter")
+    pin = page.get_by_label("other", exact=True).get_by_role("button", name="note: a & b: 100 %")
+    expect(pin).to_be_visible()
+    expect(page.locator(".pin.own")).to_have_count(1)
+    last = page.evaluate("together.shown[1].selection.to")
+    link = page.evaluate("location.hash")
+    assert f"&note%20of%20other={last}%3Aa%20%26%20b%3A%20100%20%25" in link
+    # The link has it, and so has that to the log's own page.
+    assert "#note=" in page.evaluate("together.shown[1].link.href")
+    with Visitor(pages).visit(f"{url}/{link}", until=LIVE) as again:
+        expect(again.locator(".pin.own")).to_have_count(1)
+    page.get_by_role("button", name="remove the note").click()
+    expect(pin).to_have_count(0)
+    assert "note" not in page.evaluate("location.hash")
+    page.get_by_label("which log answers").select_option("all logs")
+
+
+def test_the_keys_are_listed(kept: Page) -> None:
+    page = kept
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    keys = ["←", "→", "Space", "w", "u", "e", "c", "p", "z", "0", "Esc", "?"]
+    expect(dialog.locator("kbd")).to_have_text(keys)
+    # No key acts while the list is open.
+    before = page.evaluate(_TIMES)
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(_TIMES) == before
+    dialog.get_by_role("button", name="close").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_the_list_says_which_logs_violate_an_invariant(
+    metalog: Metalog, logs: tuple[Path, Path], url: str, pages: Pages
+) -> None:
+    with Visitor(pages).visit(url, until=".logs .summary") as page:
+        checks = page.locator(".logs .check")
+        for at, log in enumerate(logs):
+            told = metalog("check", log, "--json").json
+            last = told["log_end"] - 1
+            assert not told["violations"]
+            expect(checks.nth(at)).to_have_text(f"no invariant violated up to offset {last}")
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(80, "light"), (400, "dark"), (2560, "light")])
 def test_both_fit_every_width_and_nothing_is_serious(
     url: str, pages: Pages, axe: str, width: int, scheme: Any
