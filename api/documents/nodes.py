@@ -40,12 +40,14 @@ class LostGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Consecutive batch groups that are missing from the middle of a shared log.
 
     `end_offset` is exclusive. `in_log`: whether the folder has all records of these groups; if not,
-    the groups may have ended before `end_offset`.
+    the groups may have ended before `end_offset`. `from_offset` is null if the store does not tell
+    where the groups begin, because the group before them is gone, too: then no folder can put them
+    back.
     """
 
     first_group: int
     last_group: int
-    from_offset: int
+    from_offset: int | None
     end_offset: int
     in_log: bool
 

@@ -133,6 +133,13 @@ async def fill_gaps(
         UnavailableError: the store does not answer.
     """
     for gap in gaps:
+        if not gap.is_placed:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{gap.text} cannot be put back: the shared log begins with them, and the group "
+                "before them, which tells where they begin, is gone, too. `--give-up COPY` lets "
+                "the shared log begin behind them; nodes that have their records go on",
+            )
         if not gap.in_folder:
             raise RequestError(
                 "INVALID_REQUEST",

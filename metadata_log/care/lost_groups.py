@@ -45,9 +45,10 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         numbers: The numbers of the lost groups.
-        before: The last group before them; None if the shared log keeps no group before them.
+        before: The last group before them, which may be trimmed; None if there is none, or the
+            store does not have it any more.
         following: The first group after them.
-        from_offset: Offset of the first lost record.
+        from_offset: Offset of the first lost record; 0 if `is_placed` is False.
         end_offset: Offset after the last lost record; the end of `following` if `in_folder` is
             False.
         in_folder: True if the folder has all lost records and agrees with the groups around them.
@@ -67,8 +68,14 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
         groups = f"group {first}" if first == last else f"groups {first} to {last}"
         if self.from_offset == self.end_offset:
             return f"{groups} without records"
+        from_text = f"offsets {self.from_offset} to" if self.is_placed else "offsets up to"
         up_to = "" if self.in_folder else "at most "
-        return f"{groups} (offsets {self.from_offset} to {up_to}{self.end_offset - 1})"
+        return f"{groups} ({from_text} {up_to}{self.end_offset - 1})"
+
+    @property
+    def is_placed(self) -> bool:
+        """True if the store tells where the groups begin, so that they can be put back."""
+        return self.before is not None or self.numbers.start == 0
 
     @property
     def begin(self) -> Position:
@@ -87,10 +94,14 @@ async def lost_groups(log: SharedLog, fs: ByteStore, directory: Path) -> list[Ga
     with LogReader.open(directory, fs=fs) as reader:
         for numbers in await log.lost():
             is_first = numbers.start == await log.start()
-            before = None if is_first else (await log.read(numbers.start - 1, 0))[0]
-            following = (await log.read(numbers.stop, 0))[0]
+            before = await (log.last_trimmed() if is_first else _group_at(log, numbers.start - 1))
+            following = await _group_at(log, numbers.stop)
             found.append(_gap(reader, numbers, before, following))
     return found
+
+
+async def _group_at(log: SharedLog, number: int) -> Group:
+    return (await log.read(number, 0))[0]
 
 
 def batches_of(fs: ByteStore, directory: Path, gap: Gap) -> Iterator[Batch]:
@@ -132,9 +143,8 @@ def _gap(reader: LogReader, numbers: range, before: Group | None, following: Gro
         end_offset=following.end_offset,
         in_folder=False,
     )
-    is_kept = before is not None or numbers.start == 0
     if (
-        is_kept
+        gap.is_placed
         and reader.start_offset <= begin.end_offset
         and has_block(reader, begin.end_offset, begin.crc32c)
         and has_block(reader, following.end_offset, following.crc32c)
@@ -194,7 +204,13 @@ def _parts(pieces: list[_Piece], gap: Gap) -> list[int | list[_Piece]]:
 
 
 def _divide(parts: list[int | list[_Piece]], count: int) -> None:
-    """Halve the largest parts until there are `count`, or none can be halved."""
+    """Halve the largest parts until there are `count`, or none can be halved.
+
+    The first block gets a part of its own: where the shared log begins with it, a folder that ends
+    in the first group is too old.
+    """
+    if parts and isinstance(first := parts[0], list) and len(first) > 1 and len(parts) < count:
+        parts[0:1] = [first[:1], first[1:]]
     while len(parts) < count:
         sizes = [_size(part) if isinstance(part, list) and len(part) > 1 else 0 for part in parts]
         largest = max(sizes, default=0)

@@ -228,20 +228,30 @@ class BucketSharedLog:
         return sum([item["size"] async for page in self._listed(-1) for item in page])
 
     async def trim(self, number: int) -> None:
-        """Remove groups of batches before a number, as `SharedLog.trim`; claims stay."""
+        """Remove groups of batches before a number, as `SharedLog.trim`.
+
+        Claims stay, and the last group before the number, for `last_trimmed`.
+        """
         end, start = await self.end(), await self.start()
         number = min(number, end.number - 1)
         if number <= start:
             return
         await self._objects.put_larger(_TRIMMED, number)
-        async for page in self._listed(start - 1):
+        self._start = max(self._start, number)
+        async for page in self._listed(start - 2):
             names = [item["path"] for item in page if item["size"] > HEADER_SIZE]
-            old = [name for name in names if name < group_name(number)]
+            old = [name for name in names if name < group_name(number - 1)]
             if old:
                 with self._objects.named_errors(old[0]):
                     await self._store.delete_async(old)
             if len(old) < len(names):
                 return
+
+    async def last_trimmed(self) -> Group | None:
+        """Return the group before the first that is kept, as `SharedLog.last_trimmed`."""
+        number = await self.start() - 1
+        content = None if number < 0 else await self._objects.get(group_name(number))
+        return None if content is None else decoded(content, number)
 
     async def lost(self) -> Sequence[range]:
         """Return the numbers of lost groups, as `SharedLog.lost`.
@@ -364,9 +374,12 @@ class BucketSharedLog:
             raise missing_group(number, f"{self._objects.where}{name}")
 
     async def _checked(self, number: int, found: list[Group]) -> list[Group]:
-        """Return the groups that were read, after checking that their number is not trimmed."""
+        """Return the groups that were read, after checking that their number is not trimmed.
+
+        What is found may be read although it was trimmed by another node: it is unchanged.
+        """
         needs_check = not found or any(group.is_claim for group in found)
-        if needs_check and number < await self.start():
+        if number < self._start or (needs_check and number < await self.start()):
             raise trimmed_group(number, self._start)
         return found
 

@@ -291,6 +291,10 @@ class PostgresSharedLog:
         while await self._reading.count(_TRIM, {"number": number}) == _TRIMMED_AT_ONCE:
             pass
 
+    async def last_trimmed(self) -> Group | None:
+        """Return None: the kept groups begin with the first row, so that one cannot be lost."""
+        return None
+
     async def lost(self) -> Sequence[range]:
         """Return the numbers of lost groups, as `SharedLog.lost`; reads all numbers."""
         return [range(*row) for row in await self._reading.run(_LOST)]

@@ -258,6 +258,13 @@ class SharedLog(Protocol):
         """Remove the groups of batches before a number, but never the last group of all."""
         ...
 
+    async def last_trimmed(self) -> Group | None:
+        """Return the group before the first that the store keeps, if it still has that group.
+
+        Its end is where the kept groups begin, which nothing else tells if the first is lost.
+        """
+        ...
+
     async def lost(self) -> Sequence[range]:
         """Return the numbers of the groups that the store has lost although it has later groups."""
         ...

@@ -224,6 +224,7 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
     low, high = await log.start(), end.number - 1
     first = await kept_group(log, low, high)
     if low > 0 and first.end_offset > tail.end_offset:
+        await kept_group(log, low, low)  # the store has lost it, and the folder may lack no more
         raise too_old(directory, tail)
     while low < high:
         middle = (low + high) // 2

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from metadata_log.shared.identity import Identity
+from metadata_log.shared.postgres import PostgresSharedLog
 from metadata_log.shared.settlement import Settled, Settlement
 from metadata_log.shared.shared_log import (
     EMPTY,
@@ -297,6 +298,37 @@ async def test_what_the_store_has_lost_is_put_back_under_its_number(log: SharedL
         await log.put_back(group(made[2].end, b"other"))
     await log.trim(5)
     assert await log.lost() == []
+
+
+async def test_a_bucket_tells_where_the_kept_groups_begin_if_the_first_is_lost(
+    log: SharedLog,
+) -> None:
+    """PostgreSQL keeps its groups in a table, and begins with the first one that is there."""
+    at = await _claim(log, EMPTY, 1)
+    assert await log.last_trimmed() is None
+    made = [claim_of(EMPTY, 1, b"")]
+    for _ in range(6):
+        made.append(group(at))
+        await log.append(made[-1], after=at)
+        at = made[-1].end
+    await log.trim(2)
+    await log.trim(4)
+    await lose(log, 4)
+    if isinstance(log, PostgresSharedLog):
+        assert await log.start() == 5
+        assert await log.lost() == []
+        assert await log.last_trimmed() is None
+        return
+    assert await log.start() == 4
+    assert await log.lost() == [range(4, 5)]
+    assert await log.last_trimmed() == made[3]
+    await log.put_back(made[4])
+    assert await log.lost() == []
+    assert await log.read(4, 10_000) == made[4:]
+    await lose(log, 4)
+    await log.trim(5)
+    assert await log.lost() == []
+    assert await log.last_trimmed() is None
 
 
 async def test_a_trimmed_number_is_not_free(log: SharedLog, connect: Connect) -> None:

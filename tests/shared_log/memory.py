@@ -27,6 +27,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.groups: list[Group] = []
         self.start = 0
+        self.last_trimmed: Group | None = None
         self.lost: set[int] = set()
         self.lease: Lease | None = None
         self.members: dict[int, tuple[int, bytes]] = {}
@@ -140,8 +141,14 @@ class MemorySharedLog:
         self._reach()
         kept = min(number, self._store.end.number - 1)
         while self._store.start < kept:
-            del self._store.groups[0]
+            group = self._store.groups.pop(0)
+            self._store.last_trimmed = None if group.number in self._store.lost else group
+            self._store.lost.discard(group.number)
             self._store.start += 1
+
+    async def last_trimmed(self) -> Group | None:
+        self._reach()
+        return self._store.last_trimmed
 
     async def lost(self) -> Sequence[range]:
         self._reach()

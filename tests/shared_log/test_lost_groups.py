@@ -130,6 +130,52 @@ async def test_the_shared_log_begins_behind_what_is_given_up(
         await _follows(_node(tmp_path, store, 2))
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+async def test_the_first_kept_groups_are_put_back(
+    tmp_path: Path, store: MemoryStore, random: Random, count: int
+) -> None:
+    writer, behind = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await writer.start()
+    await writer.lead()
+    await writer.append(2)
+    end_offset = (await writer.append(3)).end_offset
+    await _follows(behind)
+    await writer.append(1)
+    await writer.stop()
+    await _written(writer, random, 6)
+    start = next(group.number for group in store.groups if group.end_offset == end_offset)
+    await writer.log.trim(start)
+    store.lost |= set(range(start, start + count))
+    with pytest.raises(MissingGroupError, match=f"group {start} of the shared log is missing"):
+        await _follows(behind)
+    gaps = await missing(writer.log, writer.directory)
+    assert [(gap.numbers, gap.in_folder) for gap in gaps] == [(range(start, start + count), True)]
+    await fill_gaps(writer.log, writer.directory, gaps)
+    assert await missing(writer.log, writer.directory) == []
+    await _follows(behind)
+    assert behind.files() == writer.files()
+    await _written(behind, random, 1)
+    await _follows(writer)
+    assert behind.files() == writer.files()
+
+
+async def test_first_kept_groups_that_nothing_places_are_only_given_up(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    writer = _node(tmp_path, store, 1)
+    await _written(writer, Random(1), 4)
+    store.lost.add(2)
+    await writer.log.trim(3)
+    store.lost.add(3)
+    (gap,) = await missing(writer.log, writer.directory)
+    assert not gap.is_placed
+    with pytest.raises(RequestError, match=r"group 3 .*cannot be put back.*`--give-up COPY`"):
+        await fill_gaps(writer.log, writer.directory, [gap])
+    await begin_behind(writer.log, writer.directory, [gap], str(tmp_path / "copy"))
+    assert await missing(writer.log, writer.directory) == []
+    await _written(writer, Random(2), 1)
+
+
 async def test_each_lost_number_gets_a_group(tmp_path: Path, store: MemoryStore) -> None:
     writer = _node(tmp_path, store, 1)
     await writer.start()

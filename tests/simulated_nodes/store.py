@@ -218,6 +218,9 @@ class SimulatedSharedLog(Link):
     async def size_bytes(self) -> int:
         raise AssertionError("operators ask")
 
+    async def last_trimmed(self) -> Group | None:
+        raise AssertionError("operators ask")
+
     async def lost(self) -> Sequence[range]:
         raise AssertionError("operators ask")
 

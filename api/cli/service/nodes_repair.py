@@ -95,7 +95,7 @@ def _group_document(gap: Gap) -> LostGroups:
     return LostGroups(
         first_group=gap.numbers.start,
         last_group=gap.numbers.stop - 1,
-        from_offset=gap.from_offset,
+        from_offset=gap.from_offset if gap.is_placed else None,
         end_offset=gap.end_offset,
         in_log=gap.in_folder,
     )
@@ -139,6 +139,7 @@ def _print_middle(found: SharedLogRepair) -> None:
     count = count_text(
         sum(each.last_group + 1 - each.first_group for each in found.groups), "group"
     )
+    unplaced = [each for each in found.groups if each.from_offset is None]
     lacks = [each for each in found.groups if not each.in_log]
     if found.done == "put back":
         print_line(f"{count} put back from {found.log}: the shared log is whole again.")
@@ -154,7 +155,10 @@ def _print_middle(found: SharedLogRepair) -> None:
         )
         for each in found.groups:
             print_line(f"{_groups_text(each)}: {'in' if each.in_log else 'not all in'} {found.log}")
-        if not lacks:
+        if unplaced:
+            print_line("The group before is lost, too, which tells where they begin: no folder can")
+            print_line("put them back.")
+        elif not lacks:
             print_line("`--put-back` stores the records of LOG in their place, while nodes run.")
         else:
             print_line("Look into the folders of the other nodes: one of them may have all.")
@@ -166,6 +170,8 @@ def _groups_text(each: LostGroups) -> str:
     groups = f"group {last}" if last == each.first_group else f"groups {each.first_group} to {last}"
     if each.from_offset == each.end_offset:
         return f"{groups}, no records"
+    if each.from_offset is None:
+        return f"{groups}, offsets up to {each.end_offset - 1}"
     return f"{groups}, offsets {each.from_offset} to {each.end_offset - 1}"
 
 
