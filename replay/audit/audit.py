@@ -12,6 +12,7 @@ from records.avro.schema import projected_schema
 from replay.audit.changes import COLUMNS, relation
 from replay.audit.contradictions import first_contradiction
 from replay.audit.digest_lines import part_digests_sql
+from replay.audit.gaps import gaps_table
 from replay.audit.history import History
 from replay.audit.log_files import LogFiles
 from replay.audit.log_frame import read_around
@@ -118,6 +119,8 @@ class Audit:
                 return _sortable(outages, history, selection)
             case "contradictions":
                 return first_contradiction(self._history(offsets.last, with_origin=True))
+            case "gaps":
+                return self.spark.createDataFrame(gaps_table(self.files.earlier))
             case "period":
                 return self._period(offsets)
             case "partition_states":

@@ -4,6 +4,7 @@ from functools import cache
 
 from records import registry
 from records.avro.schema import documented_schema
+from replay.audit.gaps import GAPS_SCHEMA
 from replay.audit.part_fields import PARTS, part_fields
 from replay.audit.queries.query import Query
 from replay.audit.relations import (
@@ -63,6 +64,7 @@ _RELATIONS: dict[str, Comments] = {
         "object": "The object that the record is about.",
         "what": "What it contradicts.",
     },
+    "gaps": GAPS_SCHEMA,
     "period": {
         "first_offset": "The first offset of the range.",
         "first_time": "Time of the last record at or before it; null: there is none.",

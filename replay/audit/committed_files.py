@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from metadata_log.files.fs import ByteStore
+from metadata_log.format.parts import earlier_parts
 from metadata_log.reader.committed import committed_segments
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.stores.checked_read import CheckedRead, file_size
@@ -38,6 +39,7 @@ def committed_files(reader: LogReader) -> LogFiles:
                 f"{segment.size} bytes are committed: the file was shortened; `metalog verify "
                 f"{reader.directory}` says what is intact"
             )
+    directory = reader.local_directory
     return LogFiles(
         segments=tuple(sizes),
         cut={s.path: s.size for s in segments if sizes[s.path] > s.size},
@@ -51,6 +53,7 @@ def committed_files(reader: LogReader) -> LogFiles:
             if each.header.max_timestamp is not None
         },
         times_ascend=reader.kind == "own",
+        earlier=() if directory is None else earlier_parts(reader.fs, directory),
     )
 
 

@@ -2,16 +2,15 @@
 
 import datetime
 
-from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError
-from replay.audit.earlier_part import check_in_part, naming_earlier_part
+from replay.audit.earlier_part import KeptHistory, check_in_part, naming_earlier_part
 from replay.audit.queries.asking import Range
 
 Point = int | datetime.datetime | str
 """An offset or a time with a zone, also as text: "1200", "2026-01-31T02:00:00Z"."""
 
 
-def range_between(reader: LogReader, since: Point | None, until: Point | None) -> Range:
+def range_between(reader: KeptHistory, since: Point | None, until: Point | None) -> Range:
     """Return the range between two points, inclusive; by default the ends of the kept history.
 
     Raises:
@@ -23,7 +22,7 @@ def range_between(reader: LogReader, since: Point | None, until: Point | None) -
         return check_in_part(reader, _between(reader, since, until))
 
 
-def _between(reader: LogReader, since: Point | None, until: Point | None) -> Range:
+def _between(reader: KeptHistory, since: Point | None, until: Point | None) -> Range:
     first = reader.start_offset
     begin = None if since is None else parsed(since)
     if isinstance(begin, datetime.datetime):
@@ -34,7 +33,7 @@ def _between(reader: LogReader, since: Point | None, until: Point | None) -> Ran
     return Range(first, last)
 
 
-def last_offset(reader: LogReader, point: Point) -> int:
+def last_offset(reader: KeptHistory, point: Point) -> int:
     """Return the last offset that the state at a point includes."""
     end = parsed(point)
     return reader.last_offset_at(in_ms(end)) if isinstance(end, datetime.datetime) else end

@@ -7,9 +7,10 @@ read, that a log was restored or replaced, or that its unconfirmed end was rewri
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.reader.position import Position
 from records.errors import RequestError
+from replay.audit.earlier_part import KeptHistory
 
 
-def readable_end(reader: LogReader, *, unconfirmed: bool) -> int:
+def readable_end(reader: KeptHistory, *, unconfirmed: bool) -> int:
     """Return the end offset, exclusive, up to which a stream may read.
 
     Args:

@@ -75,6 +75,7 @@ def audit(
 ) -> None:
     """Query a log in SQL: `list`, by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
     from api.documents.audits import AnsweredBy, Audits, RowsWritten, Since
+    from api.questions.parts import about_across
 
     is_export = arguments[0] == "export"
     if is_export and to is None:
@@ -139,7 +140,7 @@ def audit(
             else:
                 print_rows(answer)
         print_range(parts)
-        print_remark(place)
+        print_remark(about_across(place))
 
 
 def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:

@@ -22,6 +22,7 @@ from replay.audit.fold import workers
 from replay.audit.fold.outages import OUTAGES, Period, partition_outages
 from replay.audit.fold.partition_changes import KIND
 from replay.audit.fold.partition_states import OLD, STATES, partition_states
+from replay.audit.gaps import gaps_table
 from replay.audit.log_files import LogFiles
 from replay.audit.queries.asking import Range, chosen_parameters
 from replay.audit.queries.query import Parameter, Query
@@ -174,6 +175,8 @@ class DuckAudit:
                     "SELECT offset, timestamp_millis(timestamp) AS time, record, object, what "
                     f"FROM {_TABLE}{name}"
                 )
+            case "gaps":
+                return self._table(name, gaps_table(self._records.files.earlier))
             case "period":
                 times = period(self._records.files, offsets.first, last)
                 first_time, last_time = (

@@ -5,6 +5,7 @@ open. The values before the changes come from all earlier records (new_changes.p
 """
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from replay.audit.selection import EVERYTHING
 from replay.audit.source.new_changes import new_changes
 from replay.audit.source.open_transaction import open_transaction
 from replay.audit.source.record_stream import RecordStream
+from replay.audit.source.recording import Recording
 from replay.audit.source.records import Span
 from replay.audit.source.relations import changes_rows, computed, relation_schema, typed
 
@@ -60,6 +62,10 @@ class ChangeStream(RecordStream):
         super().partitions(start, end)  # for its checks; the range is read in one task
         state = [Span(0, first, is_snapshot=True, planned=stop)] if start.get(_MARK) else []
         return state + ([Span(first, last, planned=stop)] if last > first else [])
+
+    def _recording(self, reader: LogReader) -> AbstractContextManager[Recording]:
+        # The values before the changes are those of one part.
+        return nullcontext(Recording(reader, ()))
 
     after_a_gap = "Copy the changes anew, with the option snapshot and another checkpoint"
 

@@ -21,8 +21,8 @@ from pyspark.sql.datasource import (
 )
 
 from metadata_log.format.manifest import Kind
-from metadata_log.reader.log_reader import LogReader
 from records.errors import UnknownHistoryError
+from replay.audit.earlier_part import KeptHistory
 from replay.audit.pruning import Bounds
 from replay.audit.queries.asking import Range
 
@@ -65,7 +65,7 @@ def names_of(filters: Iterable[Filter], column: str) -> frozenset[str] | None:
     return found
 
 
-def narrowed(reader: LogReader, offsets: Range, bounds: Bounds) -> Range:
+def narrowed(reader: KeptHistory, offsets: Range, bounds: Bounds) -> Range:
     """Return the part of a range that has all records within bounds."""
     first, last = max(offsets.first, bounds.first), min(offsets.last, bounds.last)
     if bounds.from_ms > 0:
@@ -76,14 +76,14 @@ def narrowed(reader: LogReader, offsets: Range, bounds: Bounds) -> Range:
     return Range(first, last)
 
 
-def _first_at(reader: LogReader, timestamp: int) -> int:
+def _first_at(reader: KeptHistory, timestamp: int) -> int:
     try:
         return reader.first_offset_at(timestamp)
     except UnknownHistoryError:
         return reader.start_offset
 
 
-def _last_at(reader: LogReader, timestamp: int) -> int:
+def _last_at(reader: KeptHistory, timestamp: int) -> int:
     try:
         return reader.last_offset_at(timestamp)
     except UnknownHistoryError:

@@ -3,9 +3,8 @@
 import dataclasses
 from collections.abc import Collection, Mapping
 
-from metadata_log.reader.log_reader import LogReader
 from records.errors import RequestError, UnknownHistoryError
-from replay.audit.earlier_part import naming_earlier_part
+from replay.audit.earlier_part import KeptHistory, naming_earlier_part
 from replay.audit.points import range_between
 from replay.audit.queries.asking import Range
 from replay.audit.stream_position import readable_end
@@ -103,7 +102,7 @@ class Options:
                 raise invalid(f"{self.relation} has no column {name!r}; it has {', '.join(names)}")
         return list(self.columns or names)
 
-    def offset(self, reader: LogReader, name: str, text: str) -> int:
+    def offset(self, reader: KeptHistory, name: str, text: str) -> int:
         """Return the offset that an option's value means: `earliest`, `latest` or a number.
 
         Args:
@@ -120,7 +119,7 @@ class Options:
             raise RequestError("OFFSET_OUT_OF_RANGE", f"{name} {text}: the log ends at {end}")
         return int(text)
 
-    def range_of(self, reader: LogReader) -> Range:
+    def range_of(self, reader: KeptHistory) -> Range:
         """Return the offsets that a batch query reads, inclusive.
 
         Raises:

@@ -1,6 +1,7 @@
 """The records of a log as a stream, from any position."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -19,7 +20,8 @@ from metadata_log.reader.position import Position
 from records.errors import UnknownHistoryError
 from replay.audit.earlier_part import where_it_is
 from replay.audit.source.options import Options
-from replay.audit.source.records import Span, read_span, spans
+from replay.audit.source.recording import Recording, Stretch
+from replay.audit.source.records import Span, read_span, spans_of
 from replay.audit.stream_position import (
     check_same_history,
     limited_end,
@@ -83,21 +85,23 @@ class RecordStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         begin, stop = msgspec.convert(start, Position), msgspec.convert(end, Position)
-        with self._open() as reader:
+        with self._open() as reader, self._recording(reader) as recording:
             # A restarted query asks for a range that was planned before.
             check_same_history(reader, begin)
             check_same_history(reader, stop)
-            kept = max(begin.end_offset, reader.start_offset)
-            where = where_it_is(reader)
-        if kept == begin.end_offset:
-            return [*spans(kept, stop.end_offset, stop)]
-        if self.options.fail_on_data_loss:
+            kept = max(begin.end_offset, recording.start_offset)
+            parts = recording.stretches(kept, stop.end_offset)
+            where = where_it_is(recording)
+        cut = Stretch(begin.end_offset, min(kept, stop.end_offset), is_kept=False)
+        parts = parts if cut.is_empty else [cut, *parts]
+        lost = next((each for each in parts if not each.is_kept), None)
+        if lost is not None and self.options.fail_on_data_loss:
+            why = "are no longer kept and were not read" if lost is cut else "were not recorded"
             raise UnknownHistoryError(
-                f"{self.options.log}: offsets {begin.end_offset} to {kept - 1} are no longer kept "
-                f"and were not read; history starts at {kept}{where}. {self.after_a_gap}"
+                f"{self.options.log}: offsets {lost.first} to {lost.end - 1} {why}; history goes "
+                f"on at {max(kept, lost.end)}{where}. {self.after_a_gap}"
             )
-        gap = Span(begin.end_offset, min(kept, stop.end_offset), is_kept=False)
-        return [gap, *spans(kept, stop.end_offset, stop)]
+        return [span for each in parts for span in spans_of(each, stop)]
 
     after_a_gap = (
         "To go on with a row of type HistoryGap in their place, set the option failOnDataLoss to "
@@ -107,6 +111,10 @@ class RecordStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
         return read_span(self.options, partition)
+
+    def _recording(self, reader: LogReader) -> AbstractContextManager[Recording]:
+        """Return what is read: all parts of a recording."""
+        return Recording.of(reader)
 
     def _open(self) -> LogReader:
         return LogReader.open(self.options.log)

@@ -1,4 +1,4 @@
-"""The records of a log as a batch; `spans` and `read_span` serve the stream too.
+"""The records of a log as a batch; `spans_of` and `read_span` serve the stream too.
 
 Our own reader reads the log in Spark's Python workers: unlike Spark's reader, it knows which
 records are committed while the log is being written, and starts at any offset by the index.
@@ -15,6 +15,7 @@ from records.envelope import Envelope
 from replay.audit.record_rows import SCHEMA, arrow_batches, gap_batch
 from replay.audit.source.filters import PushedFilters, bounds_of, names_of, narrowed
 from replay.audit.source.options import Options
+from replay.audit.source.recording import Recording, Stretch
 from replay.audit.stream_position import check_same_history
 
 # A task reads as many offsets, but a query never has more tasks than this.
@@ -29,6 +30,7 @@ class Span(InputPartition):  # type: ignore[misc]
         is_kept: False if the log has deleted the records at these offsets.
         is_snapshot: True if the task reads the state that the records result in, not the changes.
         planned: Of a stream, the position up to which it reads: the log must still have it.
+        log: The log that has the offsets; None: the one in the options.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Span(InputPartition):  # type: ignore[misc]
         is_kept: bool = True,
         is_snapshot: bool = False,
         planned: Position | None = None,
+        log: str | None = None,
     ) -> None:
         super().__init__((first, end))
         self.first = first
@@ -46,6 +49,7 @@ class Span(InputPartition):  # type: ignore[misc]
         self.is_kept = is_kept
         self.is_snapshot = is_snapshot
         self.planned = planned
+        self.log = log
 
     def check(self, reader: LogReader) -> None:
         """Check that the log has not been replaced or cut since the query was planned.
@@ -59,7 +63,7 @@ class Span(InputPartition):  # type: ignore[misc]
 
 
 class RecordReader(DataSourceReader):  # type: ignore[misc]
-    """Reads the records in a range, a task for each part of it."""
+    """Reads the records in a range, a task for each part of it; a gap has a row of its own."""
 
     filters: tuple[Filter, ...] = ()
 
@@ -67,11 +71,13 @@ class RecordReader(DataSourceReader):  # type: ignore[misc]
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        with LogReader.open(self._options.log) as reader:
-            offsets = self._options.range_of(reader)
-            offsets = narrowed(reader, offsets, bounds_of(self.filters))
+        with LogReader.open(self._options.log) as reader, Recording.of(reader) as recording:
+            offsets = self._options.range_of(recording)
+            offsets = narrowed(recording, offsets, bounds_of(self.filters))
+            parts = recording.stretches(offsets.first, offsets.last + 1)
+        found = [span for part in parts for span in spans_of(part)]
         # Spark takes an empty list for one partition.
-        return [*spans(offsets.first, offsets.last + 1)] or [Span(offsets.first, offsets.first)]
+        return [*found] or [Span(offsets.first, offsets.first)]
 
     def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
         return read_span(self._options, partition, names_of(self.filters, "type"))
@@ -81,10 +87,19 @@ class FilteringRecordReader(PushedFilters, RecordReader):
     """A `RecordReader` for sessions that push filters down."""
 
 
-def spans(first: int, end: int, planned: Position | None = None) -> Iterator[Span]:
-    """Yield the parts of a range of offsets, [first, end), one for each task."""
-    step = max(_OFFSETS_A_TASK, (end - first) // _TASKS_MAX + 1)
-    return (Span(at, min(at + step, end), planned=planned) for at in range(first, end, step))
+def spans_of(part: Stretch, planned: Position | None = None) -> Iterator[Span]:
+    """Yield the tasks of a stretch of a recording; one for a gap, which has one row.
+
+    Args:
+        planned: As in `Span`; an earlier part never changes, so its tasks check nothing.
+    """
+    if not part.is_kept:
+        yield Span(part.first, part.end, is_kept=False)
+        return
+    step = max(_OFFSETS_A_TASK, (part.end - part.first) // _TASKS_MAX + 1)
+    for at in range(part.first, part.end, step):
+        end = min(at + step, part.end)
+        yield Span(at, end, log=part.log, planned=None if part.log else planned)
 
 
 def read_span(
@@ -104,7 +119,7 @@ def read_span(
     if not span.is_kept:
         yield gap_batch(span.first, span.end, columns)
         return
-    with LogReader.open(options.log) as reader:
+    with LogReader.open(span.log or options.log) as reader:
         span.check(reader)
         rows = _rows(reader, span)
         if types is not None:

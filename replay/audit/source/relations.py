@@ -4,6 +4,7 @@ One task computes a relation, in DuckDB (duck/): a Python source cannot exchange
 For a large log the library is faster, because its plans use all workers.
 """
 
+import dataclasses
 from collections.abc import Collection, Iterator
 from functools import cache
 
@@ -21,11 +22,14 @@ from replay.audit.queries.asking import Range
 from replay.audit.selection import Selection
 from replay.audit.source.filters import PushedFilters, bounds_of, names_of
 from replay.audit.source.options import CHANGES, Options
+from replay.audit.source.recording import Recording
 from replay.audit.source.records import Span
 
 _ROWS_A_BATCH = 10_000
 _OF_RECORDS = (CHANGES, "changed_objects")
-"""The relations whose rows are of one record each; other rows depend on the whole range."""
+"""The relations whose rows are of one record each, read from all parts of a recording; other rows
+depend on the whole range.
+"""
 
 
 def relation_schema(options: Options) -> T.StructType:
@@ -49,19 +53,24 @@ class RelationReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[InputPartition]:
         with LogReader.open(self._options.log) as reader:
-            offsets = self._options.range_of(reader)
-        if self._options.relation in _OF_RECORDS:
-            # Rows at the end need the range's end: it says how a transaction ended.
-            first = max(offsets.first, bounds_of(self.filters).first)
-            offsets = Range(first, offsets.last)
-        return [Span(offsets.first, offsets.last + 1)]
+            if self._options.relation not in _OF_RECORDS:
+                offsets = self._options.range_of(reader)
+                return [Span(offsets.first, offsets.last + 1)]
+            with Recording.of(reader) as recording:
+                offsets = self._options.range_of(recording)
+                # Rows at the end need the range's end: it says how a transaction ended.
+                first = max(offsets.first, bounds_of(self.filters).first)
+                parts = recording.stretches(first, offsets.last + 1)
+        found = [Span(part.first, part.end, log=part.log) for part in parts if part.is_kept]
+        return [*found] or [Span(first, first)]
 
     def read(self, partition: Span) -> Iterator[pyarrow.RecordBatch]:
         offsets = Range(partition.first, partition.end - 1)
         kinds = None
         if self._options.relation in _OF_RECORDS:
             kinds = names_of(self.filters, "kind")
-        return read_relation(self._options, offsets, kinds)
+        options = dataclasses.replace(self._options, log=partition.log or self._options.log)
+        return read_relation(options, offsets, kinds)
 
 
 class FilteringRelationReader(PushedFilters, RelationReader):

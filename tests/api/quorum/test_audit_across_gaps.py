@@ -1,17 +1,26 @@
-"""An audit asks each part of a recording by itself; `format("metalog")` names the earlier part."""
+"""Audits ask each part of a recording by itself; batches of records and changes have all parts."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
+from msgspec import to_builtins
 
+from metadata_log.files.fs import OsFs
+from metadata_log.files.json_file import read_json
+from metadata_log.format.parts import Parts
 from metadata_log.reader.log_reader import LogReader
 from records.errors import UnknownHistoryError
 from replay.audit.queries import QUERIES
+from replay.audit.queries.asking import Range
+from replay.audit.source.change_stream import ChangeStream
 from replay.audit.source.options import Options
 from replay.audit.source.record_stream import RecordStream, position_json
+from replay.audit.source.records import RecordReader
+from replay.audit.source.relations import RelationReader, read_relation, relation_schema
 from tests.api.conftest import Metalog
 from tests.api.quorum.recordings import Recording
 
@@ -71,7 +80,7 @@ def test_answer_about_one_part_is_that_of_the_part(metalog: Metalog, recorded: R
     found = metalog("audit", "changes", recorded.log, *within).json
     assert found == metalog("audit", "changes", recorded.first_part, *within).json
     newest = metalog("audit", "changes", recorded.log, "--since", recorded.gap_end, *DUCKDB).out
-    assert "what was before is in another part of the recording" in newest
+    assert newest.count("what was before is in another part of the recording") == 1
 
 
 def test_own_sql_is_asked_in_each_part(metalog: Metalog, recorded: Recording) -> None:
@@ -110,40 +119,135 @@ def test_point_in_the_gap_is_refused(metalog: Metalog, recorded: Recording) -> N
     assert f"has a gap from offset {recorded.gap_start} to {recorded.gap_end - 1}" in done.err
 
 
+def _rows(given: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the rows that Spark's tasks read for these options."""
+    options = Options.parse(given)
+    reader = RecordReader(options) if options.relation == "records" else RelationReader(options)
+    spans = reader.partitions()
+    return [row for each in spans for batch in reader.read(each) for row in batch.to_pylist()]
+
+
+def test_batch_of_records_has_all_parts_and_a_row_for_the_gap(recorded: Recording) -> None:
+    rows = _rows({"log": str(recorded.log)})
+    before = [*range(recorded.gap_start)]
+    after = [*range(recorded.gap_end, recorded.end_offset)]
+    assert [row["offset"] for row in rows] == [*before, recorded.gap_start, *after]
+    gap = rows[recorded.gap_start]
+    assert gap["type"] == "HistoryGap"
+    bounds = {"from_offset": recorded.gap_start, "to_offset": recorded.gap_end}
+    assert json.loads(gap["data"]) == bounds
+    sides = [_rows({"log": str(log)}) for log in (recorded.first_part, recorded.log)]
+    assert rows[: recorded.gap_start] == sides[0][: recorded.gap_start]
+
+
 @pytest.mark.parametrize(
-    "given",
+    ("given", "first", "last"),
     [
-        {"startingOffset": "20"},
-        {"since": "20"},
-        {"since": "2000-01-01T00:00:00Z"},
-        {"at": "20", "relation": "topics"},
+        ({"startingOffset": "20", "endingOffset": "30"}, 20, 29),
+        ({"since": "20", "until": "300"}, 20, 300),
+        ({"since": "2023-11-14T22:13:35.779Z"}, 39, 399),
+        ({"until": "2023-11-14T22:13:35.779Z"}, 0, 64),
+        ({"until": "2023-11-14T22:13:50Z"}, 0, 64),
+        ({"since": "2023-11-14T22:13:50Z"}, 65, 399),
+        ({"since": "2000-01-01T00:00:00Z"}, 0, 399),
     ],
     ids=str,
 )
-def test_format_metalog_refuses_a_range_in_an_earlier_part(
+def test_range_of_a_batch_may_begin_and_end_in_an_earlier_part(
+    recorded: Recording, given: dict[str, str], first: int, last: int
+) -> None:
+    rows = _rows({"log": str(recorded.log), **given})
+    assert (rows[0]["offset"], rows[-1]["offset"]) == (first, last)
+
+
+def test_batch_of_changes_has_those_of_all_parts(recorded: Recording) -> None:
+    given = {"relation": "changes", "columns": "offset,kind,name,field,before,after"}
+    sides = [
+        _rows({"log": str(log), **given, **bounds})
+        for log, bounds in (
+            (recorded.first_part, {"until": str(recorded.gap_start - 1)}),
+            (recorded.log, {"since": str(recorded.gap_end)}),
+        )
+    ]
+    assert all(sides)
+    found = _rows({"log": str(recorded.log), **given})
+    # The order of a record's fields is not promised.
+    assert sorted(found, key=repr) == sorted([row for side in sides for row in side], key=repr)
+
+
+def test_batch_begins_after_a_part_that_was_moved_away(own_recording: Recording) -> None:
+    own_recording.first_part.rename(own_recording.first_part.with_name("elsewhere"))
+    assert _rows({"log": str(own_recording.log)})[0]["offset"] == own_recording.gap_end
+    with pytest.raises(UnknownHistoryError) as met:
+        _rows({"log": str(own_recording.log), "since": "20"})
+    assert _named(own_recording) in str(met.value)
+
+
+@pytest.mark.parametrize(
+    "given", [{"at": "20", "relation": "topics"}, {"since": "20", "relation": "partition_churn"}]
+)
+def test_relation_whose_rows_depend_on_the_whole_range_reads_one_part(
     recorded: Recording, given: dict[str, str]
 ) -> None:
-    options = Options.parse({"log": str(recorded.log), **given})
-    with LogReader.open(recorded.log) as reader:
-        with pytest.raises(UnknownHistoryError) as met:
-            options.range_of(reader)
-        assert _named(recorded) in str(met.value)
-        whole = Options.parse({"log": str(recorded.log)}).range_of(reader)
-    assert (whole.first, whole.last) == (recorded.gap_end, recorded.end_offset - 1)
+    options = {"log": str(recorded.log), "relation": given["relation"]}
+    with pytest.raises(UnknownHistoryError) as met:
+        _rows(options | given)
+    assert _named(recorded) in str(met.value)
+    assert _rows(options)
 
 
-def test_stream_that_reaches_a_gap_names_the_part_or_has_a_row_for_the_gap(
-    recorded: Recording,
-) -> None:
+def _positions(recorded: Recording) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a position in the first part, and the end."""
     with LogReader.open(recorded.first_part) as reader:
         begin = position_json(reader, 30)
     with LogReader.open(recorded.log) as reader:
-        end = position_json(reader, recorded.end_offset)
+        return begin, position_json(reader, recorded.end_offset)
+
+
+def test_stream_of_records_that_reaches_a_gap_names_it_or_has_a_row_for_it(
+    recorded: Recording,
+) -> None:
+    begin, end = _positions(recorded)
     given = {"log": str(recorded.log)}
     with pytest.raises(UnknownHistoryError) as met:
         RecordStream(Options.parse(given)).partitions(begin, end)
-    assert _named(recorded) in str(met.value)
+    said = f"offsets {recorded.gap_start} to {recorded.gap_end - 1} were not recorded"
+    assert said in str(met.value)
     going_on = RecordStream(Options.parse({**given, "failOnDataLoss": "false"}))
-    gap, first, *_ = going_on.partitions(begin, end)
-    assert (gap.first, gap.end, gap.is_kept) == (30, recorded.gap_end, False)
-    assert first.first == recorded.gap_end
+    first, gap, *_, last = going_on.partitions(begin, end)
+    assert (first.first, first.end, first.log) == (30, recorded.gap_start, str(recorded.first_part))
+    assert (gap.first, gap.end, gap.is_kept) == (recorded.gap_start, recorded.gap_end, False)
+    assert (last.end, last.log) == (recorded.end_offset, None)
+
+
+def test_stream_of_changes_that_reaches_a_gap_names_the_part(recorded: Recording) -> None:
+    given = {"log": str(recorded.log), "relation": "changes"}
+    with pytest.raises(UnknownHistoryError) as met:
+        ChangeStream(Options.parse(given)).partitions(*_positions(recorded))
+    assert _named(recorded) in str(met.value)
+
+
+def test_view_of_the_gaps_has_what_the_list_of_parts_says(
+    metalog: Metalog, recorded: Recording
+) -> None:
+    query = "SELECT * FROM gaps"
+    since = ("--since", recorded.gap_end)
+    found = metalog("audit", "sql", recorded.log, query, *since, *DUCKDB, "--json").json
+    (listed,) = read_json(OsFs(), recorded.log / "parts.json", Parts, "").earlier
+    (row,) = found["rows"]
+    expected = to_builtins(listed.gap) | {"part": recorded.first_part.name}
+    times = {name for name in expected if name.endswith("_time")}
+    assert {n: v for n, v in zip(found["columns"], row, strict=True) if n not in times} == {
+        name: value for name, value in expected.items() if name not in times
+    }
+    (shown,) = metalog("info", recorded.log, "--json").json["earlier_parts"]
+    assert shown["gap"]["from_offset"] == row[found["columns"].index("from_offset")]
+    assert row[found["columns"].index("from_time")] == "2023-11-14T22:13:35.779000Z"
+    assert not metalog("audit", "sql", recorded.first_part, query, *DUCKDB, "--json").json["rows"]
+
+
+def test_format_metalog_has_the_gaps(recorded: Recording) -> None:
+    options = Options.parse({"log": str(recorded.log), "relation": "gaps"})
+    (batch,) = read_relation(options, Range(recorded.gap_end, recorded.end_offset - 1))
+    assert batch["to_offset"].to_pylist() == [recorded.gap_end]
+    assert relation_schema(options)["from_time"].dataType.typeName() == "timestamp"
