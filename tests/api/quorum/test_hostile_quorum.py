@@ -95,6 +95,7 @@ def test_snapshot_is_read_from_one_leader(partition: Path, tmp_path: Path) -> No
         half = sum(len(each.data) for each in list(split(one))[:2])
         snapshot = quorum.add_snapshot(end, epoch, one)
         quorum.nodes[2].log.snapshots[snapshot] = other
+        quorum.clean(snapshot)
         quorum.fail(Answer(data=one[:half]), key=FETCH_SNAPSHOT)
         quorum.fail(Meanwhile(lambda: quorum.elect(2, high_watermark=end)), key=FETCH_SNAPSHOT)
         done = read(quorum, log)
@@ -118,6 +119,7 @@ def test_snapshot_that_vanishes_is_replaced_by_the_next(partition: Path, tmp_pat
         earlier = quorum.leader.log.batches[-3].end_offset
         data = _snapshot(tmp_path / "one", epoch, ["topic-1"])
         first = quorum.add_snapshot(earlier, epoch, data)
+        quorum.clean(first)
 
         def replace() -> None:
             quorum.delete_snapshot(first)
@@ -126,6 +128,7 @@ def test_snapshot_that_vanishes_is_replaced_by_the_next(partition: Path, tmp_pat
         quorum.fail(Answer(data=data[:50]), key=FETCH_SNAPSHOT)
         quorum.fail(Meanwhile(replace), key=FETCH_SNAPSHOT)
         done = read(quorum, log, "--json")
+        assert quorum.asked(FETCH_SNAPSHOT)
     assert (done.code, done.err) == (0, "")
     assert ends(log) == (end, end)
 
@@ -142,7 +145,7 @@ def test_snapshot_with_wrong_places_is_not_taken(
     with Quorum(partition) as quorum:
         end, epoch = quorum.leader.log.end_offset, quorum.leader.log.last_epoch
         data = _snapshot(tmp_path / "one", epoch, ["topic-1", "topic-2"])
-        quorum.add_snapshot(end, epoch, data)
+        quorum.clean(quorum.add_snapshot(end, epoch, data))
         quorum.fail(wrong, key=FETCH_SNAPSHOT, times=1_000)
         done = read(quorum, log)
         asked = len(quorum.asked(FETCH_SNAPSHOT))
