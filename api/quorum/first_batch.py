@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from api.quorum.answers import Fetched
+from api.quorum.answers import Answer, Fetched
 from api.quorum.observer import Observer
 from api.quorum.requests import Position
 from metadata_log.kraft.checkpoint import KraftCheckpoint
@@ -79,6 +79,13 @@ async def sent_batch(observer: Observer, position: Position) -> BatchHeader | No
         f"{observer.node} sent a damaged batch for offset {position.offset}, {DAMAGED_MAX} times "
         "in a row"
     )
+
+
+def begins_after(answer: Answer, offset: int) -> bool:
+    """True if an answer's records begin after an offset."""
+    if not isinstance(answer, Fetched) or not _is_whole(answer.records):
+        return False
+    return parse_header(answer.records).base_offset > offset
 
 
 def _is_whole(records: bytes) -> bool:

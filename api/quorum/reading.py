@@ -9,7 +9,7 @@ import msgspec
 
 from api.kafka.messages.records_io import SnapshotId
 from api.quorum.answers import Diverged, Fetched, SnapshotGone, SnapshotNeeded
-from api.quorum.first_batch import DAMAGED_MAX, base_before, first_batch, sent_batch
+from api.quorum.first_batch import DAMAGED_MAX, base_before, begins_after, first_batch, sent_batch
 from api.quorum.observer import Observer
 from api.quorum.oldest_snapshot import oldest_snapshot
 from api.quorum.requests import MAX_WAIT_MS, Position
@@ -204,7 +204,11 @@ class Reading:
                     offset=max(position.offset, 1),
                     last_epoch=self._observer.leaders.epoch,
                 )
-                answer = await self._observer.fetch(later, max_wait_ms=max_wait_ms)
+                found = await self._observer.fetch(later, max_wait_ms=max_wait_ms)
+                # A mirror that was begun at offset 0 and has nothing yet is behind, if offset 0 is
+                # in a batch of its own, which is no longer sent.
+                if not begins_after(found, mirror.fetch_offset):
+                    answer = found
         self._has_answer = True
         match answer:
             case Fetched():

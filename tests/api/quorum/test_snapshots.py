@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from metadata_log.kraft.new_mirror import begin_mirror
 from metadata_log.reader.log_reader import LogReader
 from records.control import KRaftVersionRecord, NoOpRecord
 from tests.api.conftest import Metalog
@@ -152,3 +153,19 @@ def test_records_before_a_snapshot_of_a_later_epoch_are_read_on(tmp_path: Path) 
         done = read(quorum, log, "--noop", "keep")
     assert (done.code, done.err) == (0, "")
     assert exported(log, tmp_path / "exported") == batches_in(node.partition)
+
+
+def test_empty_mirror_from_offset_0_goes_on_in_a_new_part_if_offset_0_is_no_longer_served(
+    tmp_path: Path,
+) -> None:
+    log, node = tmp_path / "log", Node(tmp_path / "node")
+    node.append(topic())
+    node.make_checkpoint()
+    node.append(NoOpRecord())
+    with Quorum(node.partition, release="3.9") as quorum:
+        begin_mirror(log, quorum.cluster_id)
+        done = read(quorum, log, "--noop", "keep")
+    assert done.code == 0, done.err
+    assert "offsets 0 to 0 were not recorded" in done.err
+    with LogReader.open(log) as reader:
+        assert (reader.history_start, reader.end_offset) == (1, node.end_offset)
