@@ -60,7 +60,7 @@ def test_missing_right_is_named_with_what_it_also_allows(metalog: Metalog, parti
         answer = metalog("doctor", f"kafka://{quorum.bootstrap}", "--json")
     assert answer.code == 1
     problem = answer.json["controllers"][0]["problem"]
-    assert re.search("CLUSTER_ACTION on the cluster.*registers brokers", problem)
+    assert re.search("CLUSTER_ACTION on the cluster.*to register brokers", problem)
     assert answer.json["ready"] is False
 
 

@@ -16,7 +16,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -83,6 +82,8 @@ def _documented(folder: Path) -> Mapping[str, Any]:
 
 def _copies(spark: SparkSession, folder: Path, query: str) -> Mapping[str, pyarrow.Table]:
     """Return the content of a query's sinks, by sink."""
+    import duckdb  # not before a fork: tests/forked_workers.py
+
     if query != TABLES:
         return {query: spark.read.parquet(str(folder / query / "sink")).toArrow()}
     made = _documented(folder)
