@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -63,8 +63,8 @@ class Pages:
     def page(self, *, width: int = 1000, scheme: Any = "light") -> Iterator[Page]:
         """Yield an empty page in a browser context that no other page uses at the time.
 
-        Afterwards the page is emptied, with its storage and cookies. If the body raises an error,
-        the page is not used again.
+        Afterwards the page is emptied, with its storage and cookies. If the body raises an error, or
+        the page cannot be emptied, it is not used again.
         """
         page = self._free.pop() if self._free else self._new_page()
         page.set_viewport_size({"width": width, "height": 900})
@@ -72,7 +72,11 @@ class Pages:
         yield page
         page.evaluate("[localStorage, sessionStorage].forEach(storage => storage.clear())")
         page.mouse.move(-1, -1)
-        page.goto("about:blank")
+        try:
+            page.goto("about:blank")
+        except Error:  # the page was just changing its own address
+            page.close()
+            return
         page.context.clear_cookies()
         self._free.append(page)
 

@@ -165,6 +165,11 @@ class Node:
                     _LOG.warning("%s: %s; it is opened again", self._directory, error)
                     await unless_set(stop, asyncio.sleep(_RETRY_S))
                 except RequestError as error:
+                    if self._service is not None and error.code == "NOT_CONTROLLER":
+                        # Another node took over before this one had begun to lead.
+                        _LOG.warning("%s; this node stands by", error)
+                        await unless_set(stop, asyncio.sleep(_RETRY_S))
+                        continue
                     if self._service is None or error.code != "UNSUPPORTED_VERSION":
                         raise
                     self._judge(Unfit(not_understood=(str(error),)))

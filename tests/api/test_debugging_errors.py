@@ -16,7 +16,7 @@ from tests.api.conftest import Metalog
         (("--at", 100, "--without", "broker:99"), 3, "RESOURCE_NOT_FOUND: broker:99 never existed"),
         (("--without", "broker:1"), 2, "name the point after which decisions are repeated: --at"),
         (("--at", 100, "--edit", "{x"), 2, "not JSON"),
-        (("--at", 100, "--add", "{}"), 2, "an addition has command and request"),
+        (("--at", 100, "--add", "{}"), 2, "an addition must have command and request"),
     ],
 )
 def test_what_if_that_cannot_be_asked(

@@ -10,6 +10,7 @@ The store of schedules with an even number is like PostgreSQL, that of the other
 """
 
 import contextlib
+import errno
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -160,7 +161,7 @@ class Schedule:
                     self.events["restored"] += 1
                     node.restore(source)
                     node.start()
-        elif not node.runs and isinstance(node.problem(), UnavailableError | None):
+        elif not node.runs and _ends_by_itself(node.problem()):
             node.start()
 
     def _is_whole(self) -> bool:
@@ -219,6 +220,12 @@ class Schedule:
         if len(digests) != 1:
             problems.append("nodes answer from another state than others")
         return problems
+
+
+def _ends_by_itself(problem: BaseException | None) -> bool:
+    """Return whether a node can be started again after this: no store, or no room on its disk."""
+    is_full = isinstance(problem, OSError) and problem.errno == errno.ENOSPC
+    return is_full or isinstance(problem, UnavailableError | None)
 
 
 def _wrong_epochs(groups: Sequence[Group], batches: Sequence[Batch]) -> list[str]:

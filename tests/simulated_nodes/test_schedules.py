@@ -9,7 +9,8 @@ from tests.simulated_nodes.full_disk import WAYS
 from tests.simulated_nodes.schedule import Schedule
 from tests.simulated_nodes.store import SimulatedStore
 
-NUMBERS = range(40)
+# In the last one a node is fenced between its claim and its first decision, and goes on standing by.
+NUMBERS = (*range(40), 8171)
 
 EVENTS = (
     "clock off, of a leader",

@@ -155,7 +155,9 @@ class TestBase:
     def test_cleaned_log_without_such_a_checkpoint_is_refused(self, files: LogFiles) -> None:
         files.segment(10, *_noops(10, 12))
         files.checkpoint(8, 1, checkpoint(1, topic()))
-        with pytest.raises(CorruptLogError, match="starts at offset 10 and no checkpoint reaches"):
+        with pytest.raises(
+            CorruptLogError, match="starts at offset 10, but no checkpoint ends there"
+        ):
             _ = open_directory(files.directory).base_checkpoint
 
     def test_checkpoints_alone_start_from_the_newest(self, files: LogFiles) -> None:

@@ -266,7 +266,10 @@ def test_what_kafka_may_still_replace_is_marked_and_replaced_by_the_next_run(
 
 def test_unconfirmed_changes_are_not_exported_to_a_bucket(tmp_path: Path, s3_place: str) -> None:
     log = mirror_of(tmp_path / "log", ["1", "2"], confirmed_end=1)
-    with LogReader.open(log) as reader, pytest.raises(RequestError, match="a bucket has no lock"):
+    with (
+        LogReader.open(log) as reader,
+        pytest.raises(RequestError, match="a bucket, which has no lock"),
+    ):
         export_changes(
             reader,
             s3_place,

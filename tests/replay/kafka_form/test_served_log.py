@@ -151,6 +151,6 @@ async def test_a_start_whose_names_were_not_kept_is_read_anew(log: Path) -> None
 async def test_reading_a_long_log_can_be_stopped(log: Path) -> None:
     served = ServedLog(log)
     served.stop()
-    with pytest.raises(UnavailableError, match="the service ends"):
+    with pytest.raises(UnavailableError, match="the service is stopping"):
         served.advance(keep_newest=False)
     assert served.end_offset == 0
