@@ -63,8 +63,8 @@ class Pages:
     def page(self, *, width: int = 1000, scheme: Any = "light") -> Iterator[Page]:
         """Yield an empty page in a browser context that no other page uses at the time.
 
-        Afterwards the page is emptied, with its storage and cookies. If the body raises an error, or
-        the page cannot be emptied, it is not used again.
+        Afterwards the page is emptied, with its storage and cookies. If the body raises an error
+        or the page cannot be emptied, it is not used again.
         """
         page = self._free.pop() if self._free else self._new_page()
         page.set_viewport_size({"width": width, "height": 900})

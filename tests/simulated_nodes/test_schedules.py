@@ -9,7 +9,7 @@ from tests.simulated_nodes.full_disk import WAYS
 from tests.simulated_nodes.schedule import Schedule
 from tests.simulated_nodes.store import SimulatedStore
 
-# In the last one a node is fenced between its claim and its first decision, and goes on standing by.
+# In the last one a node is fenced between its claim and its first decision; it stands by again.
 NUMBERS = (*range(40), 8171)
 
 EVENTS = (
