@@ -310,6 +310,7 @@ class MetadataLog:
             raise
         else:
             self._committed_end = self.end_offset
+            self._requests.window.drop_before(self._committed_end)
             self._answer(results)
             if self._sync_mark_in_time and not self._queue.is_closed:
                 self._start_mark_timer()

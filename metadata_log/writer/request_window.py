@@ -90,13 +90,19 @@ class RequestWindow:
         return found
 
     def add(self, origin: Origin | None, result: AppendResult, place: BlockPlace) -> None:
-        """Add a request, and drop the requests that are now before the window."""
+        """Add a request that may still be rolled back."""
         key = request_key(origin)
         if origin is None or key is None:
             return
         assert origin.request_hash is not None
         self._committed.setdefault(key, Committed(origin.request_hash, result, place))
-        start = window_start(result.end_offset)
+
+    def drop_before(self, committed_end: int) -> None:
+        """Drop the requests that are before the window of a log committed up to an offset.
+
+        Not when they are added: the log may be rolled back, and then the window begins earlier.
+        """
+        start = window_start(committed_end)
         while self._committed:
             oldest = next(iter(self._committed))
             if self._committed[oldest].result.base_offset >= start:

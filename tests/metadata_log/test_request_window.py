@@ -204,10 +204,21 @@ def test_request_is_recognised_100_000_offsets_back_and_no_further() -> None:
     window.add(first, answered(7), PLACE)
     window.add(second, answered(10), PLACE)
     window.add(later, answered(100_004), PLACE)
+    window.drop_before(100_007)
     assert result_of(window.find(first)) == answered(7)
-    window.add(Origin(request_id="d", request_hash=b""), answered(100_005), PLACE)
+    window.drop_before(100_008)
     assert window.find(first) is None
     assert result_of(window.find(second)) == answered(10)
+
+
+def test_what_was_taken_back_has_moved_the_window_for_nobody() -> None:
+    first, taken_back = (Origin(request_id=name, request_hash=b"") for name in "ab")
+    window = request_window.RequestWindow()
+    window.add(first, answered(7), PLACE)
+    window.add(taken_back, answered(100_100), PLACE)
+    window.drop_from(100_100)
+    window.drop_before(10)
+    assert result_of(window.find(first)) == answered(7)
 
 
 def test_what_was_taken_back_is_forgotten() -> None:

@@ -10,7 +10,7 @@ from tests.simulated_nodes.schedule import Schedule
 from tests.simulated_nodes.store import SimulatedStore
 
 # In the last one a node is fenced between its claim and its first decision; it stands by again.
-NUMBERS = (*range(40), 8171)
+NUMBERS = (*range(40), 8171, 8580)
 
 EVENTS = (
     "clock off, of a leader",
