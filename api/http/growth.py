@@ -104,7 +104,6 @@ class _Growth:
         loop = asyncio.get_running_loop()
         sent_at = loop.time()
         while not self._feed.is_closed:
-            await self._feed.beyond_or_woken(self._known + 1)
             # The server waits here while the client has not taken what was sent before.
             yield b""
             if self._shown() is None:
@@ -119,6 +118,7 @@ class _Growth:
             elif loop.time() - sent_at >= heartbeats.BEAT_S:
                 yield b": nothing new\n\n"
                 sent_at = loop.time()
+            await self._feed.beyond_or_woken(self._known + 1)
         yield b": the service ends\n\n"
 
     async def _next(self) -> bytes:
@@ -151,7 +151,8 @@ class _Growth:
             raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
         caller = call.acting_caller()
         found = shown_report(call, self._wanted, caller)
-        return (caller, found) if columns_name(call, found) == self._name else None
+        name = columns_name(call, self._shared, found)
+        return (caller, found) if name == self._name else None
 
 
 def _event(pieces: list[ReportPiece]) -> bytes:

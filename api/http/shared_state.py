@@ -1,6 +1,7 @@
 """State that the HTTP handlers share."""
 
 import asyncio
+import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -46,6 +47,7 @@ class SharedState:
         service: None while the log is being loaded.
         log: The log as the command line names it, for a service that only shows it; None: the
             command line names the service.
+        reading: Another text each time that a log that is only shown was read; else empty.
     """
 
     def __init__(self, listener: Listener, routes: frozenset[str], log: str | None = None) -> None:
@@ -55,6 +57,7 @@ class SharedState:
         self.listener = listener
         self.service: Service | None = None
         self.log = log
+        self.reading = ""
         self._why_not = _LOADING
         self._kafka = ""
         self._feed: Feed | None = None
@@ -69,6 +72,8 @@ class SharedState:
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Set the service that answers requests from now on; end streams of the previous one."""
         self._kafka = kafka
+        # The unconfirmed end of a mirror may have been replaced since it was last read.
+        self.reading = secrets.token_hex(8) if self.is_read_only else ""
         self._feed = service.feed
         self._heartbeats = Heartbeats(self._feed)
         self._metrics = Metrics(service, self._feed, sources, self.requests)

@@ -175,11 +175,11 @@ def shown_report(call: Call, wanted: ShowReport, caller: Caller) -> ShowReport:
 
 
 def _headers(call: Call, shared: SharedState, found: ShowReport) -> dict[str, str]:
-    cluster_id, query = call.service.settings.cluster_id, sorted(call.values.items())
+    name, query = columns_name(call, shared, found), sorted(call.values.items())
     headers = {
         "Content-Type": BYTES,
-        "ETag": f'"{_digest(cluster_id, shared.feed.end_offset, query, found.topics)}"',
-        _COLUMNS: columns_name(call, found),
+        "ETag": f'"{_digest(name, shared.feed.end_offset, query)}"',
+        _COLUMNS: name,
         "Cache-Control": "private, no-cache",
     }
     if _may_note(call, shared):
@@ -203,12 +203,12 @@ def _may_note(call: Call, shared: SharedState) -> bool:
     return True
 
 
-def columns_name(call: Call, found: ShowReport) -> str:
+def columns_name(call: Call, shared: SharedState, found: ShowReport) -> str:
     """Return the name of a report's columns, which stays the same as long as they can be continued.
 
     Columns whose ranges begin at different offsets may have the same name.
     """
-    return _digest(call.service.settings.cluster_id, found.topics)
+    return _digest(call.service.settings.cluster_id, shared.reading, found.topics)
 
 
 def _digest(*parts: object) -> str:

@@ -90,6 +90,11 @@ def by_sql(file: Path, query: str, at: int) -> Counted:
 
 def by_page(page: Page, at: int) -> Counted:
     select(page, at, at)
+    return said_by_page(page)
+
+
+def said_by_page(page: Page) -> Counted:
+    """Return the counts at the end of the selection."""
     said = page.locator(".said").inner_text()
     return (0, 0) if said.endswith("no partitions.") else _numbers(_PAGE, said)
 
