@@ -54,6 +54,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         kafka: Addresses of the listeners for Kafka's protocol.
         socket: Address, or path of the unix socket, for appends (docs/socket.md); None: no socket.
         security: The security options that all listeners share.
+        controller_listener: Name of the Kafka listener among the voters in the log, for brokers of
+            Kafka; None: the log gets no voters.
         http: Options of the HTTP listener (docs/http.md); None: no HTTP.
         snapshot_every: Number of records between two snapshots; 0: no snapshots.
         sql_history: URL of the database for the SQL history; "default": the database in the log
@@ -70,6 +72,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     http: HttpOptions | None = None
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
+    controller_listener: str | None = None
     snapshot_every: int = 0
     snapshot_keep: int = 0
     sql_history: str | None = None
@@ -251,6 +254,7 @@ async def serving(
             ListenerSettings(
                 strict_modes=options.strict_modes,
                 retry_ms=options.retry_ms,
+                controller_listener=options.controller_listener,
             ),
         )
         closing.callback(kafka.stop)

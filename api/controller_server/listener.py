@@ -17,6 +17,7 @@ from api.controller_server.broker_requests import BrokerRequests
 from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
 from api.controller_server.form_reader import FormReader
 from api.controller_server.observer_requests import ObserverRequests, is_by_broker
+from api.controller_server.voter_announcement import VoterAnnouncement
 from api.kafka import (
     apis,
     configs,
@@ -97,10 +98,13 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         strict_modes: True: to clients that do not know modes, READ_ONLY partitions have no leader.
         retry_ms: Delay before partitions that failed on a broker are retried.
+        controller_listener: Name by which brokers of Kafka find this listener among the voters in
+            the log; None: there are none, unless the log has some.
     """
 
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
+    controller_listener: str | None = None
 
 
 class ControllerListener:
@@ -112,6 +116,7 @@ class ControllerListener:
         # Answers about all topics: in a large cluster each takes seconds, during which decisions
         # must not wait, and hundreds of MB, so there is one at a time.
         self._form = FormReader(lambda: service.directory)
+        self._voters = VoterAnnouncement(service, settings.controller_listener)
         self._all_topics = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
 
     def stop(self) -> None:
@@ -124,7 +129,9 @@ class ControllerListener:
         no_replicas = NoReplicas(partial(topic_name, self._service))
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
         records = RecordsRequests(no_replicas, access).handlers()
-        observers = ObserverRequests(self._service, self._form, address, records[apis.FETCH])
+        observers = ObserverRequests(
+            self._service, self._form, self._voters, address, records[apis.FETCH]
+        )
         return DispatchTable(
             handlers={
                 **records,

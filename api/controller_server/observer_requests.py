@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from api.controller_server.form_reader import FormReader
+from api.controller_server.voter_announcement import VoterAnnouncement
 from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.dispatch import Handler
@@ -75,16 +76,23 @@ class ObserverRequests:
     """Handlers for one listener of a service."""
 
     def __init__(
-        self, service: Service, reader: FormReader, address: ListenerAddress, fallback: Handler
+        self,
+        service: Service,
+        reader: FormReader,
+        voters: VoterAnnouncement,
+        address: ListenerAddress,
+        fallback: Handler,
     ) -> None:
         """Create the handlers.
 
         Args:
+            voters: Announces the service to brokers.
             address: The listener's address with its actual port, as told to observers.
             fallback: Handles a Fetch of other topics.
         """
         self._service = service
         self._reader = reader
+        self._voters = voters
         self._address = address
         self._fallback = fallback
 
@@ -102,6 +110,8 @@ class ObserverRequests:
         wanted = _only_partition(request, frame.version)
         if code != NONE or wanted is None:
             return FetchResponse(error_code=code or CODES["INVALID_REQUEST"])
+        if request.follower >= 0 and self._service.is_active:
+            await self._voters.made(*self._as_voter(), caller)
         partition = await self._fetched(request, wanted)
         return _response(
             partition, await self._leader(has_endpoints=frame.version >= _ENDPOINTS_FROM)
@@ -238,8 +248,8 @@ class ObserverRequests:
         """
         service, epoch = self._service, self._service.controller_epoch
         if service.is_active:
-            here = (_reachable(self._address.host), self._address.port)
-            return _Leader(service.settings.node_id, epoch, (here,) if has_endpoints else ())
+            here = (self._here(),) if has_endpoints else ()
+            return _Leader(service.settings.node_id, epoch, here)
         # The lease may name another node already than the epoch that was followed to here.
         node_id = await self._reader.leader_of(epoch)
         address = service.leader_addresses.get("kafka") if service.leader_id == node_id else None
@@ -250,6 +260,15 @@ class ObserverRequests:
         if address is None:
             return _Leader(_NO_LEADER, epoch)
         return _Leader(node_id, epoch, (_host_and_port(address),))
+
+    def _here(self) -> tuple[str, int]:
+        """Return where brokers reach this listener."""
+        return _reachable(self._address.host), self._address.port
+
+    def _as_voter(self) -> tuple[str, int]:
+        """Return where brokers reach this node while it leads: as advertised, or this listener."""
+        advertised = self._service.leader_addresses.get("kafka")
+        return self._here() if advertised is None else _host_and_port(advertised)
 
 
 class _Leader(msgspec.Struct, frozen=True):

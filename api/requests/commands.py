@@ -237,6 +237,7 @@ BROKER_COMMANDS = _with_names(
         ),
         "producer ids allocate": _of_brokers("brokers.producer_ids:allocate_producer_ids"),
         "report deletions": _of_brokers("brokers.deletion_reports:report_deletions"),
+        "announce voter": _of_brokers("brokers.voters:announce_voter"),
     }
 )
 """Commands of brokers, each of which is a Kafka request of its own."""

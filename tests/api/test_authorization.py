@@ -33,6 +33,7 @@ from controller.decisions.brokers.heartbeats import Heartbeat
 from controller.decisions.brokers.isr_proposals import AlterPartition
 from controller.decisions.brokers.producer_ids import AllocateProducerIds
 from controller.decisions.brokers.registrations import RegisterBroker
+from controller.decisions.brokers.voters import AnnounceVoter
 from controller.decisions.configs.changes import (
     AlterConfigs,
     ConfigChange,
@@ -70,7 +71,7 @@ from controller.descriptions.topics import DescribeTopics, ListTopics, TopicsDes
 from controller.descriptions.users import DescribeUsers
 from controller.raw_appends.raw_append import AppendRows
 from metadata_log.format.batch import NewBatch
-from records.base import Uuid
+from records.base import ZERO_UUID, Uuid
 from records.control import NoteRecord
 from records.errors import RequestError
 from replay.image.configs import GROUP, TOPIC
@@ -432,6 +433,9 @@ async def test_commands_of_brokers_need_the_right_of_a_broker(tmp_path: Path) ->
         "assign directories": AssignReplicas(broker_id=1, broker_epoch=0, replicas=()),
         "producer ids allocate": AllocateProducerIds(broker_id=1, broker_epoch=0),
         "report deletions": ReportDeletions(broker_id=1, broker_epoch=0, replicas=()),
+        "announce voter": AnnounceVoter(
+            voter_id=1, directory_id=ZERO_UUID, listener="CONTROLLER", host="a", port=9093
+        ),
     }
     assert set(requests) == set(BROKER_COMMANDS)
     async with guarded(tmp_path) as (at, rights):

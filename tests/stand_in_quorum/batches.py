@@ -1,7 +1,7 @@
 """Batches of a test's own: a new leader's first one, NoOps, and any metadata records."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import google_crc32c
 
@@ -11,6 +11,7 @@ from tests.stand_in_quorum.wire import Writer, varint
 CONTROL = 0x20
 # Keys of control records: version 0, and the type.
 LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = b"\0\0\0\2", b"\0\0\0\3", b"\0\0\0\4"
+KRAFT_VERSION, KRAFT_VOTERS = b"\0\0\0\5", b"\0\0\0\6"
 NO_OP = varint(1) + varint(20) + varint(0) + varint(0)  # frame, key, version, no tags
 
 
@@ -59,6 +60,28 @@ def leader_change(
             value.int32(voter).tags()
     record = (LEADER_CHANGE, value.tags().done())
     return batch(base_offset, epoch, [record], attributes=CONTROL, time_ms=time_ms)
+
+
+def kraft_version(level: int) -> tuple[bytes, bytes]:
+    """Return the control record that sets kraft.version."""
+    return KRAFT_VERSION, Writer(is_flexible=True).int16(0).int16(level).tags().done()
+
+
+def voters(
+    addresses: Mapping[int, tuple[str, int]], listener: str = "CONTROLLER"
+) -> tuple[bytes, bytes]:
+    """Return the control record with all voters, each with one listener."""
+    out = Writer(is_flexible=True).int16(0).count(len(addresses))
+    for voter_id, (host, port) in addresses.items():
+        out.int32(voter_id).raw(bytes([voter_id]) * 16).count(1)
+        out.string(listener).string(host).raw(port.to_bytes(2, "big")).tags()
+        out.int16(0).int16(1).tags().tags()
+    return KRAFT_VOTERS, out.tags().done()
+
+
+def control(base_offset: int, epoch: int, *records: tuple[bytes, bytes]) -> Batch:
+    """Return a batch of control records."""
+    return batch(base_offset, epoch, records, attributes=CONTROL)
 
 
 def no_ops(base_offset: int, epoch: int, count: int = 1) -> Batch:

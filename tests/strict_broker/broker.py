@@ -10,6 +10,7 @@ from tests.stand_in_quorum.wire import Reader
 from tests.strict_broker.connection import REPLY_S, Connection
 from tests.strict_broker.image import METADATA_VERSION, Registration
 from tests.strict_broker.messages import (
+    Address,
     Beaten,
     Endpoint,
     beat,
@@ -34,6 +35,9 @@ _REPLY_S = 4.5
 
 _BEATS_MAX = 300
 """Heartbeats without the wanted answer after which it is taken for one that never comes."""
+
+_VOTER_IDLE_MAX = 5
+"""Answers to Fetch without the leader among the voters after which it never comes."""
 
 _IDLE_MAX = 20
 """Answers to Fetch in a row that bring nothing although the broker waits for something."""
@@ -185,17 +189,30 @@ class StrictBroker:
                 await self.raft.news()
 
     async def _asked_once(self, key: int, message: Callable[[int], bytes]) -> Reader:
-        while self.raft.leader_id < 0:
-            await self.raft.news()
         if self._controller is None:
             self._controller = await Connection.open(
-                self.raft.leader_voter(),
+                await self._leader_voter(),
                 self.identity.release,
                 reply_s=_REPLY_S,
                 entry=self.identity.entry,
             )
         version = self._controller.version_of(key)
         return await self._controller.ask(key, version, message(version))
+
+    async def _leader_voter(self) -> Address:
+        """Return the leader's address among the voters, which a new leader may yet have to write.
+
+        Raises:
+            BrokenError: LEADER_NO_VOTER, it does not come.
+        """
+        for _ in range(_VOTER_IDLE_MAX):
+            while self.raft.leader_id < 0:
+                await self.raft.news()
+            try:
+                return self.raft.leader_voter()
+            except BrokenError:
+                await self.raft.news()
+        return self.raft.leader_voter()
 
     def _hang_up(self) -> None:
         if self._controller is not None:

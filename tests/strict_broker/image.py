@@ -29,18 +29,23 @@ class Registration:
     directories: tuple[bytes, ...]
 
 
+VoterKey = tuple[int, bytes]
+
+
 @dataclass
 class Image:
     """The state up to `applied_offset`, inclusive; -1 before the first record.
 
-    `voters` are those of the log's control records; None if it has none.
+    `voters` are those of the log's control records, by id and directory, each with its address by
+    listener; None if it has none.
     """
 
     release: Release
     applied_offset: int = -1
     features: dict[str, int] = field(default_factory=dict)
     brokers: dict[int, Registration] = field(default_factory=dict)
-    voters: dict[int, Address] | None = None
+    kraft_version: int = 0
+    voters: dict[VoterKey, dict[str, Address]] | None = None
     record_count: int = 0
     highest_broker_epoch: int = -1
     _held: list[Record] | None = None
@@ -74,8 +79,21 @@ class Image:
     def _apply_control(self, record: Record) -> None:
         reader = Reader(record.value, is_flexible=True)
         reader.int16()
-        if record.key == _VOTERS:
-            self.voters = dict(reader.items(lambda: _voter(reader)))
+        if record.key == _KRAFT_VERSION:
+            self.kraft_version = reader.int16()
+        elif record.key == _VOTERS:
+            voters = dict(reader.items(lambda: _voter(reader)))
+            if self.voters is not None and not _overlap(set(self.voters), set(voters)):
+                detail = f"{sorted(voters)} after {sorted(self.voters)}"
+                raise BrokenError(Trap.VOTERS_APART, f"offset {record.offset}: {detail}")
+            self.voters = voters
+
+    def voter(self, node_id: int, listener: str) -> Address | None:
+        """Return a voter's address at a listener, as the log has it."""
+        for (voter_id, _), listeners in (self.voters or {}).items():
+            if voter_id == node_id:
+                return listeners.get(listener)
+        return None
 
     def _apply_or_hold(self, record: Record) -> None:
         key, _, _ = self._opened(record)
@@ -240,22 +258,26 @@ def _feature_range(reader: Reader) -> tuple[str, tuple[int, int]]:
     return found
 
 
-def _voter(reader: Reader) -> tuple[int, Address]:
-    node_id = reader.int32()
-    reader.uuid()
-    listeners = reader.items(lambda: _listener(reader))
+def _overlap(before: set[VoterKey], after: set[VoterKey]) -> bool:
+    """True if any majority of the one has a voter of any majority of the other."""
+    return len(before - after) <= 1 and len(after - before) <= 1
+
+
+def _voter(reader: Reader) -> tuple[VoterKey, dict[str, Address]]:
+    key = reader.int32(), reader.uuid()
+    listeners = dict(reader.items(lambda: _listener(reader)))
     reader.int16()
     reader.int16()
     reader.tags()
     reader.tags()
-    return node_id, listeners[0]
+    return key, listeners
 
 
-def _listener(reader: Reader) -> Address:
-    reader.text()
+def _listener(reader: Reader) -> tuple[str, Address]:
+    name = reader.text()
     found = reader.text(), int.from_bytes(reader.take(2), "big")
     reader.tags()
-    return found
+    return name, found
 
 
 def _uuids(data: bytes) -> list[bytes]:

@@ -47,6 +47,7 @@ class Identity:
 
     Attributes:
         voters: `controller.quorum.voters`; empty with `controller.quorum.bootstrap.servers`.
+        controller_listener: The first of `controller.listener.names`.
         bootstrap: Where the first request may go.
         entry: How it enters the controllers' listener.
     """
@@ -56,6 +57,7 @@ class Identity:
     release: Release
     voters: dict[int, Address] = field(default_factory=dict)
     bootstrap: tuple[Address, ...] = ()
+    controller_listener: str = "CONTROLLER"
     directory: bytes = b"\7" * 16
     entry: Entry | None = None
 
@@ -130,12 +132,20 @@ class RaftClient:
         Raises:
             BrokenError: LEADER_NO_VOTER.
         """
-        voters = self.identity.voters or self.image.voters or {}
-        if self.leader_id not in voters:
+        found = self._voter(self.leader_id)
+        if found is None:
             raise BrokenError(
-                Trap.LEADER_NO_VOTER, f"leader {self.leader_id}, voters {sorted(voters)}"
+                Trap.LEADER_NO_VOTER,
+                f"leader {self.leader_id}, voters {self.image.voters or self.identity.voters}, "
+                f"kraft.version {self.image.kraft_version}",
             )
-        return voters[self.leader_id]
+        return found
+
+    def _voter(self, node_id: int) -> Address | None:
+        """Return a voter's address: the log's voters, if any, replace the configured ones."""
+        if self.image.voters is None or not self.image.kraft_version:
+            return self.identity.voters.get(node_id)
+        return self.image.voter(node_id, self.identity.controller_listener)
 
     @property
     def has_loaded(self) -> bool:
@@ -277,10 +287,10 @@ class RaftClient:
         self.disk.epoch = leader.epoch
         if leader.node_id < 0:
             return
-        known = {**(self.image.voters or {}), **self.identity.voters, **addresses}
-        if leader.node_id not in known:
+        address = addresses.get(leader.node_id) or self._voter(leader.node_id)
+        if address is None:
             raise BrokenError(Trap.LEADER_WITHOUT_ADDRESS, f"{leader}")
-        self.leader_id, self._leader_address = leader.node_id, known[leader.node_id]
+        self.leader_id, self._leader_address = leader.node_id, address
 
     def _forget_leader(self) -> None:
         self.leader_id, self._leader_address = -1, None

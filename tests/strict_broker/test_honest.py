@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stand_in_quorum import Answer, FlipByte
-from tests.stand_in_quorum.batches import batch, no_ops
+from tests.stand_in_quorum.batches import batch, control, kraft_version, no_ops, voters
 from tests.stand_in_quorum.frames import FETCH, FETCH_SNAPSHOT
 from tests.stand_in_quorum.wire import Writer
 from tests.strict_broker.conftest import Brokers, new_snapshot, serve_snapshot
@@ -18,6 +18,22 @@ async def test_broker_starts_and_stops(release: str, broker_of: Brokers) -> None
         found = await broker.start()
         assert not found.is_fenced
         assert not (await broker.beat()).should_shut_down
+        await broker.shut_down()
+
+
+async def test_broker_with_bootstrap_servers_alone_finds_the_voters_in_the_log(
+    fake: FakeController, broker_of: Brokers
+) -> None:
+    others = {2: ("localhost", 1), 3: ("localhost", 1)}
+    records = [
+        voters({**others, 4: ("localhost", 1)}),
+        voters({**others, **fake.voters}),
+        voters(fake.voters | {2: ("localhost", 1)}),
+    ]
+    end = fake.leader.log.end_offset
+    fake.append([control(end, 1, kraft_version(1), *records)])
+    async with broker_of(has_voters=False) as broker:
+        await broker.start()
         await broker.shut_down()
 
 

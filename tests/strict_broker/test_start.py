@@ -2,13 +2,14 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from api.cli.main import run
 from tests.api.services import Served, serving
+from tests.strict_broker.batches import Batch
 from tests.strict_broker.broker import StrictBroker
 from tests.strict_broker.raft import Disk, Identity
 from tests.strict_broker.releases import RELEASES
@@ -17,7 +18,7 @@ from tests.strict_broker.traps import BrokenError, Trap
 
 _ids = itertools.count(1)
 
-BrokerOf = Callable[..., StrictBroker]
+AS_VOTER = ("--controller-listener", "CONTROLLER")
 
 
 def broker_at(
@@ -27,6 +28,7 @@ def broker_at(
     *,
     node_id: int | None = None,
     has_voters: bool = True,
+    listener: str = "CONTROLLER",
 ) -> StrictBroker:
     """Return a broker that is configured for a service; a new one without `node_id`."""
     node_id = node_id or next(_ids)
@@ -37,6 +39,7 @@ def broker_at(
         RELEASES[release],
         voters={NODE_ID: address} if has_voters else {},
         bootstrap=(address,),
+        controller_listener=listener,
         directory=b"dir" + node_id.to_bytes(13, "big"),
     )
     # Answers may take long on a busy machine.
@@ -127,6 +130,81 @@ async def test_history_that_was_cut_comes_as_a_snapshot(service: Served, tmp_pat
             await broker.start()
             assert broker.disk.snapshot is not None
             await broker.shut_down()
+
+
+@pytest.fixture(scope="module")
+def voter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that is a voter in its log."""
+    with serving(new_log(tmp_path_factory.mktemp("voter")), *AS_VOTER) as served:
+        yield served
+
+
+@pytest.mark.parametrize("has_voters", [False, True])
+@pytest.mark.parametrize("release", RELEASES)
+async def test_broker_finds_the_voter_in_the_log(
+    release: str, has_voters: bool, voter: Served
+) -> None:
+    async with broker_at(voter, release, has_voters=has_voters) as broker:
+        await broker.start()
+        assert broker.raft.image.voter(NODE_ID, "CONTROLLER") == address_of(voter)
+        await broker.shut_down()
+
+
+async def test_log_gets_its_voter_once_for_all_brokers(log: Path) -> None:
+    with serving(log, *AS_VOTER) as service:
+        for _ in range(2):
+            async with broker_at(service, has_voters=False) as broker:
+                await broker.start()
+                await broker.shut_down()
+        assert len(control_batches(broker)) == 3  # of `init`, of the service, and the voters
+
+
+async def test_log_that_brokers_hold_gets_its_voter_at_the_end(log: Path) -> None:
+    disk = Disk()
+    with serving(log) as service:
+        async with broker_at(service, disk=disk, node_id=1) as broker:
+            await broker.start()
+            await broker.shut_down()
+    held = list(disk.batches)
+    # Later starts follow the address without the option; the listener's name is in the log.
+    for options in (AS_VOTER, ()):
+        with serving(log, *options) as service:
+            async with broker_at(service, disk=disk, node_id=1) as broker:
+                await broker.start()
+                assert broker.raft.image.voter(NODE_ID, "CONTROLLER") == address_of(service)
+                await broker.shut_down()
+            async with broker_at(service, has_voters=False) as other:
+                await other.start()
+                assert other.disk.batches[: len(held)] == held
+                assert other.disk.batches[: len(disk.batches)] == disk.batches
+                await other.shut_down()
+        held = list(disk.batches)
+
+
+async def test_snapshot_of_a_cut_history_has_the_voters(log: Path, tmp_path: Path) -> None:
+    with serving(log, *AS_VOTER) as service:
+        async with broker_at(service, has_voters=False) as broker:
+            await broker.start()
+            await broker.shut_down()
+    fork = tmp_path / "fork"
+    assert run(["fork", str(log), str(fork), "--at", "end"]) == 0
+    with serving(fork) as forked:
+        async with broker_at(forked, has_voters=False) as broker:
+            await broker.start()
+            assert broker.disk.snapshot is not None
+            await broker.shut_down()
+
+
+async def test_listener_has_the_name_that_brokers_use(log: Path) -> None:
+    with serving(log, "--controller-listener", "CONTROLPLANE-9090") as service:
+        async with broker_at(service, has_voters=False, listener="CONTROLPLANE-9090") as broker:
+            await broker.start()
+            await broker.shut_down()
+
+
+def control_batches(broker: StrictBroker) -> list[Batch]:
+    """Return the batches of control records that a broker holds."""
+    return [batch for batch in broker.disk.batches if batch.is_control]
 
 
 async def test_broker_with_bootstrap_servers_alone_finds_no_voter(service: Served) -> None:

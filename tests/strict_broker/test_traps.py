@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from tests.stand_in_quorum import Answer, FlipByte, Slow, SnapshotId, WrongCorrelation, relabelled
-from tests.stand_in_quorum.batches import batch, leader_change, no_ops
+from tests.stand_in_quorum.batches import (
+    batch,
+    control,
+    kraft_version,
+    leader_change,
+    no_ops,
+    voters,
+)
 from tests.stand_in_quorum.faults import Fault
 from tests.stand_in_quorum.fetch import FetchAnswer
 from tests.stand_in_quorum.frames import API_VERSIONS, FETCH, FETCH_SNAPSHOT
@@ -112,6 +119,15 @@ def records(*made: tuple[bytes | None, bytes]) -> Break:
     return more(lambda offset: batch(offset, 1, made))
 
 
+def control_records(*made: tuple[bytes, bytes]) -> Break:
+    return more(lambda offset: control(offset, 1, *made))
+
+
+def voters_at(listener: str) -> Break:
+    """Let the log have the voters, with the name of their listener."""
+    return lambda fake: control_records(kraft_version(1), voters(fake.voters, listener))(fake)
+
+
 def levels(*features: tuple[None, bytes]) -> Break:
     return log_of(*first_batches(*features))
 
@@ -161,6 +177,8 @@ def _change_of_another_epoch(epoch: int) -> tuple[None, bytes]:
     return record(17, 0, body)
 
 
+_OTHER = {9: ("localhost", 1)}
+_THREE = {7: ("localhost", 1), 8: ("localhost", 1), **_OTHER}
 _UNKNOWN_KEY = record(99, 0, b"\0")
 _NEWER_REGISTRATION = record(0, 4, b"\0")
 _TRAILING = record(12, 0, Writer(is_flexible=True).string("x").int16(1).tags().done() + b"\0")
@@ -190,6 +208,21 @@ ROWS = [
     Row(Trap.LEADER_WITHOUT_ADDRESS, "bootstrap", fetch(endpoints=()), has_voters=False),
     Row(Trap.LEADER_WITHOUT_ADDRESS, "other id", fetch(leader_id=7, endpoints=())),
     Row(Trap.LEADER_NO_VOTER, "bootstrap", lambda fake: None, has_voters=False),
+    Row(Trap.LEADER_NO_VOTER, "other listener", voters_at("OTHER"), has_voters=False),
+    Row(Trap.LEADER_NO_VOTER, "other listener than configured", voters_at("OTHER")),
+    Row(Trap.LEADER_NO_VOTER, "other voter", control_records(kraft_version(1), voters(_OTHER))),
+    Row(
+        Trap.LEADER_NO_VOTER,
+        "without kraft.version",
+        lambda fake: control_records(voters(fake.voters))(fake),
+        has_voters=False,
+    ),
+    Row(
+        Trap.VOTERS_APART,
+        "two added",
+        control_records(kraft_version(1), voters(_OTHER), voters(_THREE)),
+    ),
+    Row(Trap.VOTERS_APART, "two removed", control_records(voters(_THREE), voters(_OTHER))),
     Row(Trap.LEADER_NOT_FOUND, "none", fetch(error=6, leader_id=-1)),
     Row(Trap.LEADER_NOT_FOUND, "itself", fetch(error=6)),
     Row(Trap.WRONG_TOPIC, "Fetch", fetch(topic_id=bytes(16))),

@@ -85,6 +85,17 @@ _RetryMs = Annotated[
         metavar="MS",
     ),
 ]
+_ControllerListener = Annotated[
+    str | None,
+    Option(
+        "--controller-listener",
+        metavar="NAME",
+        help="Write this leader into the log as a voter, for brokers of Kafka whose "
+        "controller.listener.names begins with NAME; default: only if the log has voters.",
+        show_default=False,
+        rich_help_panel=BROKERS,
+    ),
+]
 _SnapshotEvery = Annotated[
     int,
     Option(
@@ -161,6 +172,7 @@ def serve(
     own_settings: OwnSettings = False,
     session_timeout_ms: _SessionTimeoutMs = 9_000,
     retry_ms: _RetryMs = 1_000,
+    controller_listener: _ControllerListener = None,
     snapshot_every: _SnapshotEvery = _SNAPSHOT_EVERY,
     snapshot_keep: _SnapshotKeep = _SNAPSHOT_KEEP,
     sql_history: _SqlHistory = None,
@@ -208,6 +220,7 @@ def serve(
         http=None if http is None else web.listener(http, security),
         strict_modes=server.strict_modes,
         retry_ms=retry_ms,
+        controller_listener=controller_listener,
         snapshot_every=snapshot_every,
         snapshot_keep=snapshot_keep,
         sql_history=sql_history,

@@ -24,8 +24,8 @@ def nodes(tmp_path: Path, url: str) -> Iterator[dict[int, tuple[Process, int]]]:
     metalog("nodes", "create", url, "--from", str(first))
     found = {}
     for number, port in enumerate(free_ports(2), 1):
-        advertised = ("--advertise", f"kafka={HOST}:{port}")
-        found[number] = Process(tmp_path / f"node-{number}", url, number, port, advertised), port
+        options = ("--advertise", f"kafka={HOST}:{port}", "--controller-listener", "CONTROLLER")
+        found[number] = Process(tmp_path / f"node-{number}", url, number, port, options), port
     try:
         yield found
     finally:
@@ -38,10 +38,8 @@ async def test_broker_goes_on_with_the_next_leader(nodes: dict[int, tuple[Proces
     first = await asyncio.to_thread(leader, *processes)
     (second,) = [node for node in processes if node is not first]
     await asyncio.to_thread(until, lambda: second.stands_by)
-    voters = {number: (HOST, port) for number, (_, port) in nodes.items()}
-    identity = Identity(
-        100, cluster_id_of(first.folder), RELEASES["4.0"], voters, tuple(voters.values())
-    )
+    servers = tuple([(HOST, port) for _, port in nodes.values()])
+    identity = Identity(100, cluster_id_of(first.folder), RELEASES["4.0"], bootstrap=servers)
     async with StrictBroker(identity, max_wait_ms=100, reply_s=10) as broker:
         found = await broker.start()
         held, epoch = list(broker.disk.batches), broker.disk.epoch
@@ -49,6 +47,8 @@ async def test_broker_goes_on_with_the_next_leader(nodes: dict[int, tuple[Proces
         first.end(signal.SIGKILL)
         assert not (await broker.beat()).is_fenced
         assert broker.raft.leader_id == second.number
+        for number, (_, port) in nodes.items():
+            assert broker.raft.image.voter(number, "CONTROLLER") == (HOST, port)
         assert broker.disk.epoch > epoch
         await broker.shut_down()
         assert broker.disk.batches[: len(held)] == held
