@@ -172,12 +172,14 @@ def write_checkpoint(
     leader_epoch: int,
     timestamp: int,
     following: SegmentHeader | None = None,
+    first_names: str = "",
 ) -> Checkpoint:
     """Write the state below `end_offset` as a checkpoint: write, fsync, rename.
 
     Args:
         following: Header of the segment that starts at `end_offset`; None if the log itself begins
             with this checkpoint, as an imported log can.
+        first_names: As in `SegmentHeader`.
     """
     header = SegmentHeader(
         cluster_id=cluster_id,
@@ -186,6 +188,7 @@ def write_checkpoint(
         previous_length=following.previous_length if following else 0,
         previous_crc32c=following.previous_crc32c if following else 0,
         last_crc32c=0,
+        first_names=first_names,
     )
     path = directory / checkpoint_name(end_offset, leader_epoch)
     part = path.with_suffix(".avro.part")

@@ -32,6 +32,7 @@ _ONE_BATCH = "batch"
 _BATCHES = "batches"
 _SOURCE_KEY = "metalog.source_segment"
 _CONTINUED = "continued"
+_NAMES_KEY = "metalog.first_names"
 # The schema is about 12 KiB; a header that claims to be larger than this is damaged.
 HEADER_SIZE_BYTES_MAX = 1024 * 1024
 # One for each release that wrote a segment of the log.
@@ -49,7 +50,9 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     backwards in imported logs. `last_crc32c` is the CRC-32C of a checkpoint's own last block; None
     in segments, which grow, and in checkpoints of early releases. `holds_batches` is True in
     mirrors whose blocks may contain several whole batches of the source. `continues_source` is True
-    if the source has no new segment here: the mirror began one for another reason.
+    if the source has no new segment here: the mirror began one for another reason. `first_names`
+    are those of a base in Kafka's form (replay/kafka_form/first_names.py), as JSON; empty in
+    segments.
     """
 
     cluster_id: str
@@ -61,6 +64,7 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     last_crc32c: int | None = None
     holds_batches: bool = False
     continues_source: bool = False
+    first_names: str = ""
     schema_json: str = ""
 
     @property
@@ -90,6 +94,8 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
             values[_BLOCK_KEY] = _BATCHES
         if self.continues_source:
             values[_SOURCE_KEY] = _CONTINUED
+        if self.first_names:
+            values[_NAMES_KEY] = self.first_names
         if self.last_crc32c is not None:
             # Fixed width, because the value is known only after the blocks are written.
             values[_LAST_CRC_KEY] = f"{self.last_crc32c:08x}"
@@ -188,6 +194,7 @@ def _header(values: dict[str, str]) -> SegmentHeader:
         last_crc32c=None if last_crc32c is None else int(last_crc32c, 16),
         holds_batches=block == _BATCHES,
         continues_source=values.get(_SOURCE_KEY) == _CONTINUED,
+        first_names=values.get(_NAMES_KEY, ""),
         schema_json=values["avro.schema"],
     )
 

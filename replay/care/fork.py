@@ -19,6 +19,7 @@ from records.errors import CorruptLogError, RequestError
 from replay.care.base_records import base_records
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
+from replay.kafka_form.first_names import first_names_at
 from replay.loader import load_image
 from replay.time_travel.contradictions import explained
 
@@ -45,7 +46,7 @@ def fork_log(reader: LogReader, target: Path, at: int, *, progress: Progress) ->
     Raises:
         UnknownHistoryError: `at` is before the kept history.
         RequestError: LOG_EXISTS, `target` exists; OFFSET_OUT_OF_RANGE, `at` is past the end; or
-            INVALID_REQUEST, there is no record to start from.
+            INVALID_REQUEST, there is no record to start from; or as `first_names_at`.
         CorruptLogError: the source is damaged, or the new log gives another image.
     """
     with explained(reader):
@@ -83,6 +84,7 @@ def _write(log: NewLog, reader: LogReader, image: MetadataImage) -> CommitMark:
         end_offset=where.next_offset,
         leader_epoch=where.leader_epoch,
         timestamp=where.timestamp,
+        first_names=first_names_at(reader, where.next_offset),
     )
     header = SegmentHeader(
         cluster_id=reader.cluster_id,

@@ -20,6 +20,7 @@ from records.errors import CorruptLogError
 from replay.care.base_records import base_records
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
+from replay.kafka_form.first_names import first_names_at
 from replay.loader import load_image
 from replay.time_travel.contradictions import explained
 
@@ -57,6 +58,7 @@ def retain(
         progress: Called with the end offset of each batch as it is replayed.
 
     Raises:
+        RequestError: as `first_names_at`.
         UnavailableError: another process is cutting this log's history.
         CorruptLogError: the log is damaged, or the written base gives another image.
     """
@@ -132,6 +134,7 @@ def _write_base(
         leader_epoch=where.leader_epoch,
         timestamp=where.timestamp,
         following=following,
+        first_names=first_names_at(reader, start),
     )
     restored = load_image(_BaseOnly(base))
     found = image_digest(restored)

@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 import msgspec
+from immutables import Map
 
 from metadata_log.format.checkpoint import Checkpoint
-from records.base import Record
+from records.base import Record, Uuid
 from records.configs import FeatureLevelRecord
-from records.errors import RequestError
+from records.errors import CorruptLogError, RequestError
 from records.kafka import codec
 from records.metadata_versions import METADATA_VERSION
 from records.registry import is_control, newest_version
+from records.text import parse_uuid
 from records.topics import NamespaceRecord
 from replay.kafka_form.mapping import NO_OP, KafkaForm
 from replay.kafka_form.names import Names
@@ -41,7 +43,7 @@ class FormBase(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             CorruptLogError: the base is damaged.
         """
-        form = KafkaForm(_namespaces(self.checkpoint))
+        form = KafkaForm(_names_before(self.checkpoint))
         for row in chain.from_iterable(map(form.mapped, self.checkpoint.rows())):
             record = row.payload
             if record is NO_OP or is_control(record):
@@ -56,7 +58,7 @@ def form_base(checkpoint: Checkpoint) -> FormBase:
     Raises:
         CorruptLogError: the base is damaged.
     """
-    form = KafkaForm(_namespaces(checkpoint))
+    form = KafkaForm(_names_before(checkpoint))
     control: list[Record] = []
     level = METADATA_VERSION_OLDEST
     for row in chain.from_iterable(map(form.mapped, checkpoint.rows())):
@@ -87,10 +89,26 @@ def fitting_version(record: Record, *versions: int) -> int:
     return versions[0]
 
 
-def _namespaces(checkpoint: Checkpoint) -> Names:
-    """Return the namespaces of a base, read first because the base lists them after its topics."""
-    names = Names()
+def _names_before(checkpoint: Checkpoint) -> Names:
+    """Return the names that are needed to read a base: its namespaces, which it lists after its
+    topics, and its topics' first names.
+    """
+    names = Names(first=_first_names(checkpoint))
     for row in chain.from_iterable(checkpoint.rows()):
         if isinstance(row.payload, NamespaceRecord):
             names = names.with_namespace(row.payload)
     return names
+
+
+def _first_names(checkpoint: Checkpoint) -> Map[Uuid, str]:
+    """Return the first names in a base's header; earlier releases wrote none."""
+    text = checkpoint.header.first_names
+    if not text:
+        return Map()
+    try:
+        found = msgspec.json.decode(text, type=dict[str, str])
+        return Map({parse_uuid(topic_id): name for topic_id, name in found.items()})
+    except (msgspec.DecodeError, ValueError) as error:
+        raise CorruptLogError(
+            f"{checkpoint.path} byte 0: the header's first names cannot be read: {error}"
+        ) from error

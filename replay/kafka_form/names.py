@@ -36,6 +36,7 @@ class Names(msgspec.Struct, frozen=True, gc=False):
         kept: Kafka's name by full name, for topics whose two names differ.
         held: Topic id by Kafka's name, for topics whose two names differ.
         own_acls: Ids of the ACLs that became NoOps.
+        first: Kafka's name of each topic of a base whose two names differed at the base's end.
     """
 
     namespaces: Map[Uuid, str] = Map()
@@ -43,6 +44,7 @@ class Names(msgspec.Struct, frozen=True, gc=False):
     kept: Map[str, str] = Map()
     held: Map[str, Uuid] = Map()
     own_acls: Map[Uuid, None] = Map()
+    first: Map[Uuid, str] = Map()
 
     def with_namespace(self, record: NamespaceRecord) -> "Names":
         """Add a namespace. Removed namespaces stay, because ids are never used again."""
@@ -51,6 +53,9 @@ class Names(msgspec.Struct, frozen=True, gc=False):
     def with_topic(self, record: TopicRecord) -> "Names":
         """Add a topic."""
         full = self._full_name(record.name, record.namespace_id)
+        first = self.first.get(record.topic_id)
+        if first is not None:
+            return self._set(record.topic_id, TopicNames(full, first))
         is_taken = full in self.held
         kafkas = f"{full}{_BEFORE_ID}{uuid_text(record.topic_id)}" if is_taken else full
         return self._set(record.topic_id, TopicNames(full, kafkas))

@@ -1,5 +1,6 @@
 """An own log in Kafka's form, exported as segments and imported again."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,10 @@ from records.control import NoOpRecord
 from records.envelope import Envelope
 from records.errors import RequestError
 from records.registry import is_control
-from records.topics import MoveTopicRecord
 from replay.care.fork import fork_log
 from replay.care.retain import retain
 from replay.image.metadata import MetadataImage
+from replay.kafka_form import first_names as first_names_of_base
 from replay.kafka_form.segments import export_own_segments
 from replay.loader import load_image
 from replay.transactions import Transactions
@@ -114,6 +115,8 @@ async def test_another_nodes_folder_and_another_run_give_the_same_bytes(tmp_path
 async def test_a_log_that_was_cut_is_a_checkpoint_and_what_follows(tmp_path: Path) -> None:
     log = await write_history(tmp_path / "log", 7, _BATCHES)
     whole = export(log, tmp_path / "whole")
+    before = tmp_path / "before"
+    shutil.copytree(log, before)
     with LogReader.open(log) as reader:
         middle = reader.end_offset // 2
     retain(log, middle, check_dropped=lambda _: None)
@@ -121,17 +124,70 @@ async def test_a_log_that_was_cut_is_a_checkpoint_and_what_follows(tmp_path: Pat
     with LogReader.open(log) as mine, LogReader.open(mirror) as other:
         assert mine.history_start > 0
         assert (other.history_start, other.end_offset) == (mine.history_start, mine.end_offset)
-        first = FirstNames()
         at = mine.history_start - 1
+        first = first_names(before, at)
         ours, theirs = load_image(mine, at), load_image(other, at)
-        first.of = {t.topic_id: ours.full_name(t) for t in ours.topics()}
+        assert first.of != {t.topic_id: ours.full_name(t) for t in ours.topics()}, "some moved"
         # The layouts are those of metadata.version, as in Kafka's snapshots.
         expected = expected_state(ours, first)
         assert _unversioned(observed_state(theirs, ours)) == _unversioned(expected)
-        moved = any(isinstance(row.payload, MoveTopicRecord) for row in _rows(mine))
         rest = export(log, tmp_path / "rest")
-        assert moved or whole.endswith(rest)
-    assert len(rest) < len(whole)
+        assert whole.endswith(rest)
+    assert 0 < len(rest) < len(whole)
+
+
+async def test_a_log_that_was_cut_twice_has_the_same_bytes(tmp_path: Path) -> None:
+    log = await write_history(tmp_path / "log", 7, _BATCHES)
+    whole = export(log, tmp_path / "whole")
+    for part in (3, 2):
+        with LogReader.open(log) as reader:
+            at = reader.end_offset - reader.end_offset // part
+        retain(log, at, check_dropped=lambda _: None)
+        assert whole.endswith(export(log, tmp_path / f"rest-{part}"))
+
+
+async def test_a_base_of_an_earlier_release_has_the_names_of_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await write_history(tmp_path / "log", 7, _BATCHES)
+    monkeypatch.setattr("replay.care.retain.first_names_at", lambda reader, end: "")
+    with LogReader.open(log) as reader:
+        middle = reader.end_offset // 2
+    retain(log, middle, check_dropped=lambda _: None)
+    mirror = exported_and_imported(log, tmp_path)
+    with LogReader.open(log) as mine, LogReader.open(mirror) as other:
+        ours, theirs = (load_image(each, mine.history_start - 1) for each in (mine, other))
+        names = {topic.topic_id: ours.full_name(topic) for topic in ours.topics()}
+        assert names == {topic.topic_id: topic.name for topic in theirs.topics()}
+    before = export(log, tmp_path / "before")
+    monkeypatch.undo()
+    with LogReader.open(log) as reader:
+        later = reader.end_offset * 3 // 4
+    retain(log, later, check_dropped=lambda _: None)
+    assert before.endswith(export(log, tmp_path / "after"))
+
+
+async def test_more_first_names_than_a_header_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await write_history(tmp_path / "log", 7, _BATCHES)
+    names = content(log)
+    monkeypatch.setattr(first_names_of_base, "TEXT_BYTES_MAX", 20)
+    with LogReader.open(log) as reader:
+        middle = reader.end_offset // 2
+    with pytest.raises(RequestError, match="keep the history from before they were moved"):
+        retain(log, middle, check_dropped=lambda _: None)
+    assert names.items() <= content(log).items(), "nothing was removed"
+
+
+def first_names(log: Path, at: int) -> FirstNames:
+    """Return the first names up to an offset, inclusive, of what took effect."""
+    first, transactions = FirstNames(), Transactions()
+    with LogReader.open(log) as reader:
+        for batch in reader.batches(0, at + 1):
+            for row in transactions.effective(batch.rows):
+                first.add(row)
+    return first
 
 
 def _unversioned(state: State) -> set[str]:
@@ -145,9 +201,8 @@ async def test_a_fork_is_a_checkpoint_and_what_follows(tmp_path: Path) -> None:
     mirror = exported_and_imported(tmp_path / "fork", tmp_path)
     with LogReader.open(tmp_path / "fork") as mine, LogReader.open(mirror) as other:
         assert (other.history_start, other.end_offset) == (mine.history_start, mine.end_offset)
-        first = FirstNames()
         ours, theirs = load_image(mine), load_image(other)
-        first.of = {t.topic_id: ours.full_name(t) for t in ours.topics()}
+        first = first_names(log, mine.history_start - 1)
         expected = expected_state(ours, first)
         assert _unversioned(observed_state(theirs, ours)) == _unversioned(expected)
 
