@@ -67,14 +67,14 @@ class ShownLog:
                 await service.keep_up()
             except (MetadataLogError, OSError) as error:
                 if self.service is not None:
-                    _LOG.warning("%s: %s; it is read again", self.place, error)
+                    _LOG.warning("%s: %s; it is read again", self.place, error_text(error))
                 await self._end_service()
                 self.failed(error)
                 await asyncio.sleep(_RETRY_S)
 
     def failed(self, error: Exception) -> None:
         """Answer all requests with the reason why the log cannot be read."""
-        self._shared.stop_serving(f"{self.place} cannot be read: {error}")
+        self._shared.stop_serving(f"{self.place} cannot be read: {error_text(error)}")
 
     async def close(self) -> None:
         """Stop answering."""
@@ -86,3 +86,10 @@ class ShownLog:
             self._shared.close()
             with contextlib.suppress(MetadataLogError):
                 await service.close()
+
+
+def error_text(error: Exception) -> str:
+    """Return the text of an error, with the file and what to do if reading it is not permitted."""
+    if isinstance(error, PermissionError):
+        return f"{error.filename}: {error.strerror}; check the path and its permissions"
+    return str(error)

@@ -18,7 +18,7 @@ from api.transport.renewal import renewed_by_signal
 from api.transport.shutdown import first_of, stopped_by_signal
 from api.viewer.first_answers import FirstAnswers
 from api.viewer.options import ViewedLog, ViewOptions, ViewReady
-from api.viewer.shown_log import ShownLog
+from api.viewer.shown_log import ShownLog, error_text
 from controller.decisions.context.context import Settings
 from metadata_log.reader.log_reader import LogReader
 from records.errors import MetadataLogError
@@ -68,7 +68,7 @@ def _found(log: ShownLog, is_only: bool) -> ViewedLog:
     except (MetadataLogError, OSError) as error:
         if is_only:
             raise
-        return msgspec.structs.replace(found, error=str(error))
+        return msgspec.structs.replace(found, error=error_text(error))
 
 
 @contextlib.asynccontextmanager

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +90,9 @@ def served(
 
 
 @contextlib.contextmanager
-def viewed(*logs: Path) -> Iterator[str]:
+def viewed(*logs: Path, metalog: Sequence[str] = METALOG) -> Iterator[str]:
     """Run `metalog view` on logs; yields its URL."""
-    command = [*METALOG, "view", *map(str, logs), "--http", "127.0.0.1:0", "--json"]
+    command = [*metalog, "view", *map(str, logs), "--http", "127.0.0.1:0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
