@@ -27,13 +27,7 @@ from api.nodes.lease import HeldLease
 from api.nodes.lost_records import ToldToStopError, check_not_stopped, stop_all
 from api.nodes.membership import MemberContent, Membership
 from api.nodes.node_service import NodeService
-from api.nodes.options import (
-    NodeOptions,
-    content_of,
-    handing_over,
-    leader_of,
-    taking,
-)
+from api.nodes.options import NodeOptions, content_of, handing_over, leader_of, taking
 from api.nodes.release import Release, this_release
 from api.nodes.standby import Standby
 from api.nodes.state import state_of
@@ -338,6 +332,8 @@ class Node:
             The node that should lead next; None if any may.
         """
         await standby.catch_up(service.follow)
+        if held.left_s() <= 0:
+            return None  # what has come may be another's claim: that one leads, and answers by it
         if not self._may_lead(standby, service, held.before):
             return None  # something has come since it took the lease
         content = self._leader_content(service.image, requests_from=standby.requests_from)

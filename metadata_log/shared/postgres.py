@@ -147,13 +147,16 @@ RETURNING {_SETTINGS}
 
 _LEASE = "SELECT lease FROM shared_lease WHERE id = 1"
 
-_FIRST_LEASE = """
-INSERT INTO shared_lease (id, nonce, lease) VALUES (1, %(nonce)s, %(lease)s)
+# A fail-over must not take a lease back by which a leader answers.
+_FIRST_LEASE = f"""
+WITH {_DURABLE}
+INSERT INTO shared_lease (id, nonce, lease) SELECT 1, %(nonce)s, %(lease)s FROM durable
 ON CONFLICT (id) DO NOTHING RETURNING id
 """
 
-_RENEWED_LEASE = """
-UPDATE shared_lease SET nonce = %(nonce)s, lease = %(lease)s
+_RENEWED_LEASE = f"""
+WITH {_DURABLE}
+UPDATE shared_lease SET nonce = %(nonce)s, lease = %(lease)s FROM durable
 WHERE id = 1 AND nonce = %(before)s RETURNING id
 """
 

@@ -25,6 +25,7 @@ from metadata_log.shared.shared_log import (
     Entry,
     EntryKind,
     Group,
+    Lease,
     Position,
     claim_of,
 )
@@ -169,6 +170,21 @@ async def test_commits_wait_although_the_role_is_set_not_to(
     _set(server, "synchronous_standby_names", NO_SUCH_STANDBY)
     monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 0.5)
     assert "no answer within" in await _unknown(log.append(_group(at), after=at))
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_renewals_of_the_lease_wait_although_the_role_is_set_not_to(
+    log: PostgresSharedLog, server: URL, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
+) -> None:
+    first, second = [
+        Lease(node_id=1, process=b"1", nonce=nonce, duration_ms=1_000, proven=EMPTY)
+        for nonce in (b"1" * NONCE_SIZE, b"2" * NONCE_SIZE)
+    ]
+    assert is_first or await log.renew(first, instead_of=None)
+    _set(server, "synchronous_standby_names", NO_SUCH_STANDBY)
+    monkeypatch.setattr(connection_module, "STATEMENT_TIMEOUT_S", 0.3)
+    renewing = log.renew(second, instead_of=None if is_first else first)
+    assert "no answer within" in await _unknown(renewing)
 
 
 async def test_a_statement_without_an_answer_is_not_cancelled(

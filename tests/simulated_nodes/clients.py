@@ -21,6 +21,9 @@ from records.errors import MetadataLogError, Outcome, RequestError
 from tests.simulated_nodes.history import REFUSED, Call, Kind
 from tests.simulated_nodes.machine import SESSION_MS, SimulatedNode
 
+NEW = "new"
+"""How the names begin that nobody else uses."""
+
 _NAMES = 6
 _ATTEMPTS = 6
 
@@ -75,7 +78,7 @@ class Clients:
 
     async def create_new(self, random: Random) -> None:
         """Create a namespace that nobody else does."""
-        await self._change(random, Kind.CREATE, f"new{self._asked}", has_id=True)
+        await self._change(random, Kind.CREATE, f"{NEW}{self._asked}", has_id=True)
 
     async def transaction(self, node: SimulatedNode, open_s: float) -> None:
         """Create a namespace in a transaction that stays open for a while."""

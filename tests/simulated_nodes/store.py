@@ -55,8 +55,8 @@ class SimulatedStore:
         self.confirmed = 0
         self.is_alone = False
         self.fail_overs = 0
-        self.lease: Lease | None = None
-        self._lease_before: Lease | None = None
+        self._leases: list[Lease] = []
+        self._confirmed_leases = 0
         self.members: dict[int, tuple[float, bytes]] = {}
         self.shown = 0
         self.events: Counter[str] = Counter()
@@ -95,25 +95,31 @@ class SimulatedStore:
         """Wait for a group."""
         await self._grown.wait()
 
+    @property
+    def lease(self) -> Lease | None:
+        """The lease as nodes see it, confirmed or not."""
+        return self._leases[-1] if self._leases else None
+
     def renew(self, lease: Lease, before: Lease | None) -> bool:
         if self.lease != before:
             return False
-        self._lease_before, self.lease = self.lease, lease
+        self._leases.append(lease)
         return True
 
     def come_back(self) -> None:
         """The standbys have everything again."""
         self.is_alone = False
         self.confirmed = len(self.groups)
+        self._confirmed_leases = len(self._leases)
 
     def fail_over(self) -> None:
-        """A standby takes over: what was not confirmed is gone, perhaps the newest lease, too."""
+        """A standby takes over: the groups and leases that were not confirmed are gone."""
         if self.is_alone:
             self.events["taken back"] += len(self.groups) > self.confirmed
             self.events["taken back, seen before"] += self.shown > self.confirmed
             self.shown = min(self.shown, self.confirmed)
             del self.groups[self.confirmed :]
-            self.lease = self._lease_before
+            del self._leases[self._confirmed_leases :]
         self.is_alone = False
         self.fail_overs += 1
 
@@ -123,7 +129,8 @@ class SimulatedStore:
         del self.groups[kept:]
         self.confirmed = min(self.confirmed, len(self.groups))
         self.is_alone = False
-        self.lease = self._lease_before
+        del self._leases[-1:]
+        self._confirmed_leases = len(self._leases)
         self.fail_overs += 1
 
     async def confirm(self) -> None:
@@ -132,7 +139,7 @@ class SimulatedStore:
         Raises:
             UnavailableError: not in time, or a standby took over.
         """
-        written, before = len(self.groups), self.fail_overs
+        written, leases, before = len(self.groups), len(self._leases), self.fail_overs
         waited = 0.0
         while self.is_alone:
             if waited >= STATEMENT_TIMEOUT_S or self.fail_overs != before:
@@ -142,6 +149,7 @@ class SimulatedStore:
         if self.fail_overs != before:
             raise lost_answer()
         self.confirmed = max(self.confirmed, written)
+        self._confirmed_leases = max(self._confirmed_leases, leases)
 
 
 class SimulatedSharedLog(Link):
@@ -254,6 +262,8 @@ class SimulatedSharedLog(Link):
         is_renewed = self._store.renew(lease, instead_of)
         if fate == "answer":
             raise lost_answer()
+        if is_renewed:
+            await self._store.confirm()
         await self.come_back()
         return is_renewed
 

@@ -22,7 +22,7 @@ from controller.descriptions.namespaces import ListNamespaces
 from controller.results.answer import Answer
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
-from metadata_log.shared.shared_log import Member, Position
+from metadata_log.shared.shared_log import Lease, Member, Position
 from records.envelope import Origin
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 from records.topics import NamespaceRecord
@@ -237,6 +237,28 @@ async def test_a_leader_that_sleeps_is_fenced(
             await asyncio.sleep(0.01)
     monkeypatch.undo()
     assert await _until_equal(group) == ["a", "b"]
+
+
+async def test_a_node_claims_nothing_by_a_lease_that_has_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another node could hold the lease by then, and answer by it."""
+    alone = Group(tmp_path, count=1)
+    (member,) = alone.members
+    renew, claims = member.log.renew, list[int]()
+
+    async def renew_slowly(lease: Lease, *, instead_of: Lease | None) -> bool:
+        claims.append(len(alone.store.groups))
+        is_renewed = await renew(lease, instead_of=instead_of)
+        if len(claims) == 1:
+            await asyncio.sleep(LEASE_MS / 1_000)
+        return is_renewed
+
+    monkeypatch.setattr(member.log, "renew", renew_slowly)
+    alone.start()
+    await alone.leader()
+    await alone.stop()
+    assert claims[:3] == [0, 0, 0]  # taken too late, released, and taken again
 
 
 @pytest.mark.parametrize("lost", ["request", "answer", "late"])
