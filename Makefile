@@ -39,7 +39,7 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund
 	@touch $@
 
-heavy: .venv/installed .venv/dbt/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples, other releases of PostgreSQL
+heavy: .venv/installed .venv/dbt/installed .venv/pythons/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples, other releases of PostgreSQL and Python
 	METALOG_REQUIRE_CLIENTS=1 SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
 	for programs in $(wildcard /usr/lib/postgresql/*/bin); do \
 	  METALOG_POSTGRES=$$programs $(BIN)/pytest $(OF_POSTGRES) || exit 1; \
@@ -100,6 +100,17 @@ clean: ## Remove the environment and what the demo and the mutants made
 .venv/dbt/installed: requirements/dbt.txt | .venv/installed
 	$(BIN)/uv venv --quiet --clear .venv/dbt
 	$(BIN)/uv pip install --quiet --python .venv/dbt/bin/python --require-hashes -r $<
+	@touch $@
+
+# Clients of Spark Connect with other Pythons: those of pyenv, unless PYTHONS names some.
+PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[23].*/bin/python)
+.venv/pythons/installed: requirements/lock.txt | .venv/installed
+	rm -rf .venv/pythons && mkdir .venv/pythons
+	set -e; for python in $(PYTHONS); do \
+	  folder=.venv/pythons/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  $(BIN)/uv venv --quiet --python $$python $$folder; \
+	  $(BIN)/uv pip install --quiet --python $$folder/bin/python --constraint $< --editable '.[connect]'; \
+	done
 	@touch $@
 
 # The suite of kafka-python is in its source distribution; the hash is that of the installed version.

@@ -88,8 +88,8 @@ class Cluster:
         return len({work.parent for work in works}) == _WORKERS
 
     @contextmanager
-    def connect_server(self) -> Iterator[str]:
-        """Run a Spark Connect server whose tasks run on the cluster; yield its URL."""
+    def connect_server(self, python: str = sys.executable) -> Iterator[str]:
+        """Run a Spark Connect server whose tasks run on the cluster, in `python`; yield its URL."""
         port = _free_port()
         command = [
             *(_script("spark-submit"), "--master", self.url),
@@ -101,7 +101,8 @@ class Cluster:
             "spark-internal",
         ]
         url = f"sc://{_HOST}:{port}"
-        with _running("connect", command, self.environment, self.folder) as process:
+        settings = {**self.environment, "PYSPARK_PYTHON": python}
+        with _running("connect", command, settings, self.folder) as process:
             _wait_for_answer(url, process, self.folder / "connect.log")
             yield url
 

@@ -32,6 +32,11 @@ from tests.s3 import environment
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3_600)]
 
 JOB = Path(cluster_job.__file__)
+# Made by `make heavy` from the Pythons that are installed.
+OTHER_PYTHONS = sorted((Path(__file__).parents[3] / ".venv" / "pythons").glob("*/bin/python"))
+needs_connect = pytest.mark.skipif(
+    importlib.util.find_spec("grpc_status") is None, reason="the extra `connect` is not installed"
+)
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "spark_on_a_cluster.md").read_text()
 
 
@@ -100,26 +105,71 @@ def test_archive_in_a_bucket_is_read_by_the_workers(
     assert _read(tmp_path) == {n: rows for n, rows in expected.items() if n != "export"}
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("grpc_status") is None, reason="the extra `connect` is not installed"
-)
+@needs_connect
 def test_spark_connect_answers_as_replay_does(
     cluster: Cluster, live_log: Path, expected: cluster_job.Answers, tmp_path: Path
 ) -> None:
     with cluster.connect_server() as url:
-        done = subprocess.run(
-            [sys.executable, JOB, live_log, tmp_path, tmp_path / "answers.json", url],
-            env=cluster.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        _ask_over_connect(cluster, sys.executable, live_log, tmp_path, url)
         refused = [sys.executable, "-m", refused_over_connect.__name__, str(live_log), url]
         tried = subprocess.run(refused, env=cluster.environment, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr[-6_000:]
+        named = _named_queries(cluster, sys.executable, live_log, SPARK_REMOTE=url)
+    by_duckdb = _named_queries(cluster, sys.executable, live_log, "--engine", "duckdb")
     assert _read(tmp_path) == expected
+    assert _answers(named) == _answers(by_duckdb)
     assert tried.returncode == 0, tried.stderr[-6_000:]
     assert json.loads(tried.stdout) == {"accepted": ["SHOW TABLES"], "views": len(VIEWS)}
+
+
+@needs_connect
+@pytest.mark.parametrize("python", OTHER_PYTHONS, ids=lambda path: path.parts[-3])
+def test_spark_connect_answers_with_another_python(
+    cluster: Cluster,
+    live_log: Path,
+    expected: cluster_job.Answers,
+    tmp_path: Path,
+    python: Path,
+) -> None:
+    with cluster.connect_server(str(python)) as url:
+        _ask_over_connect(cluster, str(python), live_log, tmp_path, url)
+        named = _named_queries(cluster, str(python), live_log, SPARK_REMOTE=url)
+        # This Python is not that of the server's workers.
+        refused = _named_queries(cluster, sys.executable, live_log, SPARK_REMOTE=url)
+    by_duckdb = _named_queries(cluster, sys.executable, live_log, "--engine", "duckdb")
+    assert _read(tmp_path) == expected
+    assert _answers(named) == _answers(by_duckdb)
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert refused.returncode == 4, refused.stderr[-6_000:]
+    workers = f"workers run Python {python.parts[-3]}, and this program Python {here}"
+    assert workers in refused.stderr
+
+
+def _answers(done: "subprocess.CompletedProcess[str]") -> Any:
+    assert done.returncode == 0, done.stderr[-6_000:]
+    return json.loads(done.stdout)["audits"]
+
+
+def _named_queries(
+    cluster: Cluster, python: str, log: Path, *options: str, **environment: str
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [python, "-m", "api.cli", "audit", "who", "deletions", str(log), "--json", *options],
+        env={**cluster.environment, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _ask_over_connect(cluster: Cluster, python: str, log: Path, folder: Path, url: str) -> None:
+    done = subprocess.run(
+        [python, JOB, log, folder, folder / "answers.json", url],
+        env={**cluster.environment, "PYSPARK_PYTHON": python},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-6_000:]
 
 
 def test_document_runs_line_by_line(
