@@ -1,11 +1,13 @@
 """Follows a log and yields the states of all objects, in runs of some thousand records."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
+from records.configs import ConfigRecord
 from records.envelope import Envelope
+from records.topics import TopicRecord
 from replay.image.configs import ConfigValue
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
@@ -105,6 +107,11 @@ class _Run:
                 if old != new:
                     key = new.topic_id, new.partition_id
                     states.append(NewState("partitions", key, old, new, change))
+            elif in_effect and record_type is ConfigRecord:
+                states += _new_config(change, *effects.of_config(row))
+            elif in_effect and record_type is TopicRecord:
+                topic = effects.of_new_topic(row)
+                states.append(NewState("topics", topic.topic_id, None, topic, change))
             elif in_effect:
                 for touched in effects.of(row).touched:
                     states += _new_states(touched, change)
@@ -150,6 +157,15 @@ def _states(touched: Touched) -> Iterator[tuple[str, Key, Any, Any]]:
             yield key, None, old, new
         case _:
             yield kind.parts[0], key, old, new
+
+
+def _new_config(cause: ChangeRow, old: str | None, new: str | None) -> list[NewState]:
+    if old == new:
+        return []
+    record = cast(ConfigRecord, cause.row.payload)
+    key = record.resource_type, record.resource_name, record.name
+    before, after = (None if each is None else ConfigValue(*key, each) for each in (old, new))
+    return [NewState("configs", key, before, after, cause)]
 
 
 def _config_value(

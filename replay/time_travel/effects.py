@@ -10,8 +10,8 @@ values before and after.
 - Values are those of `Kind.value` immediately before and after the record, whether or not images
   were made.
 - `before` and `after` give the touched objects their names at that time. Other objects in these
-  images may lack recent partition changes: most records change one partition, and making an image
-  for each would take most of the time.
+  images may lack recent changes of partitions and configs: most records change one partition or one
+  config, and making an image for each would take most of the time.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -21,13 +21,16 @@ import msgspec
 
 from records import control, partitions
 from records.base import Record, Uuid
+from records.configs import ConfigRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError
+from records.topics import TopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.parts import PARTS
 from replay.image.provenance import Provenance
+from replay.image.topics import Topic
 from replay.loader import BatchSource
 from replay.time_travel.kinds import CLUSTER_PARTS, KINDS, Key, Kind, TopicValue
 from replay.transactions import MARKERS, Resolved, Transactions, rows_within
@@ -98,7 +101,7 @@ class Effects:
         self._delta = MetadataDelta(image)
         # The delta has changes that are not in the image.
         self._is_ahead = False
-        # It may have other changes than those of partitions that `of` applied.
+        # It may have changes of other objects than partitions and configs.
         self._is_stale = False
         # By topic, the number of partitions created since the image.
         self._created: dict[Uuid, int] = {}
@@ -112,7 +115,7 @@ class Effects:
 
     @property
     def named(self) -> MetadataImage:
-        """An image with the current names of all objects; may lack recent partition changes."""
+        """An image with all current names; may lack recent changes of partitions and configs."""
         if self._is_stale:
             self._advance()
         return self._image
@@ -162,8 +165,9 @@ class Effects:
         """
         record_type = type(row.payload)
         if record_type in OF_A_PARTITION:
+            named = self.named
             touched = self._touched_by_partition(*self.of_partition(row))
-            return Effect(row, touched, self._image, self._image, closed_by)
+            return Effect(row, touched, named, named, closed_by)
         if record_type in WITHOUT_EFFECT:
             self._delta.replay(row)
             self._is_ahead = True
@@ -182,8 +186,6 @@ class Effects:
         Raises:
             ContradictionError: as `of`.
         """
-        if self._is_stale:
-            self._advance()
         self._delta.replay(row)
         self._is_ahead = True
         topics = self._delta.topics
@@ -192,6 +194,32 @@ class Effects:
         if old is None:
             self._created[new.topic_id] = self._created.get(new.topic_id, 0) + 1
         return old, new
+
+    def of_config(self, row: Envelope) -> tuple[str | None, str | None]:
+        """Apply a ConfigRecord; return the value of its key before and after (None: not set).
+
+        Makes no image, which takes most of the time of `of`.
+
+        Raises:
+            ContradictionError: as `of`.
+        """
+        record = cast(ConfigRecord, row.payload)
+        resource = record.resource_type, record.resource_name
+        before = self._delta.configs.value(resource, record.name)
+        self._delta.replay(row)
+        self._is_ahead = True
+        return before, self._delta.configs.value(resource, record.name)
+
+    def of_new_topic(self, row: Envelope) -> Topic:
+        """Apply a TopicRecord, and return the topic that it created; makes no image either.
+
+        Raises:
+            ContradictionError: as `of`.
+        """
+        self.apply(row)
+        topic = self._delta.topics.topic(cast(TopicRecord, row.payload).topic_id)
+        assert topic is not None, "the record has just created it"
+        return topic
 
     def apply(self, row: Envelope) -> None:
         """Apply a record that takes effect, without finding its effect.
