@@ -207,13 +207,17 @@ class Faults:
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def open_transaction(self, node: SimulatedNode, random: Random) -> None:
-        """Let the leader begin a transaction, and end it after a while, if it can."""
+        """Let the leader begin a transaction, and end it after a while; perhaps a node starts."""
         for each in self._nodes:
             if each.leads:
                 # Heartbeats wait meanwhile, so it is shorter than a session, as it has to be.
                 open_s = random.choice((0.1, 0.5, 1.0))
                 self._loop.create_task(self._clients.transaction(each, open_s))
                 self._events["transaction"] += 1
+                if node is not each and random.random() < 0.5:
+                    self._events["started beside a transaction"] += 1
+                    self.kill(node, random)
+                    self._loop.call_later(random.uniform(0, open_s), self.start, node, random)
 
     def ask(self, node: SimulatedNode, random: Random) -> None:
         for _ in range(random.randrange(1, 5)):

@@ -28,6 +28,7 @@ EVENTS = (
     "retained",
     "retained beside a take-over",
     "slow, of a leader",
+    "started beside a transaction",
     "stopped, of a leader",
     "take-over",
     "take-over by a cut folder",
