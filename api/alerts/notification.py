@@ -90,7 +90,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 def firing(
     found: Violation, check: str, *, log: str, cluster_id: str, as_of: int, as_of_time: int
 ) -> Notification:
-    """Return the notification of a violation that lasts.
+    """Return the notification that an alert has begun (firing).
 
     Args:
         check: The name of the check.

@@ -21,7 +21,7 @@ apply only to the outer response."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """The response of the application."""
+    """Status and body of the HTTP application's response."""
 
     status: int
     body: bytes

@@ -131,4 +131,9 @@ async def _wait(
 
 def _check_epoch(replica: Replica, leader_epoch: int) -> None:
     if replica.leader_epoch != leader_epoch or not replica.is_leader:
-        raise RequestError("NOT_LEADER_OR_FOLLOWER", "the leader has changed")
+        name, partition = replica.metadata.name, replica.metadata.partition
+        raise RequestError(
+            "NOT_LEADER_OR_FOLLOWER",
+            f"this broker no longer leads {name}-{partition} in epoch {leader_epoch}; refresh the "
+            "metadata and retry",
+        )

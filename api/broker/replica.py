@@ -193,7 +193,10 @@ class Replica:
     ) -> tuple[int, int]:
         async with self.order:
             if self.leader_epoch != leader_epoch or not self.is_leader:
-                raise RequestError("NOT_LEADER_OR_FOLLOWER", "the leader has changed")
+                raise RequestError(
+                    "NOT_LEADER_OR_FOLLOWER",
+                    f"the leader changed after epoch {leader_epoch}; refresh metadata and retry",
+                )
             offsets = await self.disk.run(self._write, content, rules, leader_epoch)
             self._advance()
             self.wake()

@@ -71,13 +71,13 @@ class ReplicaRegistry:
         replica.directory = directory
 
     def reserve_directory(self) -> LogDirectory:
-        """Reserve a place for a new replica, in the directory with the fewest replicas."""
+        """Choose the directory with the fewest replicas for a new one, and count it there."""
         directory = min(self._directories, key=lambda one: self._counts[one.path])
         self._counts[directory.path] += 1
         return directory
 
     def release_directory(self, directory: LogDirectory) -> None:
-        """Release a reserved place, after the replica was added or could not be created."""
+        """Stop counting a replica of `reserve_directory`: it was added, or could not be created."""
         self._counts[directory.path] -= 1
 
 

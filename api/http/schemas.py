@@ -21,7 +21,7 @@ _BASE64 = r"^[A-Za-z0-9_+/-]*=*$"
 
 
 class Schemas:
-    """Collects the schemas of types, those of structs by name."""
+    """Makes JSON schemas of types; collects the schemas of structs by name, for `$ref`."""
 
     def __init__(self) -> None:
         self.found: dict[str, Schema] = {}

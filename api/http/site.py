@@ -137,10 +137,12 @@ _MOVED = Problem(
 def site_of(
     listener: Listener, logs: Mapping[str, str]
 ) -> tuple["ASGIApp", dict[str, SharedState]]:
-    """Return the application that shows several logs, and the states of the logs and of LIST.
+    """Return the application that shows several logs, and the state of each log by name.
+
+    The key LIST holds the state of the page that lists the logs.
 
     Args:
-        logs: Each log as given on the command line, by the name in its path.
+        logs: Each log as given on the command line, by its name in the URL.
     """
     states = {name: SharedState(listener, PATHS.all, log) for name, log in logs.items()}
     top = SiteState(listener, states)

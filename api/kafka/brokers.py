@@ -71,7 +71,7 @@ def registration(request: BrokerRegistrationRequest) -> RegisterBroker:
 
 
 def beat(request: BrokerHeartbeatRequest) -> Heartbeat:
-    """Return the controller's request for a BrokerHeartbeat message."""
+    """Convert a BrokerHeartbeat message to the controller's request."""
     return Heartbeat(
         broker_id=request.broker_id,
         broker_epoch=request.broker_epoch,

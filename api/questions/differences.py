@@ -18,11 +18,12 @@ from replay.time_travel.short_lived import RECORDS_MAX, Passed, PassedObjects
 
 
 class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the differences from the point `before`; `object`: only those of the object.
+    """Asks for the differences between the point `before` and the point of the question.
 
-    `passed`: also return what existed only between the points, after the differences. It is not
-    looked for with `object`, nor in more than `RECORDS_MAX` records: then the last item is
-    `PASSED_UNKNOWN`.
+    `object`: return only the differences of this object, and ignore `passed`. `passed`: append the
+    objects that existed only between the two points. If the points are more than `RECORDS_MAX`
+    offsets apart, or in different parts of a recording, these objects are not searched for, and the
+    last item is `PASSED_UNKNOWN`.
     """
 
     before: str

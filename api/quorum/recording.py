@@ -88,7 +88,10 @@ async def recorded(
 
 
 def take_up(log: Path, gap_begun: Callable[[EarlierPart], None]) -> None:
-    """Complete the next part of a recording if one was prepared, and call `gap_begun`."""
+    """Put the next part of a recording in place as the log, if one was prepared.
+
+    `gap_begun` is then called with the part that ended.
+    """
     last = take_up_part(log)
     if last is not None:
         gap_begun(last)

@@ -60,7 +60,7 @@ def _check_command(command: str, request: bytes) -> None:
         _check_records(from_wire(request, AppendRows).plain_rows().records)
     elif _APPEND.encode() in request:
         # A step of a transaction, whose rows are not looked into.
-        raise _refused(f"{command} with {_APPEND} may hold a secret")
+        raise _refused(f"{command} contains {_APPEND}, whose records may hold a secret")
     elif without_secrets(request) is not None:
         raise _refused(f"{command} holds a secret")
 

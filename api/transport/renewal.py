@@ -30,9 +30,9 @@ class Renewal:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, read: Callable[[], Use]) -> None:
-        """Add a function that reads files, and returns a function that applies them.
+        """Register a function that reads files; the function it returns applies them.
 
-        The reading function raises RequestError if a file is faulty.
+        The registered function raises RequestError if a file is faulty.
         """
         self._reads.append(read)
 

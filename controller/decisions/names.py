@@ -78,7 +78,10 @@ def check_namespace_name(name: str) -> None:
                 f"{name!r}: each tier is one or more ASCII letters, digits, '.' and '-'"
             )
         if tier in _RESERVED_TIERS:
-            raise invalid_namespace(f"{name!r}: {tier!r} cannot be a tier")
+            raise invalid_namespace(
+                f"{name!r}: the tier {tier!r} is a reserved folder name; '.', '..' and 'deleting' "
+                "are not allowed"
+            )
 
 
 def check_full_name(name: str) -> None:

@@ -131,11 +131,12 @@ class ExplainConfigs(Request["tuple[ConfigExplained, ...]"], frozen=True, kw_onl
 
 
 def configs_described(view: View, request: DescribeConfigs) -> ConfigsDescribed:
-    """Describe the configs of a resource, ordered by name, with their version.
+    """Describe a resource's configs, ordered by name, and return the version of its configs.
 
     Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION
-            (InvalidNamespace), BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST for an unknown type.
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, BROKER_ID_NOT_REGISTERED,
+            INVALID_TOPIC_EXCEPTION if there is no such namespace, or INVALID_REQUEST if the type
+            of the resource is unknown.
     """
     resource = _resource(view, request.resource_type, request.resource_name)
     is_effective = request.effective or request.resource_type in (TOPIC, NAMESPACE)

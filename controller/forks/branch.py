@@ -36,10 +36,11 @@ class Applied:
         self.after = self._followed(state, delta.apply(_provenance(rows)))
 
     def applied_to(self, state: State) -> State:
-        """Return the state that results from applying the same rows to another state.
+        """Apply `rows` to another state, and return the resulting state.
 
-        If both states share all objects that the rows read and change, the objects after the rows
-        are shared, too, instead of being computed again.
+        If `state` has the same objects (by identity) as the state given to the constructor, as far
+        as the rows read or change them, the changed objects are taken from `after` instead of
+        being computed again.
 
         Raises:
             ContradictionError: a row contradicts the state.

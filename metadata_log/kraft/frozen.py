@@ -17,7 +17,7 @@ from records.errors import CommittedHistoryChangedError
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `frozen.json`: a leader's claim that contradicts committed records.
+    """The content of `frozen.json`: a leader whose log lacks records that the mirror has confirmed.
 
     Attributes:
         time_ms: When the mirror was frozen, ms since 1970.

@@ -31,7 +31,7 @@ class SoleVoter:
 
     @classmethod
     def after(cls, mirror: LogReader) -> Self:
-        """Return the state at the end of a mirror.
+        """Read a mirror to its end; track whether its quorum then has a single voter.
 
         Raises:
             CorruptLogError: the mirror is damaged.

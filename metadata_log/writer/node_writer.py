@@ -1,8 +1,8 @@
 """The writer of a node's folder, which is a copy of a shared log.
 
-All blocks written here are committed in the shared log already, so callers are answered without a
-sync: blocks that a crash of the machine loses are fetched again. Blocks are synced before the
-commit mark, at least once a second, so that there is little to fetch.
+Blocks stay in memory until the shared log has committed them; `commit` writes them to the files.
+Callers are answered without a sync: blocks that a crash of the machine loses are fetched again. The
+files are synced before the commit mark, at least once a second, so there is little to fetch.
 
     leader:   write, write -> (committed in the shared log) -> commit
     follower: copy_segment, copy_block -> commit

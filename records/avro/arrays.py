@@ -87,7 +87,10 @@ def decode_count(data: bytes, position: int) -> tuple[int, int]:
         count = -count
         _, position = decode_long(data, position)
     if count > len(data) - position:
-        raise CorruptLogError(f"array of {count} items at byte {position} runs past the end")
+        raise CorruptLogError(
+            f"byte {position}: an array of {count} items does not fit in the remaining "
+            f"{len(data) - position} bytes"
+        )
     return count, position
 
 
@@ -101,5 +104,8 @@ def decode_bytes(data: bytes, position: int) -> tuple[bytes, int]:
         position += 1
     end = position + length
     if length < 0 or end > len(data):
-        raise CorruptLogError(f"{length} bytes at byte {position} run past the end")
+        raise CorruptLogError(
+            f"byte {position}: a value of {length} bytes does not fit in the remaining "
+            f"{len(data) - position} bytes"
+        )
     return data[position:end], end

@@ -161,7 +161,7 @@ def _head_at(data: bytes, start: int, layout: Layout) -> _Head:
     origin, position = codec.optional(data, position, codec.decoder_of("origin"))
     nulls = codec.nulls_of(layout)[1:]
     if not data.startswith(nulls, position):
-        raise UnusualEncodingError(f"the row at byte {start} has fields other than its record")
+        raise UnusualEncodingError(f"the row at byte {start} has optional fields besides origin")
     position += len(nulls)
     branch, end = strict_long(data, position)
     if not 0 <= branch < layout.type_count:

@@ -105,15 +105,18 @@ def _split(data: bytes, count: int, first: Envelope) -> tuple[list[bytes], int]:
         ValueError: the other rows do not continue the batch of the first row.
     """
     if not 0 <= first.offset < _OFFSET_MAX or first.timestamp < codec.ONE_BYTE:
-        raise ValueError("the rows cannot be told apart")
+        raise ValueError("the rows cannot be split at their common bytes")
     stamp = LONGS[first.leader_epoch] + LONGS[first.timestamp] + LONGS[first.batch_offset]
     offsets = consecutive_longs(first.offset + 1, count)
     before, *bodies = (data + offsets[-1]).split(stamp)
     size = len(offsets[0])
     if before != offsets[0] or len(bodies) != count - 1 or len(offsets[-1]) != size:
-        raise ValueError("not one batch of consecutive rows")
+        raise ValueError(
+            "the rows do not all have the first row's epoch, time and base offset, or offsets of "
+            "one size"
+        )
     if not all(map(bytes.endswith, bodies, offsets[1:])):
-        raise ValueError("the offsets are not consecutive")
+        raise ValueError("the rows' offsets are not consecutive")
     return bodies, size
 
 

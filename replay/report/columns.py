@@ -204,10 +204,11 @@ class Columns:
         return tuple(self._counters[: len(since.counters)]) == since.counters
 
     def encoded(self, since: ColumnsMark = START) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the rows after a position, as fields for the report's header, and columns.
+        """Encode the rows after a position; return header fields, and the columns by name.
 
-        Delta encoding restarts at the position, so the first value of a counter is complete.
-        Objects are numbered by their current places among all objects collected so far.
+        The header fields are those of the report. Differences between rows start anew at the
+        position. The values of integer fields are stored as differences only if the position is the
+        start. Objects are numbered in display order, among all objects collected so far.
         """
         self._order.grow(len(self._labels))
         touched, new = self._object[since.touches :], range(since.objects, len(self._labels))

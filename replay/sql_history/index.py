@@ -169,6 +169,15 @@ class HistoryIndex(ABC):
 
 def _compare(source: BatchSource, start: int, stored: Position) -> None:
     if not start <= source.history_start <= stored.end_offset <= source.end_offset:
-        raise RequestError("WRONG_LOG", "the log does not contain the offsets of the tables")
+        raise RequestError(
+            "WRONG_LOG",
+            f"the SQL history is of offsets {start} to {stored.end_offset}, the log has "
+            f"{source.history_start} to {source.end_offset} (exclusive); choose the log's own "
+            "database, or make a new one with `metalog sql sync`",
+        )
     if source.position(stored.end_offset).contradicts(stored):
-        raise RequestError("WRONG_LOG", "the tables belong to another log")
+        raise RequestError(
+            "WRONG_LOG",
+            "the SQL history is of another log; choose the log's own database, or make a new one "
+            "with `metalog sql sync`",
+        )

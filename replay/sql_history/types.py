@@ -48,7 +48,7 @@ class Native(UserDefinedType[Any]):
 
 
 def native(type_: TypeEngine[Any], dialect: Dialect) -> Native | None:
-    """Return the native type of a column; None if its values are written without conversion."""
+    """Return the PostgreSQL type that converts a column's values; None if none are converted."""
     found = type_.dialect_impl(dialect)
     return found if isinstance(found, Native) else None
 

@@ -157,7 +157,10 @@ class Effects:
                 yield from self.of_aborted(found)
 
     def of(self, row: Envelope, closed_by: Envelope | None = None) -> Effect:
-        """Apply a record that takes effect, and return its effect.
+        """Apply a record outside any transaction, or of a committed one, and return its effect.
+
+        Args:
+            closed_by: The record that ended the transaction, if any.
 
         Raises:
             ContradictionError: the record contradicts the state before it; it may have been applied

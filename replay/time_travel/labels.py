@@ -216,8 +216,8 @@ def note_key(image: MetadataImage, name: str) -> Any:
             return key
     found = [key for key in keys if _note_place(key) == name]
     if len(found) > 1:
-        labels = " or ".join(sorted(f"note:{note_label(image, key)}" for key in found))
-        raise ValueError(f"there are {len(found)} such notes: write {labels}")
+        labels = ", ".join(sorted(f"note:{note_label(image, key)}" for key in found))
+        raise ValueError(f"{len(found)} notes have this offset and author; give one of {labels}")
     return found[0] if found else None
 
 

@@ -1,4 +1,4 @@
-"""Reach: the rows that can affect an object, and the byte strings that find their blocks.
+"""An object's reach: the rows that can affect it, and the byte strings that find their blocks.
 
 Rows inside a transaction take effect only when the transaction ends, so BeginTransactionRecords are
 always searched for.
@@ -73,7 +73,9 @@ class Reach(Protocol):
 
 
 def reach_of(name: ObjectName) -> Reach | None:
-    """Return the reach of an object; None if no search strings find all of its records.
+    """Return which rows can affect an object, and the byte strings that find their blocks.
+
+    None if no byte strings find all of these blocks.
 
     Raises:
         ValueError, OverflowError: the name is invalid for its kind.
@@ -107,7 +109,7 @@ def _deletions_reach(name: str) -> Reach:
 
 
 def reach_of_kind(kind: str) -> Reach:
-    """Return the reach of all objects of a kind; the kind must not depend on other kinds."""
+    """Return which rows can affect any object of a kind that does not depend on other kinds."""
     assert kind in _ALONE, kind
     return _KindReach(kind)
 

@@ -161,7 +161,7 @@ async def test_questions_are_answered_from_the_tables_in_another_database(
         tables.execute("UPDATE history_position SET last_crc32c = last_crc32c - 1")
     assert _history(log, url) == plain
     assert (await ask("info", "--json")).json["sql_history"] is None
-    assert "passed over: the tables belong to another log" in service.errors
+    assert "passed over: the SQL history is of another log" in service.errors
     password = postgres_url.password
     assert password is not None and password not in service.errors
     assert await service.stop() == 0

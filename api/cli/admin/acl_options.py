@@ -41,30 +41,31 @@ class Selected(NamedTuple):
     """The options that select resources."""
 
     topic: Annotated[
-        list[str] | None, Option("--topic", metavar="TOPIC", help="A topic, by full name or @ID.")
+        list[str] | None,
+        Option("--topic", metavar="TOPIC", help="Select a topic, by full name or @ID."),
     ] = None
     group: Annotated[
-        list[str] | None, Option("--group", metavar="NAME", help="A consumer group.")
+        list[str] | None, Option("--group", metavar="NAME", help="Select a consumer group.")
     ] = None
-    cluster: Annotated[bool, Option("--cluster", help="The cluster itself.")] = False
+    cluster: Annotated[bool, Option("--cluster", help="Select the cluster itself.")] = False
     transactional_id: Annotated[
         list[str] | None,
-        Option("--transactional-id", metavar="ID", help="A transactional id."),
+        Option("--transactional-id", metavar="ID", help="Select a transactional id."),
     ] = None
     delegation_token: Annotated[
         list[str] | None,
-        Option("--delegation-token", metavar="ID", help="A delegation token."),
+        Option("--delegation-token", metavar="ID", help="Select a delegation token, by its id."),
     ] = None
     user: Annotated[
         list[str] | None,
-        Option("--user", metavar="PRINCIPAL", help="A user that others act as."),
+        Option("--user", metavar="PRINCIPAL", help="Select a user that others act as."),
     ] = None
     namespace: Annotated[
         str | None,
         Option(
             "--namespace",
             metavar="NS",
-            help="A namespace and everything in it; with --topic: the namespace of the topics.",
+            help="Select a namespace and everything in it; with --topic: the topics' namespace.",
         ),
     ] = None
 

@@ -152,7 +152,7 @@ def list_(
     selected: options.Selected,
     entries: options.Filter,
 ) -> None:
-    """List the entries that match the options, or all."""
+    """List the ACL entries that match the options; without options, all entries."""
     from api.documents.acls import Acl, AclList
     from controller.descriptions.acls import ListAcls
 

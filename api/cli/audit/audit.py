@@ -73,7 +73,7 @@ def audit(
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """Query a log in SQL: `list`, by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
+    """Run audit queries by NAME (`list` shows them) or your own SQL; or export the records."""
     from api.documents.audits import AnsweredBy, Audits, RowsWritten, Since
     from api.questions.parts import about_across
 

@@ -64,7 +64,7 @@ _Skip = Annotated[
 ]
 _ExpectedEndOffset = Annotated[
     int | None,
-    Option(min=0, help="End offset that the log must have before the first record."),
+    Option(min=0, help="Append only if the log ends at this offset (exclusive)."),
 ]
 _Expect = Annotated[
     list[str] | None,

@@ -140,7 +140,7 @@ def checked(
 
 
 def check_replicas(context: Context, broker_ids: Sequence[int]) -> None:
-    """Check the broker ids of a partition's replicas.
+    """Check that a partition's replicas are registered brokers, at least one, each named once.
 
     Raises:
         RequestError: INVALID_REPLICA_ASSIGNMENT.

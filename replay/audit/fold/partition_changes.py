@@ -104,12 +104,12 @@ class Events:
         self.planned = self.table["planned"].to_numpy(zero_copy_only=False)
 
     def is_of(self, record: str) -> Any:
-        """Return a mask of the events in effect that are of a record type."""
+        """Return a mask of the events of a record type, without those of aborted transactions."""
         records = self.table["record"].take(pyarrow.array(self.order))
         return pc.equal(records, record).to_numpy(zero_copy_only=False) & self.in_effect
 
     def begins_reassignment(self) -> Any:
-        """Return a mask of the events in effect that begin a reassignment, or change one."""
+        """Return a mask of the events, none aborted, that begin or change a reassignment."""
         adding, removing = self.values("adding_replicas"), self.values("removing_replicas")
         is_ = adding.is_some(adding.settled()) | removing.is_some(removing.settled())
         return (adding.changed() | removing.changed()) & is_ & self.is_of("PartitionChangeRecord")

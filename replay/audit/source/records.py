@@ -88,10 +88,13 @@ class FilteringRecordReader(PushedFilters, RecordReader):
 
 
 def spans_of(part: Stretch, planned: Position | None = None) -> Iterator[Span]:
-    """Yield the tasks of a stretch of a recording; one for a gap, which has one row.
+    """Yield the offset ranges that Spark's tasks read from one part of a recording, or from a gap.
+
+    A gap gets a single task, which yields one row.
 
     Args:
-        planned: As in `Span`; an earlier part never changes, so its tasks check nothing.
+        planned: Position up to which a stream reads (see `Span`). Tasks of an earlier part ignore
+            it, because that part never changes.
     """
     if not part.is_kept:
         yield Span(part.first, part.end, is_kept=False)

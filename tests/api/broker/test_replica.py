@@ -192,7 +192,7 @@ async def test_write_that_waits_while_the_leader_changes_is_refused(replica: Rep
         write = replica.append(batch(b"a"))
         await asyncio.sleep(0)
         replica.assign(state(leader=SECOND, leader_epoch=6), 0)
-    with pytest.raises(RequestError, match="the leader has changed"):
+    with pytest.raises(RequestError, match="the leader changed after epoch 5"):
         await write
     assert replica.log.end_offset == 0
 

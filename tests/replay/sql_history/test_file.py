@@ -216,7 +216,7 @@ PASSED_OVER: dict[str, Callable[[Path], object]] = {
         path, "UPDATE history_position SET rules = 0"
     ),
     "another log": lambda path: _execute(path, "UPDATE history_position SET last_crc32c = 7"),
-    "does not contain the offsets of the tables": lambda path: _execute(
+    "the SQL history is of offsets 0 to 99, the log has 0 to 3": lambda path: _execute(
         path, "UPDATE history_position SET end_offset = 99"
     ),
 }

@@ -281,7 +281,7 @@ def test_two_notes_of_one_author_at_one_offset_have_two_names() -> None:
     assert len(set(labels)) == 2
     found = [parse_object(f"note:{label}").fields(image) for label in labels]
     assert {fields["text"] for fields in found if fields} == {"one", "two"}
-    with pytest.raises(RequestError, match=f"there are 2 such notes: write note:{labels[0]} or "):
+    with pytest.raises(RequestError, match=f"2 notes have this .*; give one of note:{labels[0]}, "):
         parse_object("note:0/ada").fields(image)
     single = parse_object("note:0/ada").fields(image_of(one))
     assert single is not None and single["text"] == "one"
