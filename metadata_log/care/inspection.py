@@ -12,6 +12,7 @@ from metadata_log.care.failing_disk import FailingDisk, Unreadable
 from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.retention import RETAIN_LOCK
 from metadata_log.care.segment_inspection import REPAIR, SegmentInspector
+from metadata_log.files.followed import FOLLOWED
 from metadata_log.files.fs import ByteStore, missing_as_unavailable, read_start
 from metadata_log.files.names import (
     BACKUP_NOTE,
@@ -44,8 +45,8 @@ from records.errors import CorruptLogError
 
 _KNOWN = {
     *(MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK),
+    *(FOLLOWED, NODE_FILE),
     *MIRROR_FILES,
-    NODE_FILE,
 }
 _LEFTOVER_SUFFIX = ".part"
 # How often the inspection starts over because the mark moved.

@@ -3,10 +3,11 @@
 The leader says which offsets are committed (its high watermark), so the mirror is confirmed up to
 there. Later batches are its tail: the leader may still withdraw them, and they are cut off then.
 
-Batches are gathered before they are written (gathered_batches.py). A leader's high watermark trails
-its newest batches by an instant. So these batches wait until they are below the high watermark, but
-no longer than the time for which batches are gathered: writing each batch unconfirmed, and again to
-confirm it, would double the bytes. Below the high watermark, runs of NoOps become one record; in
+Batches are gathered before they are written (gathered_batches.py), unless someone follows the
+mirror and waits for them (files/followed.py). A leader's high watermark trails its newest batches
+by an instant. So these batches wait until they are below the high watermark, but no longer than the
+time for which batches are gathered: writing each batch unconfirmed, and again to confirm it, would
+double the bytes. Below the high watermark, runs of NoOps become one record; in
 the tail, every batch keeps its own place, so that the tail can be cut off at any batch.
 
 Source: KIP-595 (high watermark, diverging epochs).
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from metadata_log.files.followed import Followers
 from metadata_log.format.batch import Batch
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.continued_mirror import ContinuedMirror
@@ -69,6 +71,7 @@ class ObservedMirror(ContinuedMirror):
         """
         super().__init__(log)
         self._clock = clock
+        self._followers = Followers(log, clock)
         self._collapse_noops = collapse_noops
         self._taken = taken
         # Batches that are not written yet, in order.
@@ -142,12 +145,20 @@ class ObservedMirror(ContinuedMirror):
             return True
         if not self._pending:
             return False
-        return self._has_waited(self._since[0])
+        return self._has_waited(self._since[0]) or self._is_awaited()
 
     def _has_waited(self, since: float) -> bool:
-        has_only_noops = self._collapse_noops and all(map(is_noop, self._pending))
-        gather_ms = RECORD_GATHER_MS if has_only_noops else OBSERVE_GATHER_MS
+        gather_ms = RECORD_GATHER_MS if self._has_only_noops else OBSERVE_GATHER_MS
         return (self._clock() - since) * 1_000 >= gather_ms
+
+    @property
+    def _has_only_noops(self) -> bool:
+        return self._collapse_noops and all(map(is_noop, self._pending))
+
+    def _is_awaited(self) -> bool:
+        """True if a follower waits for a pending batch that is committed."""
+        is_committed = self._pending[0].end_offset <= self.high_watermark
+        return is_committed and not self._has_only_noops and self._followers.are_there()
 
     def write_due(self) -> None:
         """Write, commit and confirm the pending batches below the high watermark, and those above

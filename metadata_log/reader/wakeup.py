@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from metadata_log.files.followed import FollowerNote
 from metadata_log.limits import FOLLOW_POLL_INTERVAL_MS, FOLLOW_RECHECK_INTERVAL_MS
 
 _LOG = logging.getLogger(__name__)
@@ -37,9 +38,10 @@ class Polling:
 
 @contextmanager
 def watch(path: Path) -> Iterator[Wakeup]:
-    """Watch a file that is written in place and sometimes replaced.
+    """Watch a log's file that is written in place and sometimes replaced.
 
-    Yields an object whose `wait` returns when the file may have changed.
+    Yields an object whose `wait` returns when the file may have changed. The writer of a mirror
+    notices that it is followed (files/followed.py).
     """
     with contextlib.ExitStack() as stack:
         wakeup: Wakeup = Polling()
@@ -54,7 +56,20 @@ def watch(path: Path) -> Iterator[Wakeup]:
                     error,
                     FOLLOW_POLL_INTERVAL_MS,
                 )
-        yield wakeup
+        yield _Noted(wakeup, path.parent)
+
+
+class _Noted:
+    """Tells the log's writer of each wait."""
+
+    def __init__(self, wakeup: Wakeup, directory: Path) -> None:
+        self._wakeup = wakeup
+        self._note = FollowerNote(directory)
+        self._note.renew()
+
+    async def wait(self) -> None:
+        self._note.renew()
+        await self._wakeup.wait()
 
 
 if sys.platform == "linux":

@@ -1,15 +1,25 @@
 """A mirror that takes a leader's answers: what is written, confirmed, cut off and frozen."""
 
+import asyncio
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from metadata_log.files import followed
+from metadata_log.files.followed import FOLLOWED, FollowerNote
+from metadata_log.files.names import COMMIT_MARK
 from metadata_log.format.block import SYNC_SIZE, BlockEncoder
 from metadata_log.kraft.new_mirror import begin_mirror
 from metadata_log.kraft.observed_mirror import ObservedMirror
-from metadata_log.limits import BATCH_SIZE_BYTES_MAX, OBSERVE_GATHER_MS, RECORD_GATHER_MS
+from metadata_log.limits import (
+    BATCH_SIZE_BYTES_MAX,
+    FOLLOWED_FOR_MS,
+    OBSERVE_GATHER_MS,
+    RECORD_GATHER_MS,
+)
 from metadata_log.reader.log_reader import LogReader
+from metadata_log.reader.wakeup import watch
 from records.base import Record
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
@@ -114,6 +124,58 @@ def test_batches_wait_a_second_and_noops_ten(log: Path) -> None:
         mirror.take(_log((3, 1, NoOpRecord())), 2, _NODE)
         clock.now += RECORD_GATHER_MS / 1_000
         assert mirror.is_due
+
+
+async def test_committed_batches_are_written_at_once_while_someone_follows(log: Path) -> None:
+    clock = _Clock()
+    with ObservedMirror(log, clock=clock) as mirror:
+        mirror.take(_EPOCH_1, 3, _NODE)
+        assert not mirror.is_due
+        with watch(log / COMMIT_MARK):
+            assert mirror.is_due
+            mirror.write_due()
+            assert _ends(log) == (3, 3)
+            mirror.take(_log((3, 1, NoOpRecord())), 4, _NODE)
+            assert not mirror.is_due, "nobody waits for NoOps"
+            mirror.take(_log((4, 1, topic("c"))), 5, _NODE)
+            assert mirror.is_due
+            mirror.write_due()
+            mirror.take(_log((5, 1, topic("d"))), 5, _NODE)
+            assert not mirror.is_due, "it may still be withdrawn"
+        clock.now += FOLLOWED_FOR_MS / 1_000
+        mirror.take(_log((6, 1, topic("e"))), 7, _NODE)
+        assert mirror.is_due, "as what was taken first has waited a second"
+        mirror.write_due()
+        mirror.take(_log((7, 1, topic("f"))), 8, _NODE)
+        assert not mirror.is_due, "the follower has gone"
+
+
+async def test_follower_stays_noticed_while_it_waits(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "FOLLOWED_NOTE_INTERVAL_MS", 0)
+    clock = _Clock()
+    with ObservedMirror(log, clock=clock) as mirror, watch(log / COMMIT_MARK) as wakeup:
+        for number in range(3):
+            clock.now += FOLLOWED_FOR_MS / 1_000
+            waiting = asyncio.create_task(wakeup.wait())
+            await asyncio.sleep(0)
+            mirror.take(_log((number, 1, topic(f"t{number}"))), number + 1, _NODE)
+            assert mirror.is_due
+            mirror.write_due()
+            await waiting
+
+
+def test_mirror_without_the_followers_file_is_written_after_a_second(log: Path) -> None:
+    clock = _Clock()
+    with ObservedMirror(log, clock=clock) as mirror:
+        (log / FOLLOWED).unlink()
+        FollowerNote(log).renew()
+        mirror.take(_EPOCH_1, 3, _NODE)
+        assert not mirror.is_due
+        clock.now += OBSERVE_GATHER_MS / 1_000
+        assert mirror.is_due
+    assert not (log / FOLLOWED).exists(), "a follower makes no file"
 
 
 @pytest.mark.parametrize("trailing", [0, 1, 2])
