@@ -52,7 +52,7 @@ _CHANGING: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
     (re.compile(r"goes at \S+Z;"), "goes at ...;"),
     (re.compile(r"\bacl:[\w-]{22}"), "acl:..."),
     (re.compile(r"(\d+\.\d) KiB((?:  )?)"), _dots),
-    (re.compile(r"header has CRC b'\w+', says b'\w+'"), "header has CRC ..., says ..."),
+    (re.compile(r"header has CRC b'\w+', but stores b'\w+'"), "header has CRC ..., but stores ..."),
     (re.compile(r"(since offset \d+), \S+Z(, for [\d.]+ s$)?", re.MULTILINE), r"\1, ..."),
 )
 

@@ -127,7 +127,8 @@ def _check_end(context: Context, expected: int | None) -> None:
     if expected is not None and expected != context.next_offset:
         raise RequestError(
             "INVALID_UPDATE_VERSION",
-            f"the log ends at {context.next_offset}, expected {expected}",
+            f"the log ends at {context.next_offset}, expected {expected}; read the records in "
+            "between, then append again",
         )
 
 

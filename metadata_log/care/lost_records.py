@@ -90,8 +90,8 @@ async def _equal_end(log: SharedLog, reader: LogReader, end: Position) -> int:
             high = middle
     if low == start > 0:
         raise UnknownHistoryError(
-            f"{reader.directory} and the shared log diverge before group {low}, the first that "
-            "the shared log keeps"
+            f"{reader.directory} and the shared log diverge before batch group {low}, the first "
+            "that the shared log keeps; the offset where they diverge is unknown"
         )
     before = EMPTY if low == 0 else (await kept_group(log, low - 1, low - 1)).end
     return _equal_blocks(reader, before.end_offset, await kept_group(log, low, low))

@@ -128,7 +128,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
     """
     if data[: len(MAGIC)] != MAGIC:
         raise CorruptLogError(
-            f"the file starts with {data[:4].hex()}, but an Avro file with {MAGIC.hex()}"
+            f"the file starts with {data[:4].hex()}; an Avro file starts with {MAGIC.hex()}"
         )
     try:
         values, crc_at, end = _read_map(data, len(MAGIC))
@@ -139,7 +139,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
         found = data[crc_at : crc_at + _CRC_DIGITS]
         expected = _crc_text(data[:crc_at] + data[crc_at + _CRC_DIGITS : end])
         if found != expected:
-            raise CorruptLogError(f"the header has CRC {expected!r}, says {found!r}")
+            raise CorruptLogError(f"the header has CRC {expected!r}, but stores {found!r}")
         header = _header(values)
     except (IndexError, KeyError, ValueError) as error:
         raise CorruptLogError(f"the header cannot be read: {error!r}") from error

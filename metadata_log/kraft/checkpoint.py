@@ -76,8 +76,8 @@ class KraftCheckpoint:
         for header, data in scan.batches(may_be_cut=False):
             if header.leader_epoch != self.leader_epoch:
                 raise scan.corrupt(
-                    f"a batch has epoch {header.leader_epoch}, but the file's name says another "
-                    "epoch"
+                    f"a batch has epoch {header.leader_epoch}, but the file's name says "
+                    f"{self.leader_epoch}"
                 )
             if is_complete:
                 raise scan.corrupt("a batch follows the SnapshotFooterRecord")

@@ -46,7 +46,8 @@ def fetched_batches(
     while len(data) - position >= HEADER_SIZE:
         header = parse_header(data, position)
         if not LENGTH_MIN <= header.length <= LENGTH_MAX:
-            raise _corrupt(source, position, next_offset, f"a batch of {header.length} bytes")
+            impossible = f"a batch cannot have a length of {header.length} bytes"
+            raise _corrupt(source, position, next_offset, impossible)
         batch = data[position : position + header.size]
         if len(batch) < header.size:
             return

@@ -51,8 +51,9 @@ class GapSource(NamedTuple):
         if end > self.gap.to_offset:
             raise RequestError(
                 "INCONSISTENT_CLUSTER_ID",
-                f"{self.directory.path} has a batch that reaches over offset {self.gap.to_offset}, "
-                "where the part after the gap begins: it is another log",
+                f"{self.directory.path} is another log: a batch in it goes on past offset "
+                f"{self.gap.to_offset}, where the part after the gap begins; name a node of the "
+                "recorded cluster",
             )
 
 

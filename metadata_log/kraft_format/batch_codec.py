@@ -146,7 +146,8 @@ def encode_batch(rows: Sequence[Envelope]) -> bytes:
         ):
             raise RequestError(
                 "INVALID_RECORD",
-                f"offset {row.offset} cannot be in one batch with offset {base_offset}",
+                f"offset {row.offset} cannot be in one batch with offset {base_offset}: offsets "
+                "must be consecutive, and all records or none control records",
             )
     records = b"".join([encode_record(row, delta) for delta, row in enumerate(rows)])
     if first.extra is not None and first.extra.batch_header is not None:

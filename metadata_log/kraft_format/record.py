@@ -121,7 +121,7 @@ def _parse_body(body: bytes, expected_delta: int) -> RecordParts:
         left = len(body) - position
         raise CorruptLogError(f"a record has {left} bytes after its last header")
     if not value:
-        raise CorruptLogError("a record without a value")
+        raise CorruptLogError("a record has no value")
     return RecordParts(key, value, not (attributes or timestamp_delta or header_count))
 
 

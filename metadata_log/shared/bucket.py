@@ -355,7 +355,9 @@ class BucketSharedLog:
             content = None
         if content is None:
             raise UnavailableError(
-                f"{self._objects.where}{name}: {first_line(error)}", outcome=Outcome.UNKNOWN
+                f"{self._objects.where}{name}: {first_line(error)}; the batch group may still be "
+                "stored",
+                outcome=Outcome.UNKNOWN,
             ) from error
         return header_of(content, group.number).nonce == group.nonce
 

@@ -51,10 +51,10 @@ def header_of(content: bytes | None, number: int) -> Group:
     """
     content = content or b""
     if len(content) < HEADER_SIZE or not content.startswith(_MAGIC):
-        raise CorruptLogError(f"{group_name(number)} is not a group of a shared log")
+        raise CorruptLogError(f"{group_name(number)} is not a batch group of a shared log")
     _, found, epoch, nonce, end_offset, crc32c, _ = _HEADER.unpack_from(content)
     if found != number:
-        raise CorruptLogError(f"{group_name(number)} holds group {found}")
+        raise CorruptLogError(f"{group_name(number)} holds batch group {found}")
     return Group(number=found, epoch=epoch, nonce=nonce, end_offset=end_offset, crc32c=crc32c)
 
 

@@ -50,7 +50,8 @@ class Objects:
             if isinstance(error, AlreadyExistsError | PreconditionError) and now != found:
                 return False
             raise UnavailableError(
-                f"{self.where}{name}: {first_line(error)}", outcome=Outcome.UNKNOWN
+                f"{self.where}{name}: {first_line(error)}; the object may have been replaced",
+                outcome=Outcome.UNKNOWN,
             ) from error
         return True
 

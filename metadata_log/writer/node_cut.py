@@ -32,8 +32,8 @@ def cut_node_folder(fs: Fs, directory: Path, end_offset: int) -> None:
         with LogReader.open(directory, fs=fs) as reader:
             if end_offset < reader.history_start:
                 raise UnknownHistoryError(
-                    f"{directory} begins at offset {reader.history_start}: it cannot be cut back "
-                    f"to {end_offset}"
+                    f"{directory} cannot be cut back to offset {end_offset}: the folder begins at "
+                    f"{reader.history_start}"
                 )
             tail = _tail(committed_segments(fs, reader), end_offset)
         remove_after(fs, directory, tail, owned.claim)

@@ -41,7 +41,9 @@ class _Walk:
         if isinstance(type_, list):
             branch, start = decode_long(self._data, position)
             if not 0 <= branch < len(type_):
-                raise ValueError(f"byte {position}: no branch {branch} in a union of {len(type_)}")
+                raise ValueError(
+                    f"byte {position}: branch {branch} is unknown, the union has {len(type_)} types"
+                )
             return self.end_of(type_[branch], start)
         definition = type_ if isinstance(type_, dict) else self._named.get(type_, {"type": type_})
         match definition["type"]:

@@ -167,7 +167,7 @@ def _head_at(data: bytes, start: int, layout: Layout) -> _Head:
     if not 0 <= branch < layout.type_count:
         raise ValueError(f"record type number {branch} is unknown")
     if layout.missing_fields(registry.RECORD_TYPES[branch].__name__):
-        raise UnusualEncodingError("the record has another form in the newest layout")
+        raise UnusualEncodingError("the stored layout lacks fields of the record")
     return _Head(
         content=data[start:end],
         size=position - start,

@@ -59,7 +59,7 @@ def _strict_bytes(data: bytes, position: int) -> tuple[bytes, int]:
 
 def _checked(data: bytes, position: int, end: int, usual: bytes) -> int:
     if data[position:end] != usual:
-        raise UnusualEncodingError(f"the bytes at {position} are not in the usual form")
+        raise UnusualEncodingError(f"byte {position}: not encoded as releases encode it")
     return end
 
 

@@ -75,7 +75,7 @@ def _decoded(data: bytes, count: int, layout: Layout) -> list[Envelope]:
                 topic_id, end = body[at : at + _UUID_SIZE], len(body) - offset_size
                 record = replace(template, partition_id=partition_id, topic_id=topic_id)
         if end != len(body) - offset_size:
-            raise ValueError(f"the record ends at byte {end} of {len(body)}")
+            raise ValueError(f"the record ends at byte {end} of the row's {len(body)}")
         offset += 1
         add(
             Envelope(
@@ -167,7 +167,7 @@ class _Heads(dict[bytes, _Kind]):
         version, branch = head[0], head[-1]
         is_short = not (version | branch) & 0x81  # each one byte, and not negative
         if not is_short or head[1:-1] != self._between or branch >> 1 >= self._layout.type_count:
-            raise ValueError("the row is not like the first one")
+            raise ValueError("the row's version or record type is not encoded like the first row's")
         found = self[head] = (version >> 1, *_decoder_of(branch >> 1, self._layout))
         return found
 

@@ -189,7 +189,7 @@ def encode_control(record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> t
     if type(record) is UnknownRecord:
         if record.control_key is None:
             raise RequestError(
-                "INVALID_RECORD", "an unknown record without a key is no control record"
+                "INVALID_RECORD", "the unknown record has no key, which a control record needs"
             )
         return record.control_key, record.value
     version: int = getattr(record, "version", _UNREADABLE)

@@ -205,7 +205,8 @@ def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = 
     if encoder.unknown_tags:
         lost = next(iter(encoder.unknown_tags))
         raise RequestError(
-            "INVALID_RECORD", f"the record has no structure {lost!r}, but has an unknown tag for it"
+            "INVALID_RECORD",
+            f"the record has an unknown tagged field in {lost!r}, a structure that it lacks",
         )
     return b"".join(encoder.parts)
 

@@ -216,7 +216,7 @@ def parse_table(text: str) -> Table | None:
         raise TableError(f"apiKey {table.api_key} is not from 0 to {_KEY_MAX}")
     _check_name(table.name, "name")
     if _RANGE.fullmatch(table.valid_versions) is None or table.valid_versions == _NEVER:
-        raise TableError(f"validVersions {table.valid_versions!r} is no range of versions")
+        raise TableError(f"validVersions {table.valid_versions!r} is not a range such as 0-3")
     for version in _versions(table.valid_versions):
         _layout(table, version)
     return table
@@ -248,7 +248,7 @@ def _with_line(error: str, text: str) -> str:
 
 def _contains(range_: str, version: int) -> bool:
     if _RANGE.fullmatch(range_) is None:
-        raise TableError(f"{range_!r} is no range of versions")
+        raise TableError(f"{range_!r} is not a range of versions such as 0-3")
     return range_ != _NEVER and contains(range_, version)
 
 

@@ -246,7 +246,7 @@ async def test_what_is_trimmed_cannot_be_compared(tmp_path: Path, store: MemoryS
     await _written(node, Random(5), 3)
     await _written(other, Random(6), 3)
     await node.log.trim(store.end.number - 2)
-    with pytest.raises(UnknownHistoryError, match="diverge before group"):
+    with pytest.raises(UnknownHistoryError, match="diverge before batch group"):
         await examine(node.log, other.directory)
 
 

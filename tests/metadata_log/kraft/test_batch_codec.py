@@ -185,7 +185,7 @@ class TestCorrupt:
             (_wrap(_record(_NOOP), 2), "the batch ends where a record must begin"),
             (_wrap(_record(_NOOP) + b"\0", 1), "1 bytes follow the last record"),
             (_wrap(_record(_NOOP, offset_delta=1), 1), "a record has offset delta 1, not 0"),
-            (_wrap(_record(b""), 1), "a record without a value"),
+            (_wrap(_record(b""), 1), "a record has no value"),
             (_wrap(_record(_NOOP, key=b"\2k"), 1), "offset 7: the record has a key"),
             (
                 _wrap(_record(_NOOP, headers=b"\2\2a\xc8\1"), 1),

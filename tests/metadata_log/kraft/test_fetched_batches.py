@@ -63,7 +63,7 @@ def test_every_flipped_byte_that_the_checksum_covers_is_reported() -> None:
         (_SECOND, "found a batch of offset 7, expected 5"),
         (_FIRST + _THIRD, "found a batch of offset 8, expected 7"),
         (batch(5, 1, topic()), "epoch 1 follows epoch 2"),
-        (bytes(HEADER_SIZE), "a batch of 0 bytes"),
+        (bytes(HEADER_SIZE), "a batch cannot have a length of 0 bytes"),
     ],
 )
 def test_what_cannot_follow_is_refused(data: bytes, what: str) -> None:
