@@ -186,14 +186,16 @@ def _of_leaderless(times: Sequence[LeaderlessTime], longest: int | None) -> Clau
     if longest is None:
         return Clause(about="leaderless", text="never without a leader")
     found = times[longest]
-    since = f"{_since(found.from_time)} on"
+    since = _since(found.from_time)
     if found.found_at is not UNSET:
         since = f"offset {found.found_at:,} on, where it was found after a gap"
     lasted = f"{duration_text(found.duration_ms)} from {since}"
     if found.last_seen_at is not UNSET:
         lasted += f", last seen at offset {found.last_seen_at:,} before a gap"
-    elif found.to_offset is None:
-        lasted += ", to the end"
+    elif found.to_time is None:
+        lasted += " to the end"
+    else:
+        lasted += f" to {time_text(found.to_time)}"
     if len(times) == 1:
         text = f"once without a leader, for {lasted}"
     else:
@@ -213,7 +215,7 @@ def _down(found: LeaderlessTime) -> str:
     """Return how many partitions had no leader, and the cause that was the first or only one."""
     if found.partitions == 1:
         return "1 partition" if found.cause is None else f"1 partition: {found.cause}"
-    cause = "" if found.cause is None else f"; first cause: {found.cause}"
+    cause = "" if found.cause is None else f"; it began with: {found.cause}"
     return f"{found.partitions:,} partitions{cause}"
 
 

@@ -1,8 +1,8 @@
 // What may be lost by an outage of partitions, as far as the records say it, and what they do not say.
 
-import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
+import { FENCED, LEADERLESS, UNDER_REPLICATED } from "report/data.js";
+import { endedUncleanly } from "report/ends.js";
 import { gapsWithin, gapWords } from "report/gaps.js";
-import { isUnclean } from "report/why.js";
 import { countText } from "report/words.js";
 
 /** More partitions than these are not looked at one by one. */
@@ -21,7 +21,7 @@ export function mayBeLost(data, outages) {
   const found = [];
   if (unclean.length) found.push(`${count(unclean.length)} got a leader by an unclean election: records that the new leader lacked are lost.`);
   if (gone.length) found.push(`${count(gone.length)} ${gone.length === 1 ? "was" : "were"} deleted before it ended, with ${gone.length === 1 ? "its" : "their"} records, as was asked.`);
-  if (clean) found.push(`Nothing of ${count(clean)}: ${clean === 1 ? "the" : "each"} new leader was in sync.`);
+  if (clean) found.push(`Nothing of ${count(clean)}, as far as the metadata says: ${clean === 1 ? "the" : "each"} leader afterwards was in sync.`);
   if (lasting.length) found.push(waits(data, lasting));
   if (looked.length < outages.length) found.push(`Of ${count(outages.length)}, the first ${looked.length} were looked at.`);
   return found;
@@ -29,11 +29,6 @@ export function mayBeLost(data, outages) {
 
 function isThereAfter(/** @type {import("report/data.js").Data} */ data, /** @type {Outage} */ { object, row }) {
   return data.isThere(object, row + 1);
-}
-
-function endedUncleanly(/** @type {import("report/data.js").Data} */ data, /** @type {Outage} */ { object, row }) {
-  const before = data.stateAt(object, row), after = data.stateAt(object, row + 1);
-  return after !== null && isUnclean({ before, after, row: row + 1 });
 }
 
 /** The brokers for which partitions without a leader wait. */
@@ -77,6 +72,21 @@ export function notKnown(data, outages) {
   for (const gap of gapsWithin(data, begun, end)) found.push(`What happened in a gap: ${gapWords(gap)}. It may have begun, ended or paused there.`);
   if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
   if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Whether Kafka kept the records from offset ${header.confirmed_end} on: they were not confirmed.`);
+  const fenced = fencedBy(data, outages);
+  if (fenced.length) found.push(`Why ${fenced.join(" and ")} sent no heartbeats: see the broker's own logs.`);
   found.push("How many messages are concerned: the metadata does not contain them.");
   return found;
+}
+
+/** The brokers whose fencing caused outages. @param {import("report/data.js").Data} data @param {Outage[]} outages */
+function fencedBy(data, outages) {
+  /** @type {Set<string>} */
+  const found = new Set();
+  for (const offset of new Set(outages.map(({ cause }) => cause?.offset ?? null))) {
+    const row = offset === null ? 0 : data.rowAt(offset);
+    if (row <= 0 || data.offset[row] !== offset) continue;
+    const brokers = data.touchedIn(row - 1, row).filter((object) => data.kinds[data.objectKind[object]] === "broker" && data.outagesAt(object, row) & FENCED);
+    for (const object of brokers) found.add(data.nameAt(object, row).replace(":", " "));
+  }
+  return [...found].sort();
 }

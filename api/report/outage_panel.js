@@ -1,8 +1,9 @@
 // The panel of an outage: when it began and ended, by which record, what came before, what may be lost.
 
 import { outagesCommand, whyCommand } from "report/commands.js";
-import { commandLine, fill, make } from "report/dom.js";
 import { LEADERLESS } from "report/data.js";
+import { commandLine, fill, make } from "report/dom.js";
+import { endsOf } from "report/ends.js";
 import { isFound } from "report/gaps.js";
 import { mayBeLost, notKnown, whyNobodyElse } from "report/losses.js";
 import { byCause, objectsIn, ofKind, outagesAround, outagesOf, STATES, stateOf } from "report/outages.js";
@@ -97,7 +98,8 @@ export class OutagePanel {
       ...this._topics(outages, row),
       ...this._ends(began, ended),
       term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length)), ...whyNobodyElse(data, outages).map((text) => make("div", {}, text))),
-      term("who", ...this._who(outages, chain)),
+      term("written by", ...this._who(outages, chain)),
+      ...this._endedBy(outages),
       term("may be lost", sentences(mayBeLost(data, outages))),
       term("not known", sentences(notKnown(data, outages))),
       term("before", ...(outages.length > 1 && before.length ? [make("div", {}, plain(`of ${data.nameAt(began.object, row)}:`))] : []), before.length ? answers.list(before, (link) => answers.link(link)) : "no earlier record led to it"),
@@ -151,7 +153,22 @@ export class OutagePanel {
     const why = isFound(this.data, of[0].fromRow) ? "it was found after a gap" : "it is older than these records";
     if (cause === null) return make("div", {}, `${count}not known: ${why}`);
     const offsets = of.map((each) => each.cause?.offset ?? cause.offset), first = Math.min(...offsets), last = Math.max(...offsets);
-    return make("div", {}, plain(`${count}${cause.text} `), this._offset(first), ...(last > first ? [" to ", this._offset(last)] : []));
+    return make("div", {}, plain(`${count}${cause.text} `), ...this._offsets(first, last), ...(first > (of[0].from ?? Infinity) ? [", in the same batch"] : []));
+  }
+
+  /** What ended it, by whom and why; nothing if all of it lasts. */
+  _endedBy(/** @type {Outage[]} */ outages) {
+    const { data } = this, kind = data.kinds[data.objectKind[outages[0].object]], lines = endsOf(data, outages).map((end) => {
+      const count = end.count < outages.length ? `${countText(end.count, kind)}: ` : "";
+      const who = end.who === null ? "" : ` by ${end.who}`, how = [end.command, end.reason].filter(Boolean).join(": ");
+      return make("div", {}, plain(`${count}${end.text}${end.text && ", "}`), ...this._offsets(end.first, end.last), plain(`${who}${how && ` (${how})`}`));
+    });
+    return lines.length ? [term("ended by", ...lines)] : [];
+  }
+
+  /** @returns {(Node|string)[]} */
+  _offsets(/** @type {number} */ first, /** @type {number} */ last) {
+    return [this._offset(first), ...(last > first ? [" to ", this._offset(last)] : [])];
   }
 
   /** Who made the causes, and who asked for them, as far as it is known. */

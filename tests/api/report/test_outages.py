@@ -139,7 +139,7 @@ def test_a_click_on_red_shows_that_outage(
     found = terms(page)
     assert outage["cause"]["text"] in found["cause"]
     assert f"record {outage['cause']['offset']}" in found["cause"]
-    assert found["who"] == "the record does not say who"
+    assert found["written by"] == "the record does not say who"
     first, last, object_ = selected(page)
     assert first <= outage["from_offset"]
     assert last >= outage["to_offset"]
@@ -181,8 +181,10 @@ def test_a_click_on_health_shows_the_time_of_the_summary(
     )
     assert "ISR [1, 2] -> [1]" in found["before"]
     assert (
-        found["may be lost"] == f"Nothing of {PARTITIONS} partitions: each new leader was in sync."
+        found["may be lost"] == f"Nothing of {PARTITIONS} partitions, as far as the metadata says: "
+        "each leader afterwards was in sync."
     )
+    assert found["ended by"] == f"broker 1 leads, record 30 to record {time['to_offset']}"
     page.locator(".each summary").click()
     expect(page.locator(".each li")).to_have_count(PARTITIONS)
     each = texts(page, ".each li")
@@ -254,7 +256,15 @@ def test_an_outage_says_who_asked_for_its_cause(
     found = terms(page)
     cause = found["cause"].rpartition("record ")[2]
     (row,) = metalog("dump", demo_log, "--from", cause, "--to", cause, "--json").lines
-    assert found["who"].startswith(f"{row['origin']['principal']} ({row['origin']['command']}")
+    assert found["written by"].startswith(
+        f"{row['origin']['principal']} ({row['origin']['command']}"
+    )
+    name = row["data"]["broker_id"]
+    assert f"Why broker {name} sent no heartbeats: see the broker's own logs." in found["not known"]
+    end = found["ended by"].removeprefix("record ").partition(" ")[0]
+    (row,) = metalog("dump", demo_log, "--from", end, "--to", end, "--json").lines
+    by = f"by {row['origin']['principal']} ({row['origin']['command']}"
+    assert found["ended by"].startswith(f"record {end} {by}")
 
 
 def test_what_lasts_to_the_end_waits_for_the_last_in_sync(
