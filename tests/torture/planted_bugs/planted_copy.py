@@ -67,7 +67,8 @@ def _copy() -> Iterator[Path]:
         for package in _COPIED:
             shutil.copytree(_ROOT / package, folder / package)
         # The tests are the project's own: only what they test is changed.
-        (folder / "tests").symlink_to(_ROOT / "tests")
+        for name in ("tests", "migrations"):
+            (folder / name).symlink_to(_ROOT / name)
         # How they are run: without it every asynchronous test would fail, bug or not.
         (folder / "pyproject.toml").symlink_to(_ROOT / "pyproject.toml")
         yield folder
