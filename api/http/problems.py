@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.http.known_log import KnownLog, StillReadingError
 from api.http.limits import RETRY_AFTER_S
 from controller.decisions.outcome import Refusal
 from controller.decisions.versions import VersionMismatchError, version_text
@@ -73,6 +74,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         done_to: The offset of the last committed record, for a partial outcome.
         retry_ms: When to retry, in ms; left out if waiting does not help.
         current: The actual version of an object that does not have the expected version.
+        known: What is known of a log that is still being read.
         results: The results of all items, if each was refused; they also have the field `refusal`
             of earlier releases.
     """
@@ -86,6 +88,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     done_to: int | None = None
     retry_ms: int | UnsetType = UNSET
     current: str | UnsetType = UNSET
+    known: KnownLog | UnsetType = UNSET
     results: Any = UNSET
 
 
@@ -101,6 +104,7 @@ def problem_of(error: MetadataLogError) -> Problem:
         done_to=error.done_to,
         retry_ms=error.retry_ms or UNSET,
         current=version_text(error.current) if isinstance(error, VersionMismatchError) else UNSET,
+        known=error.known if isinstance(error, StillReadingError) else UNSET,
     )
 
 

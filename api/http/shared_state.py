@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from api.http.heartbeats import Heartbeats
+from api.http.known_log import KnownLog, StillReadingError
 from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.metrics import Metrics, RequestMetrics, Sources
 from api.http.tokens import Tokens
@@ -47,6 +48,8 @@ class SharedState:
         service: None while the log is being loaded.
         log: The log as the command line names it, for a service that only shows it; None: the
             command line names the service.
+        known: What is known of the log while it is being read; thread-safe. None: nothing, or not
+            everybody may know it.
         reading: Another text each time that a log that is only shown was read; else empty.
     """
 
@@ -57,6 +60,7 @@ class SharedState:
         self.listener = listener
         self.service: Service | None = None
         self.log = log
+        self.known: KnownLog | None = None
         self.reading = ""
         self._why_not = _LOADING
         self._kafka = ""
@@ -77,7 +81,7 @@ class SharedState:
         self._feed = service.feed
         self._heartbeats = Heartbeats(self._feed)
         self._metrics = Metrics(service, self._feed, sources, self.requests)
-        self.service = service
+        self.service, self.known = service, None
 
     def kafka_url(self, headers: Mapping[str, str]) -> str:
         """Return the URL of the Kafka listener, for command lines that pages show.
@@ -113,6 +117,8 @@ class SharedState:
 
     def unavailable(self) -> UnavailableError:
         """Return the error of requests while there is no service."""
+        if self.known is not None:
+            return StillReadingError(self._why_not, self.known)
         return UnavailableError(self._why_not)
 
     def loading(self, text: str) -> None:
@@ -131,7 +137,7 @@ class SharedState:
             why_not: Text of the error that requests get until then.
         """
         self.close()
-        self._why_not = why_not
+        self._why_not, self.known = why_not, None
         self.service = self._feed = self._heartbeats = self._metrics = None
 
 

@@ -44,8 +44,15 @@ def is_read_whole(reader: LogReader) -> bool:
     )
 
 
-def first_reading(reader: LogReader, progress: Progress) -> FirstReading:
+def first_reading(
+    reader: LogReader,
+    progress: Progress,
+    on_snapshot: Callable[[MetadataImage], None] = lambda image: None,
+) -> FirstReading:
     """Read the state at the end of a log, and the summary if `is_read_whole`.
+
+    Args:
+        on_snapshot: Called with the state of the newest snapshot, if there is one.
 
     Raises:
         ContradictionError: a record contradicts the state before it.
@@ -57,7 +64,7 @@ def first_reading(reader: LogReader, progress: Progress) -> FirstReading:
         progress(offset, end)
 
     if not is_read_whole(reader):
-        return FirstReading(Timeline.of(reader).image(progress=advance), end, None)
+        return FirstReading(_from_snapshot(reader, advance, on_snapshot), end, None)
     past = _past(reader)
     parts = stretches(past, ASKED.first, past.offset("end"))
     reading = past.timeline.overview_reader(parts[-1].first, end)
@@ -66,6 +73,18 @@ def first_reading(reader: LogReader, progress: Progress) -> FirstReading:
     answer = to_wire(computed.answer)
     summary = Page(payload=answer, about=computed.about(), points=dict(past.points))
     return FirstReading(image, end, summary)
+
+
+def _from_snapshot(
+    reader: LogReader,
+    advance: Callable[[int], None],
+    on_snapshot: Callable[[MetadataImage], None],
+) -> MetadataImage:
+    timeline = Timeline.of(reader)
+    start = timeline.newest_snapshot()
+    if start is not None:
+        on_snapshot(start)
+    return timeline.image(start=start, progress=advance)
 
 
 def _past(reader: LogReader) -> Past:

@@ -5,10 +5,12 @@ import contextlib
 import logging
 from collections.abc import Callable
 
+from api.http.known_log import KnownLog
 from api.http.metrics import Sources
 from api.http.shared_state import SharedState
 from api.viewer.first_answers import FirstAnswers
 from api.viewer.view_service import ViewService
+from controller.authorization.authorizer import ALLOW_ALL
 from controller.decisions.context.context import Settings
 from records.errors import MetadataLogError
 
@@ -33,6 +35,8 @@ class ShownLog:
         self.name, self.place = name, place
         self.service: ViewService | None = None
         self._shared, self._sources, self._settings = shared, sources, settings
+        # Only if all may see everything: what is known says nothing of rights.
+        self._tells = settings.authorizer is ALLOW_ALL
         shared.loading("the log is being read")
 
     async def open(
@@ -54,10 +58,14 @@ class ShownLog:
             self._shared.loading(f"the log is being read: {offset:,} of {end_offset:,} records")
             advance(offset)
 
-        service = await ViewService.load(self.place, self._settings, told, first)
+        service = await ViewService.load(self.place, self._settings, told, first, self._look)
         self._shared.serve(service, "", self._sources)
         self.service = service
         return service
+
+    def _look(self, known: KnownLog) -> None:
+        if self._tells:
+            self._shared.known = known
 
     async def keep_up(self) -> None:
         """Follow the log, without end; a log that cannot be read is tried again and again."""

@@ -7,11 +7,13 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from api.http.known_log import KnownLog
 from api.questions.summary import SUMMARY
 from api.questions.workers import Workers
 from api.service.followed_log import FollowedLog
 from api.service.follower_service import FollowerService
 from api.viewer.first_answers import FirstAnswers
+from api.viewer.first_look import first_look, known_state
 from api.viewer.first_reading import ASKED, FirstReading, first_reading
 from controller.decisions.context.context import Settings
 from controller.wire import to_wire
@@ -33,6 +35,7 @@ class ViewService(FollowerService):
         settings: Settings,
         progress: Callable[[int, int], None] = lambda offset, end_offset: None,
         first: FirstAnswers | None = None,
+        look: Callable[[KnownLog], None] = lambda known: None,
     ) -> Self:
         """Load the state at the end of a log.
 
@@ -42,6 +45,8 @@ class ViewService(FollowerService):
             progress: Called, in a thread, with the end offset of each loaded batch, and the end
                 offset of the log.
             first: Answers that were begun; the service closes their workers.
+            look: Called, in a thread, with what is known before the records are read, and again
+                once the newest snapshot is known.
 
         Raises:
             RequestError: there is no log.
@@ -51,7 +56,13 @@ class ViewService(FollowerService):
 
         def read() -> tuple[LogReader, FirstReading]:
             with LogReader.open(place) as reader:
-                return reader, first_reading(reader, progress)
+                known = first_look(reader, str(place))
+                if known is None:
+                    return reader, first_reading(reader, progress)
+                look(known)
+                return reader, first_reading(
+                    reader, progress, lambda image: look(replace(known, state=known_state(image)))
+                )
 
         try:
             reader, found = await asyncio.to_thread(read)

@@ -5,6 +5,7 @@ import { Page } from "report/page.js";
 import { plain } from "report/words.js";
 import { AskedSummary } from "served/asked_summary.js";
 import { Bar } from "served/bar.js";
+import { firstLook } from "served/first_look.js";
 import { Live } from "served/live.js";
 import { OtherQuestions } from "served/other_questions.js";
 import { showOwn } from "served/own.js";
@@ -21,6 +22,8 @@ class Served {
   bar = new Bar();
   summary = new AskedSummary(this.service);
   seen = -1;
+  /** @type {import("served/first_look.js").Known|null} What is known of the log that is being read. */
+  known = null;
 
   constructor() {
     // The first and last point of the loaded range; no last point while the page is live.
@@ -63,7 +66,7 @@ class Served {
   async _firstColumns() {
     for (;;) {
       // What is known is drawn first: the records of a long log take a while.
-      document.body.replaceChildren(make("header", {}, make("h1", {}, "metalog"), make("p", { class: "range", role: "status" }, "reading the records …"), this.summary.element));
+      document.body.replaceChildren(firstLook(this.known, "reading the records …", this.summary.element));
       this.summary.ask();
       try {
         const data = await this.service.columns(this.from, this.to);
@@ -94,7 +97,9 @@ class Served {
   }
 
   async _wait(/** @type {Error} */ error) {
-    document.body.replaceChildren(make("p", { class: "waiting", role: "status" }, plain(`${error.message} …`)));
+    const { known = null } = /** @type {Refused} */ (error), text = `${error.message} …`;
+    this.known = known;
+    document.body.replaceChildren(known === null ? make("p", { class: "waiting", role: "status" }, plain(text)) : firstLook(known, text));
     await pause(RETRY_MS);
   }
 

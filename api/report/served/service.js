@@ -8,11 +8,13 @@ const TOKEN = "metalog-token";
 
 /** Thrown for a request that was refused or not answered. */
 export class Refused extends Error {
-  /** @param {string} message @param {number} status HTTP status; 0 if there was no answer. @param {string} code */
-  constructor(message, status, code) {
+  /** @param {string} message @param {number} status HTTP status; 0 if there was no answer. @param {string} code
+   * @param {import("served/first_look.js").Known|null} [known] What is known of a log that is being read. */
+  constructor(message, status, code, known = null) {
     super(message);
     this.status = status;
     this.code = code;
+    this.known = known;
   }
 
   /** True if the service is unavailable, so that a retry may succeed. */
@@ -68,7 +70,7 @@ export class Service {
     }
     if (response.ok || response.status === 304) return response;
     const problem = await response.json().catch(() => ({}));
-    throw new Refused(problem.detail ?? `the service answers ${response.status}`, response.status, problem.code ?? "");
+    throw new Refused(problem.detail ?? `the service answers ${response.status}`, response.status, problem.code ?? "", problem.known ?? null);
   }
 
   async _json(/** @type {string} */ path, /** @type {Record<string, string|number|null>} */ parameters) {
