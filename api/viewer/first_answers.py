@@ -2,11 +2,12 @@
 
 from typing import NamedTuple, Self
 
-from api.http.limits import PAGE_RECORDS
+from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
 from api.questions.report import REPORT, ShowReport
 from api.questions.summary import SUMMARY
 from api.questions.workers import Workers
 from api.viewer.first_reading import ASKED, is_read_whole
+from api.viewer.options import ShownRange
 from controller.wire import to_wire
 from metadata_log.reader.log_reader import LogReader
 
@@ -26,11 +27,12 @@ class FirstAnswers(NamedTuple):
     end_offset: int
 
     @classmethod
-    def begin(cls, place: str) -> Self:
+    def begin(cls, place: str, range_: ShownRange | None = None) -> Self:
         """Start to compute the columns, and the summary unless loading the log will tell it.
 
         Args:
             place: A directory, or the URL of an archive or a backup.
+            range_: The range with which the page opens; None: the newest records.
 
         Raises:
             RequestError: there is no log.
@@ -38,7 +40,16 @@ class FirstAnswers(NamedTuple):
         """
         with LogReader.open(place) as reader:
             first = cls(Workers(reader.directory, is_live=False), reader.end_offset)
-            first.workers.begin(REPORT.name, to_wire(COLUMNS), "end")
+            request, at = _columns(range_)
+            first.workers.begin(REPORT.name, to_wire(request), at)
             if not is_read_whole(reader):
                 first.workers.begin(SUMMARY.name, to_wire(ASKED), "end")
             return first
+
+
+def _columns(range_: ShownRange | None) -> tuple[ShowReport, str]:
+    """Return the request for the columns of a range, as the page sends it, and its last point."""
+    if range_ is None:
+        return COLUMNS, "end"
+    request = ShowReport(first=str(range_.first), records_max=PAGE_RECORDS_MAX)
+    return request, "end" if range_.last is None else str(range_.last)

@@ -9,16 +9,34 @@ from api.security.options import SecurityOptions
 from controller.decisions.context.context import Settings
 
 
+class ShownRange(msgspec.Struct, frozen=True):
+    """The records with which a page opens.
+
+    Attributes:
+        first, last: Offsets, inclusive; no last one: the page follows the log's end.
+    """
+
+    first: int
+    last: int | None = None
+
+    @property
+    def link(self) -> str:
+        """The fragment of the page's address."""
+        return f"#first={self.first}" + ("" if self.last is None else f"&last={self.last}")
+
+
 class ViewOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a process that shows logs.
 
     Attributes:
         logs: Directories, and URLs of archives and backups, as given on the command line.
+        range: The range with which the page of a single log opens; None: its newest records.
         around: Wraps the application in one that answers further paths.
     """
 
     logs: tuple[str, ...]
     http: HttpOptions
+    range: ShownRange | None = None
     around: Any = None
     security: SecurityOptions = SecurityOptions()
     settings: Settings = Settings()
@@ -28,7 +46,7 @@ class ViewedLog(msgspec.Struct, frozen=True, kw_only=True):
     """A log that is shown.
 
     Attributes:
-        path: Path of the log's page.
+        path: Path of the log's page, with the range with which it opens.
         cluster_id, log_end: None if the log cannot be read; `error` gives the reason.
     """
 

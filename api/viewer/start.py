@@ -32,7 +32,9 @@ async def view_until_stopped(
         MetadataLogError: a single log cannot be loaded; later errors are reported in answers.
         UnavailableError: the address is in use.
     """
-    first = FirstAnswers.begin(options.logs[0]) if len(options.logs) == 1 else None
+    first = None
+    if len(options.logs) == 1:
+        first = FirstAnswers.begin(options.logs[0], options.range)
     try:
         # In a thread, so that the answers are begun meanwhile.
         viewer = await asyncio.to_thread(importlib.import_module, "api.viewer.viewer")

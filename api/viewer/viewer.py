@@ -42,7 +42,7 @@ async def show_until_stopped(
             renewal.begin()
             is_only = len(shown) == 1
             found = await asyncio.gather(
-                *[asyncio.to_thread(_found, log, is_only) for log in shown]
+                *[asyncio.to_thread(_found, log, options, is_only) for log in shown]
             )
             ready(ViewReady(http=http.address, logs=tuple(found)))
             if not is_only:
@@ -57,9 +57,10 @@ async def show_until_stopped(
             await first_of(stop.wait(), shown[0].keep_up())
 
 
-def _found(log: ShownLog, is_only: bool) -> ViewedLog:
+def _found(log: ShownLog, options: ViewOptions, is_only: bool) -> ViewedLog:
     """Return the path at which a log is shown, and the log's end."""
-    found = ViewedLog(log=log.place, path="/" if is_only else path_of(log.name))
+    link = "" if options.range is None else options.range.link
+    found = ViewedLog(log=log.place, path=f"/{link}" if is_only else path_of(log.name))
     try:
         with LogReader.open(log.place) as reader:
             return msgspec.structs.replace(

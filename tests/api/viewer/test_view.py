@@ -11,16 +11,19 @@ import httpx
 import pytest
 
 from api.http.commands import APPEND, ROUTES
+from api.http.limits import PAGE_RECORDS_MAX
 from api.http.metrics import Sources
 from api.http.options import HttpOptions
 from api.http.questions import path_of
 from api.http.server import HttpServer
 from api.http.shared_state import Listener, SharedState
+from api.questions.report import REPORT, ShowReport
 from api.questions.summary import SUMMARY
 from api.security.options import SecurityOptions
 from api.transport.connections import Connections
 from api.viewer.first_answers import FirstAnswers
 from api.viewer.first_reading import ASKED
+from api.viewer.options import ShownRange
 from api.viewer.shown_log import ShownLog
 from api.viewer.view_service import ViewService
 from controller.authorization.caller import Caller
@@ -32,6 +35,7 @@ from tests.api.conftest import Metalog
 from tests.api.viewer.conftest import Viewed
 from tests.metadata_log.kraft.node import Node
 from tests.replay.builders import broker, partition, topic
+from tests.replay.report.unpacked import Unpacked
 from tests.stories.processes import Process
 
 LONGEST_S = 60
@@ -264,6 +268,49 @@ async def test_until_a_log_is_read_answers_say_how_far_it_is(own_log: Path) -> N
     ]
     assert shared.service is service
     await log.close()
+
+
+async def test_a_range_is_in_the_printed_address_and_computed_first(
+    viewed: Viewed, own_log: Path
+) -> None:
+    view = await viewed(own_log, "--from", 20, "--to", 60)
+    (shown,) = view.process.ready["logs"]
+    assert shown["path"] == "/#first=20&last=60"
+    columns = await view.http.get("/v1/report/columns", params={"from": 20, "to": 60})
+    header = Unpacked(columns.content).header
+    assert (header["first"], header["last"]) == (20, 60)
+
+
+@pytest.mark.parametrize(("last", "at"), [(60, "60"), (None, "end")])
+async def test_what_the_page_of_a_range_asks_first_is_computed_meanwhile(
+    own_log: Path, last: int | None, at: str
+) -> None:
+    answers = FirstAnswers.begin(str(own_log), ShownRange(20, last))
+    service = await ViewService.load(own_log, Settings(), first=answers)
+    assert service.workers is answers.workers
+    before = service.workers.begun
+    asked = to_wire(ShowReport(first="20", records_max=PAGE_RECORDS_MAX))
+    await service.answers.page(REPORT.name, asked, caller=Caller(principal="User:ann"), at=at)
+    assert service.workers.begun == before - 1
+    await service.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("own", "--from", "2030-01-01T00:00Z"), "no records from 2030-01-01T00:00Z to the end"),
+        (("own", "--from", 60, "--to", 20), "after its end, 20"),
+        (("own", "--to", 99_999), "offset 99999 is past the end"),
+        (("own", "own", "--to", 20), "points of one log"),
+    ],
+)
+def test_a_range_that_is_none_is_an_error_of_the_command(
+    metalog: Metalog, own_log: Path, arguments: tuple[object, ...], says: str
+) -> None:
+    given = [own_log if each == "own" else each for each in arguments]
+    answer = metalog("view", *given)
+    assert answer.code in (2, 3)
+    assert says in answer.err
 
 
 @pytest.mark.parametrize("has_snapshot", [True, False])
