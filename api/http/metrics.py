@@ -161,6 +161,9 @@ class Metrics(Collector):
             "Since this node had all committed records; 0 on the leader.",
             service.behind_s,
         )
+        if (left_s := service.lease_left_s) is not None:
+            help_ = "For how long this node may decide without a renewal; 0: it does not decide."
+            yield _gauge("metalog_lease_left_seconds", help_, left_s)
         start = service.answers.history_start
         yield _gauge("metalog_history_start_offset", "First offset whose record is kept.", start)
         yield _gauge("metalog_event_streams", "Open streams of events.", feed.streams)

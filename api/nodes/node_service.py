@@ -97,6 +97,11 @@ class NodeService(FollowerService):
         return asyncio.get_running_loop().time() - self._caught_up_s
 
     @property
+    def lease_left_s(self) -> float:
+        """Seconds for which this node may decide unless it renews its lease; 0: it may not."""
+        return max(self._lease_left_s(), 0.0) if self.is_active else 0.0
+
+    @property
     def standing(self) -> FollowerStatus | None:
         """This node's id, and how many ms it may be behind; None while it leads by its lease."""
         if self.is_active and self._lease_left_s() >= 0:

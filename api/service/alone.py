@@ -48,6 +48,12 @@ class Alone(ABC):
         return 0.0
 
     @property
+    def lease_left_s(self) -> float | None:
+        """Seconds for which this node may still decide unless it renews its lease, 0 if it does not
+        decide; None for a service without other nodes."""
+        return None
+
+    @property
     def why_inactive(self) -> str:
         """The reason why this process makes no decisions; used only if `is_active` is False."""
         return "this process lost the log"

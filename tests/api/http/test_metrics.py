@@ -44,6 +44,7 @@ async def test_they_tell_of_the_log_its_batches_brokers_and_connections(web: Web
     assert after["metalog_broker_fenced", "1"] == 0
     assert after["metalog_connections", "HTTP"] == 1
     assert after["metalog_active", ""] == 1
+    assert ("metalog_lease_left_seconds", "") not in after  # there is one node
     assert after["metalog_snapshot_end_offset", ""] == 0
     assert after["metalog_snapshot_lag_records", ""] == after["metalog_log_end_offset", ""]
 

@@ -356,6 +356,7 @@ def _over_http(standby: Process, leads: Process, port: int) -> None:
         assert f"node {leads.number} leads" in ready.json()["detail"]
         metrics = client.get(f"{web}/metrics").text.splitlines()
         assert {"metalog_active 0.0", f"metalog_leader_id {leads.number}.0"} <= set(metrics)
+        assert "metalog_lease_left_seconds 0.0" in metrics
         for path in ("/", "/v1/report/columns"):
             assert client.get(f"{web}{path}", follow_redirects=True).status_code == 200, path
         moved = client.post(f"{web}/v1/namespaces/create", json={"name": "b"})

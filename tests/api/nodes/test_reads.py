@@ -27,6 +27,7 @@ from metadata_log.format.batch import NewBatch
 from metadata_log.shared.shared_log import Position
 from records.control import NoOpRecord
 from records.errors import Outcome, RequestError, UnavailableError
+from tests.api.nodes.group import LEASE_MS as GROUP_LEASE_MS
 from tests.api.nodes.group import Group, Member
 from tests.api.nodes.processes import LEASE_MS, metalog, refused, two_nodes
 
@@ -90,6 +91,19 @@ async def test_a_standby_says_how_far_behind_it_may_be(group: Group) -> None:
     assert isinstance(about.lag_ms, int)
     assert 500 <= about.lag_ms < 60_000
     standby.log.is_cut = False
+
+
+async def test_only_a_leader_has_time_left_and_none_when_it_has_overslept(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader, standby = await _standby(group)
+    assert leader.service is not None
+    assert standby.service is not None
+    assert 0 < leader.service.lease_left_s < GROUP_LEASE_MS / 1_000
+    assert standby.service.lease_left_s == 0
+    monkeypatch.setattr(leader.clocks, "boot_ns", lambda: 2**62)
+    assert leader.leads
+    assert leader.service.lease_left_s == 0
 
 
 async def test_a_consistent_answer_has_all_that_was_acknowledged_before(group: Group) -> None:
