@@ -6,6 +6,7 @@ from typing import Self
 
 import msgspec
 
+from api.questions.kafka_script import ScriptLine
 from replay.kafka_commands.command import NotSaid
 from replay.kafka_commands.script import Commands
 
@@ -32,3 +33,9 @@ class CommandsExport(msgspec.Struct, frozen=True, kw_only=True):
             commands=[WrittenCommand(object=c.object, line=c.line()) for c in found.commands],
             not_by_command=found.not_said,
         )
+
+
+class ScriptLines(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines of a script, in order."""
+
+    lines: Sequence[ScriptLine]

@@ -13,11 +13,12 @@ from api.documents.logs import Place
 from api.http import events, growth, web_page
 from api.http.commands import APPEND, EXPECTED_END, Appended
 from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
-from api.http.parameters import Parameter
+from api.http.parameters import Parameter, fields_of
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.questions import HTML, LINES, ROUTES, Route, path_of
 from api.http.request import COUNT_MAX, JSON
 from api.http.schemas import Schema, Schemas
+from api.questions.joint import JOINT_QUESTIONS
 from api.questions.table import EXAMPLES, QUESTIONS
 from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import (
@@ -76,6 +77,26 @@ def openapi(*, is_read_only: bool = False) -> bytes:
     for path, methods in paths.items():
         if "get" in methods and path not in (events.PATH, growth.PATH):
             methods["head"] = _head(methods["get"])
+    return _document(paths, schemas)
+
+
+@cache
+def joint_openapi() -> bytes:
+    """Return the document of the questions about several logs as JSON."""
+    schemas = Schemas()
+    return _document(
+        {path_of(name): {"get": _joint(name, schemas)} for name in JOINT_QUESTIONS}, schemas
+    )
+
+
+def _joint(name: str, schemas: Schemas) -> Schema:
+    asked = JOINT_QUESTIONS[name]
+    content = {JSON: {"schema": {"allOf": [schemas.of(Place), schemas.of(asked.document)]}}}
+    parameters = [_parameter(each, name, schemas) for each in fields_of(asked.request)]
+    return _operation(name, asked.answer, content, schemas) | {"parameters": parameters}
+
+
+def _document(paths: Schema, schemas: Schemas) -> bytes:
     document = {
         "openapi": "3.1.0",
         "info": {"title": "metalog", "version": "1", "summary": "A metadata log service."},

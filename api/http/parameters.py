@@ -54,9 +54,14 @@ def parameters_of(question: Question, request: Any) -> tuple[Parameter, ...]:
         request: The struct whose fields become parameters: the question's request type, or a struct
             around it if that type is a bare value such as a string.
     """
-    found = [_parameter(field, hint) for field, hint in typed_fields(request)]
+    found = fields_of(request)
     has_range = any(parameter.name == "from" for parameter in found)
     return *found, Parameter(name="to" if has_range else "at", field=None, type=str, default="end")
+
+
+def fields_of(request: Any) -> tuple[Parameter, ...]:
+    """Return the parameters that fill the fields of a request."""
+    return tuple([_parameter(field, hint) for field, hint in typed_fields(request)])
 
 
 def _parameter(field: msgspec.structs.FieldInfo, hint: Any) -> Parameter:

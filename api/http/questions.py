@@ -202,7 +202,7 @@ async def _document(
             found, more[NEXT] = paging.page_of(found, last)
             headers |= {} if more[NEXT] is None else {"Link": paging.link(more[NEXT])}
         place = _place(last) if document.has_place else None
-        content = await asyncio.to_thread(_encoded, place, found, more)
+        content = await asyncio.to_thread(encoded, place, found, more)
     return Response(content, media_type=JSON, headers=headers)
 
 
@@ -259,7 +259,8 @@ async def _refused(answers: Answers, wanted: Any, answer: Any) -> list[dict[str,
     return [msgspec.to_builtins(error) for error in errors]
 
 
-def _encoded(place: Place | None, found: Any, more: dict[str, Any]) -> bytes:
+def encoded(place: Place | None, found: Any, more: dict[str, Any]) -> bytes:
+    """Return an answer as JSON, after its position in the log and before `more` fields."""
     fields = {} if place is None else msgspec.to_builtins(place)
     fields |= found if isinstance(found, dict) else msgspec.to_builtins(found)
     return msgspec.json.encode({**fields, **more})

@@ -151,13 +151,18 @@ def call_of(scope: Mapping[str, Any]) -> Call:
         documents=shared.documents,
         service=shared.service,
         caller=scope["state"]["caller"],
-        values=_query(scope["query_string"]),
+        values=query_of(scope["query_string"]),
         headers=headers_of(scope),
         trace=scope["state"].get(TRACE),
     )
 
 
-def _query(raw: bytes) -> dict[str, list[str]]:
+def query_of(raw: bytes) -> dict[str, list[str]]:
+    """Return the values of a query by name.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the query cannot be read.
+    """
     if not raw:
         return {}
     try:

@@ -15,6 +15,7 @@ from api.http.metrics import Metrics, RequestMetrics, Sources
 from api.http.tokens import Tokens
 from api.service.feed import Feed
 from api.service.service import Service
+from controller.authorization.authorizer import Authorizer
 from records.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class SharedState:
         known: What is known of the log while it is being read; thread-safe. None: nothing, or not
             everybody may know it.
         reading: Another text each time that a log that is only shown was read; else empty.
+        authorizer: Decides who may ask about a log that cannot be read; None: nobody.
     """
 
     def __init__(self, listener: Listener, routes: frozenset[str], log: str | None = None) -> None:
@@ -62,6 +64,7 @@ class SharedState:
         self.log = log
         self.known: KnownLog | None = None
         self.reading = ""
+        self.authorizer: Authorizer | None = None
         self._why_not = _LOADING
         self._kafka = ""
         self._feed: Feed | None = None

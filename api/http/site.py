@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -11,19 +11,25 @@ import msgspec
 from litestar import Litestar, Request, Response, get
 from msgspec.structs import replace
 
-from api.http import web_page
+from api.documents.logs import Place
+from api.http import openapi, web_page
 from api.http.admission import Admission, Paths
+from api.http.parameters import fields_of, read_request
 from api.http.problems import Problem, problem_of
-from api.http.questions import Answers
-from api.http.request import JSON, reply_with, send_reply, shared_state
+from api.http.questions import Answers, encoded
+from api.http.questions import path_of as question_path
+from api.http.request import JSON, query_of, reply_with, send_reply, shared_state
 from api.http.routes import PATHS, Health, errors_handled, health, make_app
 from api.http.shared_state import Listener, SharedState
+from api.questions.joint import JOINT_QUESTIONS
 from api.questions.summary import SUMMARY, ShowSummary, Summary
 from api.questions.table import guard_of
 from api.service.service import Service
+from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import Caller
 from controller.wire import to_wire
-from records.errors import MetadataLogError, UnavailableError
+from records.errors import MetadataLogError, RequestError, UnavailableError
+from replay.image.metadata import MetadataImage
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -32,6 +38,9 @@ LOGS_PATH = "/v1/logs"
 
 LIST = ""
 """Key of the list's state among the states of the logs."""
+
+JOINT_ROUTES = {question_path(name): of for name, of in JOINT_QUESTIONS.items()}
+"""The questions about several logs by path."""
 
 _LOG = re.compile("/logs/([^/]+)(/.*)?")
 
@@ -95,6 +104,28 @@ class SiteState(SharedState):
         except MetadataLogError as error:
             return replace(found, error=problem_of(error))
 
+    def places(self, names: Sequence[str], caller: Caller) -> list[str]:
+        """Return the places of logs that the caller may describe; without names, of all.
+
+        Raises:
+            RequestError: INVALID_REQUEST, there is no log of a name; CLUSTER_AUTHORIZATION_FAILED.
+            UnavailableError: it is not known who may describe a log that cannot be read.
+        """
+        for name in names:
+            if name not in self.logs:
+                text = f"no log named {name!r} is shown; there are {', '.join(self.logs)}"
+                raise RequestError("INVALID_REQUEST", text)
+        found = [self.logs[name] for name in dict.fromkeys(names or self.logs)]
+        for state in found:
+            if state.service is not None:
+                access = state.service.access(caller)
+            elif state.authorizer is not None:
+                access = Access(state.authorizer, MetadataImage.EMPTY, caller)
+            else:
+                raise state.unavailable()
+            access.require(Operation.DESCRIBE, CLUSTER)
+        return [state.log or "" for state in found]
+
     async def _summary(self, name: str, service: Service, caller: Caller, end: int) -> Summary:
         known = self._summaries.get(name)
         if known is None or known[0] != end:
@@ -157,6 +188,8 @@ def _list_app() -> Litestar:
     return Litestar(
         [
             get(LOGS_PATH)(_logs),
+            get(list(JOINT_ROUTES))(_ask_jointly),
+            get(openapi.PATH)(_openapi),
             get(list(web_page.LIST_FILES))(web_page.serve_list_file),
             get("/health")(health),
             get("/ready")(_ready),
@@ -176,6 +209,30 @@ async def _logs(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(msgspec.json.encode(LogList(logs=tuple(shown))), media_type=JSON)
 
 
+async def _ask_jointly(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Answer the question about several logs of the request's path.
+
+    Raises:
+        RequestError: a parameter is malformed, or the question raises the error.
+        UnavailableError: as `SiteState.places`.
+    """
+    state = shared_state(request.scope)
+    assert isinstance(state, SiteState)
+    question = JOINT_ROUTES[request.scope["path"]]
+    values = query_of(request.scope["query_string"])
+    wanted, _ = read_request(fields_of(question.request), question.request, values)
+    places = state.places(wanted.logs, request.scope["state"]["caller"])
+    async with state.documents:
+        answer, about = await asyncio.to_thread(question.ask, places, wanted)
+        content = await asyncio.to_thread(encoded, Place.of(about, None), answer, {})
+    return Response(content, media_type=JSON)
+
+
+async def _openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the OpenAPI document of the questions about several logs."""
+    return Response(openapi.joint_openapi(), media_type=JSON)
+
+
 async def _ready(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return 200 if all logs can be read.
 
@@ -193,7 +250,7 @@ async def _ready(request: Request[Any, Any, Any]) -> Response[bytes]:
 _OPEN = frozenset({"/health", "/ready", *web_page.LIST_FILES})
 
 SITE_PATHS = Paths(
-    all=_OPEN | {LOGS_PATH},
+    all=_OPEN | {LOGS_PATH, openapi.PATH, *JOINT_ROUTES},
     open=_OPEN,
     watched=frozenset({"/health", "/ready"}),
     endless=frozenset(),

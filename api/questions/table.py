@@ -248,6 +248,12 @@ QUESTIONS: dict[str, Row] = {
         "How much space each type of record, object or cause takes in the log and in memory.",
         "usage:UsageRows",
     ),
+    "export commands": Row(
+        "kafka_script:SCRIPT",
+        "object_rights:DESCRIBE_ALL",
+        "The script of commands of Kafka's tools that creates the metadata at a point again.",
+        "kafka_commands:ScriptLines",
+    ),
     "outages": Row(
         "outages:OUTAGES",
         "DESCRIBE_CLUSTER",

@@ -65,6 +65,12 @@ export function durationText(ms) {
   return parts.slice(0, 2).filter((part) => !part.startsWith("0 ")).join(" ");
 }
 
+/** A size in bytes with a unit. @param {number} size */
+export function bytesText(size) {
+  const place = Math.min(Math.floor(Math.log2(Math.max(size, 1)) / 10), 3);
+  return place ? `${(size / 1024 ** place).toFixed(1)} ${["KiB", "MiB", "GiB"][place - 1]}` : `${size} B`;
+}
+
 /** Text as one line, with control characters escaped, because names are untrusted.
  * @param {string} text */
 export function plain(text) {

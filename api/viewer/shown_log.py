@@ -37,6 +37,7 @@ class ShownLog:
         self._shared, self._sources, self._settings = shared, sources, settings
         # Only if all may see everything: what is known says nothing of rights.
         self._tells = settings.authorizer is ALLOW_ALL
+        shared.authorizer = settings.authorizer
         shared.loading("the log is being read")
 
     async def open(
@@ -82,7 +83,8 @@ class ShownLog:
 
     def failed(self, error: Exception) -> None:
         """Answer all requests with the reason why the log cannot be read."""
-        self._shared.stop_serving(f"{self.place} cannot be read: {error_text(error)}")
+        reason = error_text(error).removeprefix(f"{self.place} ")
+        self._shared.stop_serving(f"{self.place} cannot be read: {reason}")
 
     async def close(self) -> None:
         """Stop answering."""

@@ -21,12 +21,25 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     file: str | None = None
 
     def line(self) -> str:
-        """Return the command as a line for bash."""
+        """Return the command as one line for bash."""
         words = [f"{self.tool}.sh", BOOTSTRAP[0], f'"{BOOTSTRAP[1]}"']
-        words += [shlex.quote(each) for each in self.arguments]
+        words += [_quoted(each) for each in self.arguments]
         if self.file is not None:
-            words.append(f"<(printf %s {shlex.quote(self.file)})")
+            words.append(f"<(printf %s {_quoted(self.file)})")
         return " ".join(words)
+
+
+def _quoted(word: str) -> str:
+    """Return a word as bash reads it; bytes that a terminal might obey are escaped."""
+    if word.isprintable():
+        return shlex.quote(word)
+    return f"$'{''.join(map(_escaped, word))}'"
+
+
+def _escaped(char: str) -> str:
+    if char in "'\\":
+        return f"\\{char}"
+    return char if char.isprintable() else "".join(f"\\x{byte:02x}" for byte in char.encode())
 
 
 class NotSaid(msgspec.Struct, frozen=True, kw_only=True):

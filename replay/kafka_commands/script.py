@@ -1,6 +1,6 @@
 """All commands that turn one state into another, as a list and as a bash script."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -35,12 +35,19 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True):
 
     def script(self, heading: str) -> str:
         """Return a script for bash, with the remarks as comments."""
+        return "".join(f"{line}\n" for _, line in self.lines(heading))
+
+    def lines(self, heading: str) -> Iterator[tuple[str | None, str]]:
+        """Yield each line of the script after its object; None: it is about no object alone."""
         deleted = [each.object for each in self.commands if "--delete" in each.arguments]
         if deleted:
             heading += f"\n# It deletes, with all data: {', '.join(deleted)}"
-        lines = [each.line() for each in self.commands]
-        comments = [f"# not by command: {_one_line(each)}" for each in self.not_said]
-        return _START.format(heading=heading) + "".join(f"{line}\n" for line in lines + comments)
+        for line in _START.format(heading=heading).splitlines():
+            yield None, line
+        for command in self.commands:
+            yield command.object, command.line()
+        for remark in self.not_said:
+            yield remark.object, f"# not by command: {_one_line(remark)}"
 
 
 def _one_line(each: NotSaid) -> str:

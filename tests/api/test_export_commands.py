@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.cli.main import run
+from replay.kafka_commands.command import Command
 from tests.api.conftest import Metalog
 
 _HISTORY = (
@@ -37,13 +38,15 @@ class Made:
         self.before = metalog("info", self.log, "--json").json["log_end"] - 2
 
     def script(self, *options: object) -> list[str]:
-        """Return the lines of the script that an export writes."""
+        """Return the lines of the script that is written, and printed alike."""
         path = self.log.with_name(f"script{len(list(self.log.parent.iterdir()))}")
         command = ("export", "kraft", self.log, path, "--as", "commands", *options)
         answer = self._metalog(*command)
         assert answer.code == 0, answer
         subprocess.run(["bash", "-n", path], check=True)
-        return path.read_text().splitlines()
+        script = path.read_text()
+        assert self._metalog("export", "commands", self.log, *options).out == script
+        return script.splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +70,15 @@ def made(metalog: Metalog, history: Path, tmp_path: Path) -> Made:
 def _commands(lines: list[str]) -> list[str]:
     head = '.sh --bootstrap-server "$BOOTSTRAP"'
     return [line.replace(head, "") for line in lines if line.startswith("kafka-")]
+
+
+def test_a_command_is_one_printable_line_that_bash_reads() -> None:
+    words = ["it's", "two\nlines", "\x1b]0;x\a'\\", "\u202eé", "a b"]
+    line = Command(object="topic:a", tool="x", arguments=words).line()
+    assert line.isprintable()
+    script = f"x.sh() {{ printf '%s\\0' \"$@\"; }}; {line}"
+    found = subprocess.run(["bash", "-c", script], check=True, capture_output=True).stdout
+    assert found.decode().split("\0")[2:-1] == words
 
 
 def test_whole_state(made: Made) -> None:

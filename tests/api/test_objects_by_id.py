@@ -31,6 +31,7 @@ READING: dict[tuple[str, str], list[str]] = {
     ("history", "object (one digit)"): ["{log}", "partition:{t}/?#leader"],
     ("history", "object (config)"): ["{log}", "config:topic/{t}#retention.ms"],
     ("history", "object (removal)"): ["{log}", "removal:{t}/*"],
+    ("export commands", "only"): ["{log}", "--only", "topic:{t}"],
     ("blame", "object"): ["{log}", "config:topic/{t}"],
     ("blame", "object (topic)"): ["{log}", "topic:{t}"],
     ("why", "object"): ["{log}", "partition:{t}/0#leader"],
@@ -89,6 +90,7 @@ OVER_HTTP: dict[tuple[str, str], dict[str, Any]] = {
     ("why", "object"): {"object": "partition:{t}/0"},
     ("diff", "object"): {"from": "start", "object": "topic:{t}"},
     ("dump", "object"): {"object": "config:topic/{t}"},
+    ("export commands", "only"): {"only": "topic:{t}"},
     ("timeline", "objects"): {"objects": "topic:{t}"},
     ("outages", "topic"): {"topic": "{t}"},
     ("outages", "objects"): {"objects": "partition:{t}/*"},
@@ -113,7 +115,7 @@ OVER_HTTP: dict[tuple[str, str], dict[str, Any]] = {
 }
 _NAMES_OBJECTS = re.compile(r"TOPIC|OBJECT|RESOURCE|EXPRESSION")
 _HTTP_NAMES = re.compile(
-    r"topics?|objects?|resource_name|name|without|expression|filter|partitions?"
+    r"topics?|objects?|only|resource_name|name|without|expression|filter|partitions?"
 )
 _VOLATILE = re.compile(
     r'"(request_id|acl|created_id|timestamp|time|file|duration_ms)": ?("[^"]*"|[0-9]+|null)'

@@ -15,11 +15,8 @@ from records.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from api.documents.advice import Advice
-    from metadata_log.kraft.quorum.facts import NodeFacts
-    from metadata_log.kraft.quorum.rule import Verdict
+    from api.questions.advice import Advice, Advised
     from records.control import VoterEndpoint
-    from replay.about import About
     from replay.incidents.at_risk import AtRisk
 
 _CHANGES_SHOWN_MAX = 10
@@ -87,58 +84,32 @@ def advise(
     Reads directories only. Exits with 1 if the choice is refused or not certain, or if Kafka cannot
     load the log.
     """
-    from api.documents.advice import Advice
-    from metadata_log.kraft.quorum.node_facts import read_facts
-    from metadata_log.kraft.quorum.rule import SEED, best_of, decide, log_to_load
-    from metadata_log.kraft.quorum.steps import steps, steps_before_loading
-    from replay.incidents.at_risk import changes_at_risk
-    from replay.incidents.load_check import contradiction_in
+    from msgspec.structs import replace
 
-    version, named = _version(kafka), _voters(voters)
-    nodes = [read_facts(path) for path in directories]
-    verdict = decide(nodes, named)
+    from api.questions.advice import advise as advised
+    from metadata_log.kraft.quorum.rule import SEED
+
+    found = advised(directories, _voters(voters), _version(kafka))
+    advice = found.advice
     if write is not None:
-        if verdict.verdict != SEED:
-            raise RequestError("REFUSED", f"nothing is written: {verdict.reason}")
-        _write(verdict, nodes, write, node, endpoint or [], lost_are_down, accept_loss)
-    loaded = log_to_load(verdict, nodes)
-    stopped = None if loaded is None else contradiction_in(loaded)
-    advice = Advice.of(
-        verdict,
-        changes_at_risk(verdict, nodes),
-        None if stopped is None else str(stopped),
-        [*steps_before_loading(loaded, stopped), *steps(verdict, nodes, version)],
-        None if write is None else str(write),
-    )
+        if advice.verdict != SEED:
+            raise RequestError("REFUSED", f"nothing is written: {advice.reason}")
+        _write(found, write, node, endpoint or [], lost_are_down, accept_loss)
+        advice = replace(advice, written=str(write))
     if json:
-        print_json(advice, _about(best_of(nodes)))
+        print_json(advice, found.about)
     else:
         _print(advice)
     return 0 if advice.certain and advice.contradiction is None else FOUND
 
 
-def _about(best: "NodeFacts | None") -> "About":
-    """Return the position of the most up-to-date log."""
-    from replay.about import About
-    from replay.image.provenance import NotUnderstood
-
-    if best is None or best.end is None:
-        return About(as_of=-1, history_start=0, log_end=0)
-    unknown = NotUnderstood(best.unknown_records, best.first_unknown)
-    return About(
-        as_of=best.end.end_offset - 1,
-        history_start=min(best.batches.start_offset, best.end.end_offset),
-        log_end=best.end.end_offset,
-        not_understood=unknown if best.unknown_records else None,
-    )
-
-
 def _version(text: str) -> tuple[int, int] | None:
+    from api.questions.advice import version_of
+
     try:
-        major, minor = text.split(".")[:2] if text else (0, 0)
-        return (int(major), int(minor)) if text else None
-    except ValueError:
-        raise bad_parameter(f"{text!r} is no version such as 3.7", param_hint="--kafka") from None
+        return version_of(text) if text else None
+    except ValueError as error:
+        raise bad_parameter(str(error), param_hint="--kafka") from None
 
 
 def _voters(text: str) -> frozenset[int]:
@@ -151,8 +122,7 @@ def _voters(text: str) -> frozenset[int]:
 
 
 def _write(
-    verdict: "Verdict",
-    nodes: "Sequence[NodeFacts]",
+    found: "Advised",
     target: Path,
     node: int | None,
     endpoint: list[str],
@@ -162,6 +132,7 @@ def _write(
     from controller.decisions.levels import record_version
     from replay.care.seed_directory import runner_of, write_seed
 
+    nodes, verdict, _ = found
     if not lost_are_down:
         raise RequestError(
             "REFUSED",

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.options.parameters import Argument, Option, bad_parameter
 from api.cli.parser.typer_app import App
-from api.cli.source.arguments import At, Json, LogPlace, ShowSecrets
-from api.cli.source.opened_log import image_at, offset_of
+from api.cli.source.arguments import At, Json, LogOrServer, LogPlace, Server, ShowSecrets
+from api.cli.source.opened_log import image_at, offset_of, place_of
+from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import bytes_size_text, count_text, print_json, print_line
 from api.cli.terminal.progress_bar import progress
 from metadata_log.format.manifest import Kind
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from metadata_log.kraft.segment_export import SegmentsExport
 
 app = App()
+
+Only = Annotated[
+    str | None,
+    Option("--only", metavar="OBJECT", help="Only commands for this object, such as topic:orders."),
+]
+Since = Annotated[
+    str | None,
+    Option(
+        "--since",
+        metavar="POINT",
+        help="Only the commands for the changes from this point to --at.",
+    ),
+]
 
 _FORMS = ("segments", "checkpoint", "commands")
 
@@ -43,20 +57,8 @@ def kraft(
         bool,
         Option("--lossy", help="Leave out records that Kafka does not know, and list them."),
     ] = False,
-    only: Annotated[
-        str | None,
-        Option(
-            "--only", metavar="OBJECT", help="Only commands for this object, such as topic:orders."
-        ),
-    ] = None,
-    since: Annotated[
-        str | None,
-        Option(
-            "--since",
-            metavar="POINT",
-            help="Only the commands for the changes from this point to --at.",
-        ),
-    ] = None,
+    only: Only = None,
+    since: Since = None,
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
@@ -141,21 +143,15 @@ def _commands(
     json: bool,
 ) -> None:
     from api.documents.kafka_commands import CommandsExport
+    from api.questions.kafka_script import commands_between, heading
     from metadata_log.kraft.new_directory import write_new_file
-    from replay.kafka_commands.script import kafka_commands, wanted_by
 
     offset = offset_of(reader, at)
-    before, heading = MetadataImage.EMPTY, f"The metadata as of offset {offset}"
-    if since is not None:
-        since_offset = offset_of(reader, since)
-        before = image_at(reader, since_offset)
-        heading = f"From the metadata as of offset {since_offset} to that of offset {offset}"
+    since_offset = None if since is None else offset_of(reader, since)
+    before = MetadataImage.EMPTY if since_offset is None else image_at(reader, since_offset)
     after = image_at(reader, offset)
-    wanted = wanted_by(None if only is None else _labels(only, before, after))
-    found = kafka_commands(before, after, show_secrets=show_secrets, wanted=wanted)
-    if only is not None and not found:
-        _check_known(reader, only, before, after, offset)
-    write_new_file(dest, found.script(heading).encode())
+    found = commands_between(reader, before, after, offset, only, show_secrets=show_secrets)
+    write_new_file(dest, found.script(heading(since_offset, offset)).encode())
     if json:
         print_json(CommandsExport.of(dest, found), about_image(reader, after, offset))
         return
@@ -164,30 +160,26 @@ def _commands(
         print_line(f"  not by command: {each.object}: {each.reason}")
 
 
-def _labels(only: str, *images: "MetadataImage") -> set[str]:
-    """Return the object's name, or the pattern, as the images label it."""
-    from replay.time_travel.objects import label_in
-
-    return {label for label in (label_in(only, image) for image in images) if label is not None}
-
-
-def _check_known(
-    reader: "LogReader", only: str, before: "MetadataImage", after: "MetadataImage", offset: int
+@app.command()
+@reads_only
+def commands(
+    log: LogOrServer,
+    at: At = "end",
+    only: Only = None,
+    since: Since = None,
+    show_secrets: ShowSecrets = False,
+    json: Json = False,
+    server: Server = None,
 ) -> None:
-    """Refuse an object that neither the state before nor the state after contains.
+    """Print the script that `export kraft --as commands` writes, also of a running service."""
+    from api.documents.kafka_commands import ScriptLines
+    from api.questions.kafka_script import SCRIPT, ShowScript
 
-    Raises:
-        RequestError: the object is absent; the code and the reason are those of `absence`.
-    """
-    from replay.time_travel.history import absence
-    from replay.time_travel.objects import in_topic, parse_object
-
-    of = in_topic(only)
-    if "*" not in only:
-        name = parse_object(only)
-    elif of is not None and of.is_by_id:
-        name = parse_object(f"{of.kind}:{of.ref}")
-    else:
+    point = None if since is None else log.point(since)
+    result = log.ask(SCRIPT, ShowScript(only=only, since=point, show_secrets=show_secrets), at=at)
+    lines = list(result.items)
+    if json:
+        print_json(place_of(result.about()), ScriptLines(lines=lines))
         return
-    if name.key(before) is None and name.key(after) is None:
-        raise absence(reader, name, offset, None)
+    for each in lines:
+        print_line(each.line)

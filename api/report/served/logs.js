@@ -1,9 +1,10 @@
 // The list of logs: each with what happened in it, and a link to its page.
 
-import { make } from "report/dom.js";
+import { commandLine, make } from "report/dom.js";
 import { Checks } from "served/checks.js";
 import { clauseItems } from "report/summary.js";
 import { plain, timeText } from "report/words.js";
+import { jointQuestions } from "served/other_questions.js";
 import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
 
@@ -27,7 +28,7 @@ class Logs {
 
   async run() {
     document.title = "metalog: logs";
-    document.body.replaceChildren(make("header", {}, make("h1", {}, "Logs"), make("div", { class: "served" }, this.state, make("a", { href: TOGETHER }, "all on one time axis"))), make("main", {}, this.list));
+    document.body.replaceChildren(make("header", {}, make("h1", {}, "Logs"), make("div", { class: "served" }, this.state, make("a", { href: TOGETHER }, "all on one time axis"))), make("main", {}, jointQuestions(this.service), this.list));
     addEventListener("hashchange", () => { if (location.hash === TOGETHER || location.hash === "") location.reload(); });
     if (location.hash.startsWith(TOGETHER) && await this._showTogether()) return;
     for (;;) {
@@ -71,6 +72,12 @@ class Logs {
   }
 }
 
+/** A reason why a log is not shown; the command in it can be copied. @param {string} text */
+function refusal(text) {
+  const [, before, command, after] = text.match(/^(.*?)`(metalog .*)`(.*)$/s) ?? [];
+  return make("li", { class: "bad" }, ...(command === undefined ? [plain(text)] : [plain(before), commandLine(plain(command)), plain(after)]));
+}
+
 /** @param {Log} log @param {HTMLElement} check */
 function item({ name, path, log, cluster_id, log_end, summary, error }, check) {
   const about = cluster_id === null ? "" : ` cluster ${plain(cluster_id)} · ${log_end} records`;
@@ -78,7 +85,7 @@ function item({ name, path, log, cluster_id, log_end, summary, error }, check) {
   return make("li", { class: "panel" },
     make("h2", {}, make("a", { href: path }, plain(name)), " ", make("small", {}, plain(log) + about + until)),
     make("ul", { class: "summary" }, ...(summary === null
-      ? [make("li", { class: "bad" }, plain(error?.detail ?? ""))] : [...clauseItems(summary.clauses, null), check])));
+      ? [refusal(error?.detail ?? "")] : [...clauseItems(summary.clauses, null), check])));
 }
 
 new Logs().run();

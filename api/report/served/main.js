@@ -1,6 +1,6 @@
 // The served page: loads a range from the service, shows it, and keeps it up to date.
 
-import { make } from "report/dom.js";
+import { commandLine, make } from "report/dom.js";
 import { Page } from "report/page.js";
 import { plain } from "report/words.js";
 import { AskedSummary } from "served/asked_summary.js";
@@ -14,6 +14,9 @@ import { askForToken } from "served/sign_in.js";
 
 /** So soon a service that is away is asked again: a log that is being read is there at any moment. */
 const RETRY_MS = 300;
+
+/** The list of the logs, from the page of one of several. */
+const LIST = "../../", IS_ONE_OF_SEVERAL = /\/logs\/[^/]+\/$/.test(location.pathname);
 
 const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
 
@@ -42,6 +45,7 @@ class Served {
     this.page = new Page(data, { name, where, masked: false }, this.service);
     document.title = `${name}: metalog`;
     const { bar, page } = this;
+    if (IS_ONE_OF_SEVERAL) this.bar.element.prepend(make("a", { href: LIST }, "all logs"));
     this.bar.now.addEventListener("click", () => page.selection.set({ from: page.selection.last, to: Infinity }));
     bar.news.addEventListener("click", () => page.selection.set({ from: Math.min(this.seen + 1, page.selection.last), to: Infinity }));
     bar.form.addEventListener("submit", (event) => { event.preventDefault(); this._load(); });
@@ -52,7 +56,7 @@ class Served {
     this._place();
     this.summary.page = page;
     page.notes.onWritten = () => this._noted();
-    page.ask.element.append(new OtherQuestions(page.selection, this.service).element);
+    this._offerQuestions(page);
     page.show(document, this.summary.element, bar.element);
     page.selection.show();
     addEventListener("hashchange", () => this._follow_link());
@@ -60,6 +64,19 @@ class Served {
     performance.mark("report-shown");
     if (!this.summary.isKnown) this.summary.ask();
     this._follow();
+  }
+
+  /** Offer all other questions; those about several logs are asked where several are shown. @param {Page} page */
+  _offerQuestions(page) {
+    const { selection } = page, joint = "Which nodes agree, who is behind, and where to start from after a lost quorum, is asked of several logs at once: ";
+    const more = IS_ONE_OF_SEVERAL ? [make("p", { class: "remark" }, joint, make("a", { href: LIST }, "all logs"))]
+      : this.service.isShown ? [make("p", { class: "remark" }, joint), commandLine(`metalog view ${selection.where} OTHER`)] : [];
+    const asked = new OtherQuestions(this.service, () => {
+      const { from, to, object } = selection, name = object?.match(/^topic:(.*)/)?.[1] ?? "";
+      return { at: String(to), from: String(from), to: String(to), object: object ?? "", objects: object ?? "", name, only: object ?? "" };
+    }, "more questions", make("div", { class: "joint" }, ...more));
+    selection.watch(() => asked.offer());
+    page.ask.element.append(asked.element);
   }
 
   /** Load the first columns; sign in and retry as long as necessary. */

@@ -1,4 +1,4 @@
-// Other questions: every question that the service answers, as a form made from its OpenAPI document.
+// Other questions: every question that a service answers, as a form made from its OpenAPI document.
 
 import { answerNodes } from "served/answer_nodes.js";
 import { make } from "report/dom.js";
@@ -12,6 +12,7 @@ const LEFT_OUT = new Set(["as", "limit", "cursor", "min_offset", "consistent", "
 
 /** @typedef {{name: string, required?: boolean, description?: string, example?: any, schema: {type?: string, default?: any, enum?: string[]}}} Parameter */
 /** @typedef {{path: string, name: string, text: string, parameters: Parameter[], hasLimit: boolean}} Question */
+/** What was asked. @typedef {{question: Question, given: Record<string, string|string[]|null>}} Asked */
 
 export class OtherQuestions {
   choice = make("select", { "aria-label": "which question", onchange: () => this._choose() });
@@ -19,14 +20,18 @@ export class OtherQuestions {
   fields = make("span", { class: "fields" });
   answer = make("div", { class: "found", role: "region", "aria-live": "polite", "aria-label": "answer" });
   form = make("form", { "aria-label": "another question" }, this.choice, this.fields, make("button", { type: "submit" }, "ask"));
-  element = make("details", { class: "other", "aria-label": "other questions" }, make("summary", {}, "more questions"), this.form, this.about, this.answer);
   /** @type {Question[]} */ questions = [];
+  /** What the fields were given by the page, by name. @type {Record<string, string>} */
+  _offered = {};
   _ticket = 0;
 
-  /** @param {import("report/selection.js").Selection} selection @param {import("served/service.js").Service} service */
-  constructor(selection, service) {
-    this.selection = selection;
+  /** @param {import("served/service.js").Service} service
+   * @param {() => Record<string, string>} known What the page knows of the fields, by name, such as the selected points.
+   * @param {string} title @param {...Node} more Shown below the answer. */
+  constructor(service, known, title, ...more) {
     this.service = service;
+    this.known = known;
+    this.element = make("details", { class: "other", "aria-label": title }, make("summary", {}, title), this.form, this.about, this.answer, ...more);
     this.element.addEventListener("toggle", () => this._load(), { once: true });
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.ask(); });
   }
@@ -36,58 +41,109 @@ export class OtherQuestions {
   async _load() {
     try {
       this.questions = questionsOf(await this.service.operations());
-      this.choice.replaceChildren(...this.questions.map(({ name }) => make("option", { value: name }, name)));
+      this.choice.replaceChildren(...this.questions.map(({ name, text }) => make("option", { value: name }, plain(`${name}: ${text}`))));
       this._choose();
     } catch (error) {
       this.about.textContent = plain(/** @type {Error} */ (error).message);
     }
   }
 
-  /** Show the fields of the chosen question; points begin as those of the selection. */
+  /** Show the fields of the chosen question. */
   _choose() {
-    const { from, to } = this.selection, { text, parameters } = this.chosen;
-    /** @type {Record<string, string>} */
-    const known = { at: String(to), from: String(from), to: String(to) };
+    const { text, parameters } = this.chosen;
     this.about.textContent = plain(text);
     this.answer.replaceChildren();
-    // `to` of an upgrade is a version.
-    const isRange = parameters.some(({ name }) => name === "from");
-    this.fields.replaceChildren(...parameters.map((each) => {
-      const given = each.name === "to" && !isRange ? "" : known[each.name] ?? "", hint = each.example ?? each.schema.default ?? "";
-      const input = each.schema.type === "boolean" ? make("input", { type: "checkbox", name: each.name })
-        : make("input", { type: "text", name: each.name, value: given, required: Boolean(each.required), placeholder: typeof hint === "string" ? hint : JSON.stringify(hint), title: plain(each.description ?? each.name), size: "12", spellcheck: "false", autocomplete: "off" });
-      return make("label", {}, plain(each.name.replaceAll("_", " ")), " ", input);
-    }));
+    this.fields.replaceChildren(...parameters.map((each) => make("label", {}, plain(each.name.replaceAll("_", " ")), " ", field(each))));
+    this._offered = {};
+    this.offer();
   }
+
+  /** Fill the fields with what the page knows, except those in which the reader wrote. */
+  offer() {
+    if (!this.questions.length) return;
+    // `to` of an upgrade is a version.
+    const { at, ...known } = this.known(), hasRange = this.chosen.parameters.some(({ name }) => name === "from");
+    const offered = hasRange ? known : { ...known, at, to: "" };
+    for (const input of this._inputs()) {
+      const value = offered[input.name] ?? "";
+      if (input.type === "text" && input.value === (this._offered[input.name] ?? "")) input.value = value;
+    }
+    this._offered = offered;
+  }
+
+  _inputs() { return /** @type {HTMLInputElement[]} */ ([...this.fields.querySelectorAll("input")]); }
 
   /** Ask the chosen question. */
   async ask() {
-    const { path, name, hasLimit } = this.chosen, ticket = ++this._ticket;
+    const ticket = ++this._ticket, asked = { question: this.chosen, given: this._given() };
     this.answer.replaceChildren(make("p", { class: "remark" }, "asking the service …"));
     try {
-      const response = await this.service.get(path, { ...this._given(), limit: hasLimit ? ITEMS_MAX : null });
-      const nodes = await this._shown(name, response);
+      const nodes = await this._shown(asked);
       if (ticket === this._ticket) this.answer.replaceChildren(...nodes);
     } catch (error) {
       if (ticket === this._ticket) this.answer.replaceChildren(make("p", { class: "remark failed" }, plain(/** @type {Error} */ (error).message)));
     }
   }
 
-  /** @returns {Record<string, string|null>} */
   _given() {
-    const inputs = /** @type {HTMLInputElement[]} */ ([...this.fields.querySelectorAll("input")]);
-    return Object.fromEntries(inputs.map((input) => [input.name, (input.type === "checkbox" ? input.checked && "true" : input.value.trim()) || null]));
+    const lists = new Set(this.chosen.parameters.filter(isList).map(({ name }) => name));
+    return Object.fromEntries(this._inputs().map(({ name, type, checked, value }) => {
+      const text = (type === "checkbox" ? checked && "true" : value.trim()) || null;
+      return [name, text !== null && lists.has(name) ? text.split(/\s*,\s*/) : text];
+    }));
   }
 
-  /** @param {string} name @param {Response} response @returns {Promise<Node[]>} */
-  async _shown(name, response) {
-    const type = response.headers.get("Content-Type") ?? "";
-    if (type.startsWith("text/html")) return [fileLink(`${name}.html`, await response.blob())];
-    const text = await response.text(), save = () => fileLink(`${name.replaceAll(" ", "-")}.json`, new Blob([text]));
-    if (!type.startsWith("application/x-ndjson")) return [...answerNodes(JSON.parse(text)), save()];
-    const lines = text.split("\n").filter(Boolean).map((line) => JSON.parse(line)), items = lines.filter(({ next }) => next === undefined);
-    return [make("p", {}, countText(items.length, "line")), ...answerNodes({ lines: items, next: lines.find(({ next }) => next)?.next }), save()];
+  /** @param {Asked} asked @returns {Promise<Node[]>} */
+  async _shown(asked) {
+    const { name, hasLimit } = asked.question;
+    const response = await this._request(asked, hasLimit ? String(ITEMS_MAX) : null), type = response.headers.get("Content-Type") ?? "";
+    if (type.startsWith("text/html")) {
+      const page = await response.blob();
+      return [fileButton(`${name}.html`, async () => page)];
+    }
+    const text = await response.text(), answer = type.startsWith("application/x-ndjson") ? answerOf(text) : JSON.parse(text);
+    // What is saved is whole, also if only the begin is shown.
+    const whole = async () => (answer.next ? (await this._request(asked, null)).text() : text), file = name.replaceAll(" ", "-");
+    if (isScript(answer)) return [...scriptNodes(answer), fileButton(`${file}.sh`, async () => new Blob([scriptOf(JSON.parse(await whole()))]))];
+    return [...answerNodes(answer), fileButton(`${file}.json`, async () => new Blob([await whole()]))];
   }
+
+  /** @param {Asked} asked @param {string|null} limit */
+  _request({ question, given }, limit) { return this.service.get(question.path, { ...given, limit }); }
+}
+
+/** The questions about several logs. @param {import("served/service.js").Service} service */
+export function jointQuestions(service) {
+  const asked = new OtherQuestions(service, () => ({}), "compare these logs, or ask what to do after a lost quorum");
+  return make("section", { class: "ask", "aria-label": "ask" }, asked.element);
+}
+
+/** The input for a parameter. @param {Parameter} parameter */
+function field(parameter) {
+  const { name, required, description, example, schema } = parameter;
+  if (schema.type === "boolean") return make("input", { type: "checkbox", name });
+  const hint = example ?? schema.default ?? "", shown = typeof hint === "string" ? hint : hint.length === 0 ? "" : [hint].flat().map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(", ");
+  const title = `${plain(description ?? name.replaceAll("_", " "))}${isList(parameter) ? "; several are separated by commas" : ""}`;
+  return make("input", { type: "text", name, required: Boolean(required), placeholder: shown, title, size: "12", spellcheck: "false", autocomplete: "off" });
+}
+
+const isList = (/** @type {Parameter} */ { schema }) => schema.type === "array";
+
+/** Lines of an answer as one answer. @param {string} text */
+function answerOf(text) {
+  const found = text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  const lines = found.filter(({ next }) => next === undefined), next = found.find((each) => each.next)?.next;
+  return { lines: countText(lines.length, "line"), items: lines, next };
+}
+
+/** True if an answer is lines of a script, rather than a table. @param {any} answer */
+const isScript = (answer) => Array.isArray(answer.lines) && answer.lines.every((/** @type {any} */ { line }) => typeof line === "string");
+
+const scriptOf = (/** @type {{lines: {line: string}[]}} */ { lines }) => lines.map(({ line }) => `${line}\n`).join("");
+
+/** @param {any} answer @returns {Node[]} */
+function scriptNodes({ lines, ...rest }) {
+  return [...answerNodes(rest), make("pre", { class: "script", tabindex: "0", role: "group", "aria-label": "script" }, scriptOf({ lines }))];
 }
 
 /** The questions of an OpenAPI document. @param {any} document @returns {Question[]} */
@@ -100,7 +156,15 @@ export function questionsOf({ paths }) {
   })).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A link that saves a file. @param {string} name @param {Blob} content */
-function fileLink(name, content) {
-  return make("a", { href: URL.createObjectURL(content), download: name, class: "save" }, `save as ${name}`);
+/** A button that saves a file. @param {string} name @param {() => Promise<Blob>} content */
+function fileButton(name, content) {
+  const failed = make("span", { class: "failed", role: "alert" });
+  const save = async () => {
+    try {
+      make("a", { href: URL.createObjectURL(await content()), download: name }).click();
+    } catch (error) {
+      failed.textContent = ` ${plain(/** @type {Error} */ (error).message)}`;
+    }
+  };
+  return make("p", {}, make("button", { type: "button", class: "save", onclick: save }, `save as ${name}`), failed);
 }

@@ -29,6 +29,8 @@ export class Service {
     this.name = "";
     /** How the command line names it. */
     this.where = "";
+    /** Whether the log is only shown, rather than served. */
+    this.isShown = false;
     /** The service's name for the last columns received. @type {string|null} */
     this.columnsName = null;
     /** Whether the reader may write notes to the log. */
@@ -45,11 +47,11 @@ export class Service {
 
   /**
    * Send a GET request and return the response. Throws Refused if the request fails.
-   * @param {string} path @param {Record<string, string|number|null>} parameters Those that are null are left out.
+   * @param {string} path @param {Record<string, string|number|null|string[]>} parameters Those that are null are left out; a list is repeated.
    * @param {Record<string, string>} [headers] @param {AbortSignal} [signal]
    */
   get(path, parameters, headers = {}, signal) {
-    const given = Object.entries(parameters).filter(([, value]) => value !== null).map(([name, value]) => [name, String(value)]);
+    const given = Object.entries(parameters).flatMap(([name, value]) => (value === null ? [] : [value].flat().map((each) => [name, String(each)])));
     return this._answered(`${path}?${new URLSearchParams(given)}`, { headers, signal });
   }
 
@@ -94,6 +96,7 @@ export class Service {
     const log = response.headers.get("Metalog-Log");
     // The service does not tell its address to a reader who may not describe the cluster.
     this.name = log === null ? response.headers.get("Metalog-Server") ?? "$METALOG_SERVER" : decodeURIComponent(log);
+    this.isShown = log !== null;
     this.where = log === null ? `--server ${this.name}` : quoted(this.name);
     this.columnsName = response.headers.get("Metalog-Columns");
     this.mayNote = response.headers.get("Metalog-Notes") === "allowed";

@@ -10,6 +10,8 @@ import { plain, timeText } from "report/words.js";
 import { zone } from "report/zone.js";
 import { DriftPanel } from "served/drift_panel.js";
 import { Live } from "served/live.js";
+import { jointQuestions } from "served/other_questions.js";
+import { Service } from "served/service.js";
 import { SharedTime } from "served/shared_time.js";
 import { ShownLog } from "served/shown_log.js";
 
@@ -66,7 +68,7 @@ export class Together {
       make("main", { class: "together" }, states,
         ...shown.map(({ name, link, about, picture, bar }) => make("section", { "aria-label": plain(name) },
           make("h2", {}, link, " ", about, bar.state), picture.element)),
-        this.said, this.ask.element, make("div", { class: "columns" }, ...shown.map(({ list }) => list.element)), this.drift.element), this.help);
+        this.said, this.ask.element, make("div", { class: "columns" }, ...shown.map(({ list }) => list.element)), this.drift.element, jointQuestions(new Service())), this.help);
     time.zoom(true);
     const asked = new URLSearchParams(location.hash.slice(1)), [from, to] = [Number(asked.get("begin")), Number(asked.get("end"))], { hash } = location;
     const opens = shown.map(({ data, picture }) => data.header.opens?.map((/** @type {number} */ offset) => picture.timeAt(offset))).find((each) => each) ?? time.whole();

@@ -157,6 +157,11 @@ ASKED: dict[str, Asked] = {
         at_points=["du LOG --at TO"],
         noops="it counts NoOps",
     ),
+    "export commands": Asked(
+        lines=["export commands LOG", "export commands LOG --since end --at 300 --only topic:*"],
+        queries=["", "since=end&at=300&only=topic:*"],
+        at_points=["export commands LOG --at TO"],
+    ),
     "history": Asked(
         lines=[
             "history LOG partition:__consumer_offsets/0 --verbose",

@@ -12,6 +12,7 @@ from api.questions.blame import ShowBlame
 from api.questions.check import CheckHistory
 from api.questions.differences import ShowDiff
 from api.questions.history import ShowHistory
+from api.questions.kafka_script import ShowScript
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
 from api.questions.nodes import ListNodes
@@ -53,6 +54,7 @@ REQUESTS: dict[str, Any] = {
     "image kraft": ShowKraftImage(),
     "digest": ShowDigest(),
     "history": ShowHistory(object="topic:a"),
+    "export commands": ShowScript(),
     "diff": ShowDiff(before="start"),
     "blame": ShowBlame(object="partition:a/0#leader"),
     "dump": ShowRows(object="topic:a"),

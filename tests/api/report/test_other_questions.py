@@ -48,7 +48,8 @@ def rows(page: Page, column: int) -> list[str]:
 
 def test_every_question_is_offered_and_answered_or_refused(kept: Page) -> None:
     page = kept
-    offered = texts(page, f"{_CHOSEN} option")
+    offered = page.locator(f"{_CHOSEN} option").evaluate_all("all => all.map(o => o.value)")
+    assert texts(page, f"{_CHOSEN} option") == [f"{n}: {QUESTIONS[n].answer}" for n in offered]
     assert set(offered) == QUESTIONS.keys()
     examples = {"object": "broker:1", "filter": "{}", "expression": "size(topics) > 3"}
     for name in offered:
@@ -89,7 +90,7 @@ def test_the_page_is_saved_as_a_file_that_opens_alone(
     page, file = kept, tmp_path / "saved.html"
     ask(page, "report", **{"from": 20, "to": 60})
     with page.expect_download() as download:
-        page.get_by_role("link", name="save as report.html").click()
+        page.get_by_role("button", name="save as report.html").click()
     download.value.save_as(file)
     written = tmp_path / "written.html"
     assert metalog("report", demo_log, written, "--from", 20, "--to", 60).code == 0
