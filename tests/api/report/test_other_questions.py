@@ -32,7 +32,8 @@ def ask(page: Page, question: str, /, **fields: Any) -> None:
     """Ask a question, with fields other than those that the form begins with."""
     page.locator(_CHOSEN).select_option(question)
     for field, value in fields.items():
-        page.locator(f".fields input[name='{field}']").fill(str(value))
+        field_of = page.locator(f".fields input[name='{field}']")
+        field_of.check() if value is True else field_of.fill(str(value))
     page.locator(".other").get_by_role("button", name="ask", exact=True).click()
     expect(page.locator(".found .remark", has_text="asking")).to_have_count(0)
 
