@@ -110,7 +110,9 @@ class ControllerRequests:
     def _check(self, controller_epoch: int, broker_epoch: int) -> None:
         if broker_epoch != self._broker_epoch():
             raise RequestError(
-                "STALE_BROKER_EPOCH", f"broker epoch {broker_epoch} is not that of this process"
+                "STALE_BROKER_EPOCH",
+                f"the request is for broker epoch {broker_epoch}, this process has "
+                f"{self._broker_epoch()}",
             )
         self._cluster.check_controller(controller_epoch)
 

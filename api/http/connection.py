@@ -173,7 +173,8 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         self._unparsed_bytes = 0
         self._head_bytes += size_bytes
         if self._head_bytes > HEAD_SIZE_BYTES_MAX:
-            raise ValueError("the head is too long")  # for the parser, which stops
+            # For the parser, which stops.
+            raise ValueError(f"the head of a request has more than {HEAD_SIZE_BYTES_MAX} bytes")
 
     def on_headers_complete(self) -> None:
         if self._is_ending:

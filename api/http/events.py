@@ -154,7 +154,9 @@ class _Events:
 
     def _check(self) -> None:
         if not self._is_known():
-            raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
+            raise RequestError(
+                "AUTHENTICATION_FAILED", "the token is no longer known; use a new one"
+            )
         # The right to take the identity may have gone, too.
         self._caller = self._call.acting_caller()
         guard_of(TAIL).check_request(self._service.access(self._caller), self._wanted)

@@ -148,7 +148,9 @@ class _Growth:
         call = self._call
         # SIGHUP may have taken the token away, or given it to somebody else.
         if authenticated(self._shared.listener, self._scope) != call.caller:
-            raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
+            raise RequestError(
+                "AUTHENTICATION_FAILED", "the token is no longer known; use a new one"
+            )
         caller = call.acting_caller()
         found = shown_report(call, self._wanted, caller)
         name = columns_name(call, self._shared, found)

@@ -98,7 +98,9 @@ def _upgrade_type(key: FeatureUpdateKey) -> UpgradeType:
     code = _SAFE_DOWNGRADE if key.allow_downgrade else key.upgrade_type
     found = _UPGRADE_TYPES.get(code)
     if found is None:
-        raise RequestError("INVALID_REQUEST", f"{key.feature}: there is no upgrade type {code}")
+        raise RequestError(
+            "INVALID_REQUEST", f"{key.feature}: upgrade type {code} is not 1, 2 or 3"
+        )
     return found
 
 

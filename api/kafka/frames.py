@@ -275,7 +275,9 @@ def _after_tags(frame: bytes, position: int) -> int:
             size, position = decode_unsigned(frame, position)
             position += size
     except (IndexError, CorruptLogError):
-        raise MalformedFrameError(f"byte {start} of the frame: bad tagged fields") from None
+        raise MalformedFrameError(
+            f"byte {start} of the frame: the tagged fields cannot be read"
+        ) from None
     if position > len(frame):
         raise MalformedFrameError(f"byte {start} of the frame: the tagged fields are cut short")
     return position

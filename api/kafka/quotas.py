@@ -129,7 +129,8 @@ def _filter(component: ComponentData) -> QuotaFilter:
         match = Match(component.match_type)
     except ValueError:
         raise RequestError(
-            "INVALID_REQUEST", f"there is no match type {component.match_type}"
+            "INVALID_REQUEST",
+            f"there is no match type {component.match_type}; use 0 (exact), 1 (default) or 2 (any)",
         ) from None
     return QuotaFilter(entity_type=component.entity_type, match=match, name=component.match)
 

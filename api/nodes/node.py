@@ -178,7 +178,7 @@ class Node:
             else:
                 await stop_all(self._log, self._options.node_id, error)
         except UnavailableError as unavailable:
-            _LOG.error("the other nodes were not told: %s", unavailable)
+            _LOG.error("the other nodes were not told that records are lost: %s", unavailable)
 
     async def _live(self, stop: asyncio.Event, listening: contextlib.AsyncExitStack) -> None:
         """Stand by until elected, then lead once."""

@@ -137,7 +137,8 @@ class Standby:
         if end.number <= self.copy.position.number and end != self.copy.position:
             await check_nothing_lost(self._log, self._fs, self._directory)
             raise UnavailableError(
-                f"the end of the shared log went back to batch group {end.number}"
+                f"the shared log's end went back to before batch group {end.number}; open the "
+                "folder again"
             )
         while self.copy.position.number < end.number:
             try:

@@ -118,7 +118,7 @@ def located(past: Past, point: str) -> tuple[Past, int]:
 
 
 def stretches(past: Past, point: str, at: int) -> list[Stretch]:
-    """Return the stretches of a range that begins at a point and ends at `at`, oldest first.
+    """Return the stretches of the range from a point to the offset `at`, oldest first.
 
     Raises:
         RequestError, UnknownHistoryError: as `Past.first_offset`.

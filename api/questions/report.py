@@ -143,7 +143,7 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
 
 
 def _begin(oldest: Stretch) -> int:
-    """Return a range's first offset, given its oldest stretch; the gap's if it begins in a gap."""
+    """Return a range's first offset, which is that of the gap if the range begins in a gap."""
     return oldest.first if oldest.before is None else oldest.before.gap.from_offset
 
 

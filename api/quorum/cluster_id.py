@@ -42,5 +42,8 @@ async def cluster_id_of(broker: ServerAddress, security: ConnectionSecurity) -> 
     finally:
         await connection.close()
     if not answer.cluster_id:
-        raise RequestError("UNSUPPORTED_VERSION", f"{address} does not name its cluster")
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"{address} does not name its cluster; give the cluster-id yourself",
+        )
     return answer.cluster_id

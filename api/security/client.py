@@ -179,7 +179,7 @@ def client_login(
         RequestError: INVALID_CONFIG, no file is given, or it cannot be read.
     """
     if password_file is None:
-        raise _wrong(f"user {user!r} has no password_file")
+        raise _wrong(f"user {user!r} has no password_file; name one beside `user`")
     check_mechanisms((mechanism,))
     try:
         password = password_file.read_text("utf-8").removesuffix("\n").removesuffix("\r")

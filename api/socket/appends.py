@@ -151,7 +151,7 @@ def correlation_id_of(content: bytes) -> int:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not a request")
     (correlation_id,) = _CORRELATION.unpack_from(content, position)
     if correlation_id == CONNECTION:
-        raise FrameError("a request with correlation id 0; clients start at 1")
+        raise FrameError("a request has correlation id 0; clients start at 1")
     return int(correlation_id)
 
 

@@ -121,5 +121,5 @@ def unpack_texts(data: bytes) -> dict[str, str]:
     try:
         fields = msgspec.msgpack.decode(data, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FrameError(f"a body that cannot be read: {error}") from error
+        raise FrameError(f"the body of a frame cannot be read: {error}") from error
     return {name: value for name, value in fields.items() if isinstance(value, str)}

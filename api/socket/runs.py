@@ -88,7 +88,7 @@ def decode_ran(content: bytes) -> Ran:
     try:
         answer = msgspec.msgpack.decode(content[_HEAD.size :], type=WireAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FrameError(f"an answer that cannot be read: {error}") from error
+        raise FrameError(f"an answer cannot be read: {error}") from error
     return Ran(correlation_id=correlation_id, answer=answer)
 
 

@@ -71,7 +71,8 @@ def check_namespace_name(name: str) -> None:
     for tier in name.split(TIER_SEPARATOR):
         if len(tier) > _TIER_LENGTH_MAX:
             raise invalid_namespace(
-                f"a tier has {len(tier)} characters; at most {_TIER_LENGTH_MAX} are allowed"
+                f"the tier '{tier[:20]}...' has {len(tier)} characters; at most {_TIER_LENGTH_MAX} "
+                "are allowed"
             )
         if not _TIER.fullmatch(tier):
             raise invalid_namespace(

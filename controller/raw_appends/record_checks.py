@@ -125,7 +125,9 @@ def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> N
     changed = {record.name for record in records if isinstance(record, FeatureLevelRecord)}
     for name in sorted(changed):
         if not after.feature(name) and feature_in_use(after, name):
-            raise invalid(f"there are still objects that need the feature {name}")
+            raise invalid(
+                f"there are still objects that need the feature {name}; remove these objects first"
+            )
 
 
 def _check_topic(_: MetadataImage, record: TopicRecord) -> None:
@@ -157,7 +159,7 @@ def _check_config(after: MetadataImage, record: ConfigRecord) -> None:
 
 def _check_id(new_id: Uuid) -> None:
     if not can_be_id(new_id):
-        raise invalid(f"{uuid_text(new_id)} cannot be an id")
+        raise invalid(f"{uuid_text(new_id)} cannot be an id: it is reserved or begins with '-'")
 
 
 _CHECKS: Mapping[type[Record], Callable[[MetadataImage, Any], None]] = {
@@ -178,7 +180,7 @@ def _check_namespaces_left(after: MetadataImage) -> None:
         raise invalid(f"namespace {min(orphans)!r} would lose the namespace above it")
     for (resource_type, name), _ in after.configs():
         if resource_type == NAMESPACE and after.namespace_by_name(name) is None:
-            raise invalid(f"namespace {name!r} still has configs")
+            raise invalid(f"namespace {name!r}, which is removed, still has configs")
 
 
 def _lacks_a_tier(image: MetadataImage, name: str) -> bool:

@@ -50,7 +50,7 @@ class BlockWalk:
         self.scan = segment.scan(limit, start)
 
     def __iter__(self) -> Iterator[ReadBlock | BadBytes]:
-        """Yield each block, and each stretch of bad bytes, in order.
+        """Yield each block, and each range of bad bytes, in order.
 
         If a valid block does not continue the preceding block, the preceding block is damaged. It
         has been yielded as a block by then; its bytes are yielded again as bad, before the valid

@@ -159,7 +159,7 @@ class LogCursor:
             if place.next_offset > end or crc_before(reader, place.next_offset) != (
                 place.last_crc32c
             ):
-                raise self._went_back(f"behind offset {place.next_offset}")
+                raise self._went_back(f"to before offset {place.next_offset}")
 
     def _went_back(self, where: str) -> RequestError:
         with LogReader.open(self._directory, fs=self._fs) as reader:

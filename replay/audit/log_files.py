@@ -92,7 +92,7 @@ class LogFiles:
         if at >= self.end_offset:
             raise RequestError(
                 "OFFSET_OUT_OF_RANGE",
-                f"offset {at} is not committed: the log ends at {self.end_offset}",
+                f"offset {at} is not committed: the log ends at {self.end_offset} (exclusive)",
             )
 
     def offsets_of_times(self, from_ms: int, to_ms: int) -> tuple[int, int]:

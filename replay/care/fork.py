@@ -64,7 +64,10 @@ def fork_log(reader: LogReader, target: Path, at: int, *, progress: Progress) ->
         with explained(made):
             found = image_digest(load_image(made))
         if found != digest:
-            raise CorruptLogError(f"{target} has digest {found}, but its source has {digest}")
+            raise CorruptLogError(
+                f"{target} has digest {found}, but its source has {digest}; run `metalog verify` "
+                "on the source"
+            )
 
     with NewLog(target, OsFs()) as log:
         mark = _write(log, reader, image)

@@ -151,7 +151,7 @@ def _become_checkpoint(
         raise RequestError(
             "UNSUPPORTED_RECORD",
             f"{seed.name} holds {image.provenance.not_understood.records} records that this "
-            "release does not understand, and a checkpoint would lose them",
+            "release does not understand, and a checkpoint would lose them; use a newer release",
         )
     voters = VotersRecord(version=0, voters=(_voter(copied, image, runner),))
     leader_epoch = image.provenance.leader_epoch

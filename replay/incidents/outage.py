@@ -81,7 +81,7 @@ class Outage(msgspec.Struct, gc=False):
         return tuple(sorted({*brokers_missing(self.kind, self.after), *self.others}))
 
     def wait_for(self, partition: Partition) -> None:
-        """Add the brokers that the partition waits for after a later record."""
+        """Add the brokers that the partition waits for in a later state, given as `partition`."""
         assert self.after is not None, "it is an outage of a partition"
         missing = brokers_missing(self.kind, partition)
         known = {*brokers_missing(self.kind, self.after), *self.others}

@@ -74,7 +74,10 @@ class _Chunks:
         with self._reading() as connection:
             found = connection.execute(query, (hash_,)).fetchone()
         if found is None:
-            raise CorruptLogError(f"chunk {hash_.hex()} of a snapshot is missing")
+            raise CorruptLogError(
+                f"chunk {hash_.hex()} of a snapshot is missing; remove the database and make it "
+                "anew with `metalog snapshot create`"
+            )
         return plain_content(hash_, *found)
 
 

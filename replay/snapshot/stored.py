@@ -53,7 +53,7 @@ def plain_content(hash_: bytes, size: int, content: bytes) -> bytes:
     plain = decompressed(content, size)
     found = hashlib.sha256(plain).digest()
     if found != hash_:
-        raise ValueError(f"the content has SHA-256 {found.hex()}")
+        raise ValueError(f"the content has another SHA-256, {found.hex()}")
     return plain
 
 

@@ -36,7 +36,9 @@ class HistoryFile(HistoryIndex):
         """Yield a function that queries the tables; creates no files next to the database."""
         with _reading(self._path) as connection:
             if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-                raise RequestError("HISTORY_NOT_FOUND", "the tables are still being created")
+                raise RequestError(
+                    "HISTORY_NOT_FOUND", "the tables are still being made; try again"
+                )
             yield lambda query, values: connection.execute(
                 query, {name: _stored(value) for name, value in values.items()}
             )

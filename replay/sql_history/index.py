@@ -146,7 +146,7 @@ class HistoryIndex(ABC):
         )
         found = next(iter(ask(query, {})), None)
         if found is None:
-            raise RequestError("HISTORY_NOT_FOUND", "the tables are empty")
+            raise RequestError("HISTORY_NOT_FOUND", "the tables are empty; run `metalog sql sync`")
         cluster_id, start, end, epoch, crc = found
         stored = Position(
             cluster_id=cluster_id, end_offset=end, leader_epoch=epoch, last_crc32c=crc

@@ -162,7 +162,7 @@ def reached_rows(
     end: int,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Envelope], list[Envelope]] | None:
-    """Return the rows below `end` that a reach takes.
+    """Return the rows below `end` that can affect an object, given its reach.
 
     Args:
         reach: All of its search strings must be known in advance.

@@ -72,9 +72,11 @@ def delete(
 def move(
     ask: AdminClient,
     from_: Annotated[
-        str, Option("--from", metavar="NS", help='"" stands for the default namespace.')
+        str, Option("--from", metavar="NS", help='Namespace of the topics; "" is the default one.')
     ],
-    to: Annotated[str, Option("--to", metavar="NS", help='"" stands for the default namespace.')],
+    to: Annotated[
+        str, Option("--to", metavar="NS", help='Namespace to move to; "" is the default one.')
+    ],
     topic: Annotated[
         str | None,
         Option(metavar="TOPIC", help="Move only this topic, by name or @ID."),

@@ -23,7 +23,7 @@ def add(
         int,
         Argument(
             metavar="OFFSET",
-            help="The record that the note is about.",
+            help="Offset of the record that the note is about.",
             min=0,
             max=OFFSET_MAX,
             show_default=False,

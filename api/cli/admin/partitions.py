@@ -38,17 +38,19 @@ def list_(
     topic: _Topic = None,
     namespace: NamespaceOption = "",
     unavailable: Annotated[
-        bool, Option("--unavailable", help="Only partitions without a leader.")
+        bool, Option("--unavailable", help="Show only partitions without a leader.")
     ] = False,
     under_replicated: Annotated[
         bool,
-        Option("--under-replicated", help="Only partitions with replicas that are not in sync."),
+        Option(
+            "--under-replicated", help="Show only partitions with replicas that are not in sync."
+        ),
     ] = False,
     removing: Annotated[
         bool,
         Option(
             "--removing",
-            help="Only partitions that are being removed, with the progress of the removal.",
+            help="Show only partitions that are being removed, with the removal's progress.",
         ),
     ] = False,
 ) -> None:

@@ -21,15 +21,17 @@ app = App()
 
 _USER, _CLIENT_ID, _IP = "user", "client-id", "ip"
 
-_User = Annotated[str | None, Option("--user", metavar="NAME", help="A user.")]
-_DefaultUser = Annotated[bool, Option("--default-user", help="Users without a quota of their own.")]
-_ClientId = Annotated[str | None, Option("--client-id", metavar="NAME", help="A client id.")]
-_DefaultClientId = Annotated[
-    bool, Option("--default-client-id", help="Client ids without a quota of their own.")
+_User = Annotated[str | None, Option("--user", metavar="NAME", help="Select a user.")]
+_DefaultUser = Annotated[
+    bool, Option("--default-user", help="Select users without a quota of their own.")
 ]
-_Ip = Annotated[str | None, Option("--ip", metavar="ADDRESS", help="A client IP.")]
+_ClientId = Annotated[str | None, Option("--client-id", metavar="NAME", help="Select a client id.")]
+_DefaultClientId = Annotated[
+    bool, Option("--default-client-id", help="Select client ids without a quota of their own.")
+]
+_Ip = Annotated[str | None, Option("--ip", metavar="ADDRESS", help="Select a client IP.")]
 _DefaultIp = Annotated[
-    bool, Option("--default-ip", help="Client IPs without a quota of their own.")
+    bool, Option("--default-ip", help="Select client IPs without a quota of their own.")
 ]
 _Pairs = Annotated[
     list[str],
@@ -99,17 +101,17 @@ def describe(
     look: Look,
     user: _User = None,
     default_user: _DefaultUser = False,
-    any_user: Annotated[bool, Option("--any-user", help="Quotas that name users.")] = False,
+    any_user: Annotated[bool, Option("--any-user", help="Select quotas that name users.")] = False,
     client_id: _ClientId = None,
     default_client_id: _DefaultClientId = False,
     any_client_id: Annotated[
-        bool, Option("--any-client-id", help="Quotas that name client ids.")
+        bool, Option("--any-client-id", help="Select quotas that name client ids.")
     ] = False,
     ip: _Ip = None,
     default_ip: _DefaultIp = False,
-    any_ip: Annotated[bool, Option("--any-ip", help="Quotas of client IPs.")] = False,
+    any_ip: Annotated[bool, Option("--any-ip", help="Select quotas of client IPs.")] = False,
     strict: Annotated[
-        bool, Option("--strict", help="Only entities with exactly the given types.")
+        bool, Option("--strict", help="Select only entities with exactly the given types.")
     ] = False,
 ) -> None:
     """Describe the quotas that match all filters; without filters, all quotas."""

@@ -30,7 +30,11 @@ def gap(
         Path, Argument(metavar="NEW", help="Directory of the new mirror.", parser=log_path)
     ],
     noop: Annotated[
-        str, Option(metavar="collapse|keep", help="Store consecutive NoOps as one record, or each.")
+        str,
+        Option(
+            metavar="collapse|keep",
+            help="Store consecutive NoOps as one record (collapse), or each as its own (keep).",
+        ),
     ] = "collapse",
     json: Json = False,
 ) -> None:

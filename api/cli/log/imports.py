@@ -34,7 +34,11 @@ def kraft(
         Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
     ],
     noop: Annotated[
-        str, Option(metavar="collapse|keep", help="Store consecutive NoOps as one record, or each.")
+        str,
+        Option(
+            metavar="collapse|keep",
+            help="Store consecutive NoOps as one record (collapse), or each as its own (keep).",
+        ),
     ] = "collapse",
     strict: Annotated[
         bool, Option("--strict", help="Exit 5 when the last batch is incomplete.")
@@ -120,7 +124,11 @@ def from_quorum(
     ] = None,
     mapped: MappedControllers = None,
     noop: Annotated[
-        str, Option(metavar="collapse|keep", help="Store consecutive NoOps as one record, or each.")
+        str,
+        Option(
+            metavar="collapse|keep",
+            help="Store consecutive NoOps as one record (collapse), or each as its own (keep).",
+        ),
     ] = "collapse",
     follow: Annotated[
         bool, Option("--follow", help="Keep reading from the quorum, until stopped.")

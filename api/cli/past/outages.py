@@ -70,7 +70,7 @@ def outages(
         str | None,
         Option(
             metavar=f"{_MIN_ISR}=N",
-            help="Value to assume for topics for which the log has no value.",
+            help="Assume this value for topics whose value is not in the log.",
         ),
     ] = None,
     verbose: Annotated[

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _html_path(text: str) -> Path:
     if not text.endswith((".html", ".htm")):
-        raise bad_parameter(f"{text!r} is not the name of an HTML file")
+        raise bad_parameter(f"{text!r} does not end with .html or .htm")
     return Path(text)
 
 

@@ -198,7 +198,9 @@ def _check_member(context: Context, member: IsrMember) -> None:
         reason = f"has epoch {broker.broker_epoch}, not {member.broker_epoch}"
     else:
         return
-    raise RequestError("INELIGIBLE_REPLICA", f"broker {member.broker_id} {reason}")
+    raise RequestError(
+        "INELIGIBLE_REPLICA", f"broker {member.broker_id} cannot be in the ISR: it {reason}"
+    )
 
 
 def _new_leader(leader: int) -> Refusal:

@@ -291,7 +291,8 @@ def _check_target(context: Context, target: Uuid | None, namespace: str, name: s
     other = context.index.colliding_name(target, name)
     if other is not None:
         raise invalid_topic_name(
-            f"{name!r} collides with the topic {full_name(namespace, other)!r}"
+            f"{name!r} collides with the topic {full_name(namespace, other)!r}: '.' and '_' are "
+            "the same in metrics"
         )
 
 

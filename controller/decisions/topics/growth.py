@@ -113,7 +113,9 @@ def new_partitions(
             f"{name!r} has {len(partitions)} partitions; {growth.partitions} is not an increase"
         )
     if not partitions:
-        raise invalid_partitions(f"{name!r} has no partition to take the number of replicas from")
+        raise invalid_partitions(
+            f"{name!r} has no partitions, so it is unknown how many replicas new ones need"
+        )
     check_nothing_in_progress(context, topic)
     start = partitions[-1].partition_id + 1
     replication_factor = len(partitions[0].replicas)
@@ -126,7 +128,8 @@ def new_partitions(
         )
     elif len(growth.assignments) != additional:
         raise invalid_assignment(
-            f"replicas are given for {len(growth.assignments)} partitions, not {additional}"
+            f"replicas are given for {len(growth.assignments)} partitions, but {additional} are "
+            "added"
         )
     else:
         named = [Assignment(start + n, ids) for n, ids in enumerate(growth.assignments)]

@@ -248,7 +248,9 @@ class _Creation:
         other = self._context.index.colliding_name(namespace_id, name)
         other = other or self._unified_names.get((namespace_id, name.replace(".", "_")))
         if other is not None:
-            raise invalid_topic_name(f"{name!r} collides with the topic {other!r}")
+            raise invalid_topic_name(
+                f"{name!r} collides with the topic {other!r}: '.' and '_' are the same in metrics"
+            )
 
     def _check_policy(self, topic: NewTopic, assignments: list[Assignment]) -> None:
         policy = self._context.settings.topic_policy

@@ -109,7 +109,9 @@ class Segment:
         if self._codec == "null":
             return self._checked(lambda octets: octets)
         if self._codec != "zstandard":
-            self._fail(0, f"compressed with {self._codec!r}, which this reader does not know")
+            self._fail(
+                0, f"the file is compressed with {self._codec!r}, which this reader does not know"
+            )
         frames = zstandard.ZstdDecompressor()
 
         def decompressed(octets: bytes) -> bytes:
@@ -117,7 +119,7 @@ class Segment:
             size = zstandard.frame_content_size(octets)
             if not 0 <= size <= BLOCK_DECODED_BYTES_MAX:
                 what = "without its size" if size < 0 else f"of {size} octets"
-                raise zstandard.ZstdError(f"a frame {what}")
+                raise zstandard.ZstdError(f"a frame {what} cannot be decompressed")
             return frames.decompress(octets, allow_extra_data=False)
 
         return self._checked(decompressed)
@@ -130,7 +132,8 @@ class Segment:
                 self._fail(block.at, f"the block cannot be decompressed: {error}")
             # A record has at least one octet.
             if block.rows > min(len(octets), BLOCK_RECORDS_MAX):
-                self._fail(block.at, f"{block.rows} records in {len(octets)} octets")
+                what = f"{block.rows} records in {len(octets)} octets are not possible"
+                self._fail(block.at, what)
             return octets
 
         return checked
@@ -138,7 +141,7 @@ class Segment:
     def _header(self) -> tuple[bytes, str, bytes, int]:
         """Return the file's schema, codec and sync marker, and the position after the header."""
         if self._window.octets(0, len(_MAGIC)) != _MAGIC:
-            self._fail(0, "not an Avro file")
+            self._fail(0, "the file is not an Avro file")
         entries: dict[bytes, bytes] = {}
         at = len(_MAGIC)
         while True:
@@ -157,7 +160,7 @@ class Segment:
     def _text(self, at: int) -> tuple[bytes, int]:
         size, start = self._window.integer(at)
         if size < 0:
-            self._fail(at, "a text of negative size")
+            self._fail(at, "a text has a negative size")
         return self._window.octets(start, size), start + size
 
 
@@ -197,7 +200,7 @@ class _Window:
             at += 1
             if octet < 128:
                 return (found >> 1) ^ -(found & 1), at
-        raise CorruptLogError(f"{self._place} byte {start}: a number that does not end")
+        raise CorruptLogError(f"{self._place} byte {start}: a number has no last byte")
 
     def find(self, wanted: bytes, at: int) -> int:
         """Return the first position of the bytes `wanted` at or after `at`, or -1."""
@@ -220,4 +223,4 @@ class _Window:
             self._start, self._octets = at, read.getvalue()
 
     def _fail_at_end(self) -> NoReturn:
-        raise CorruptLogError(f"{self._place} byte {self.size}: ends in the middle of a block")
+        raise CorruptLogError(f"{self._place} byte {self.size}: a block is cut off")

@@ -76,7 +76,7 @@ class Decoder:
             field = self._wanted.types.field(column)
             is_short = field.type in (pyarrow.int32(), pyarrow.list_(pyarrow.int32()))
             if op not in _OPS[field.type] or (is_short and not a):
-                raise CorruptLogError(f"the schema has no {field.type} for {field.name}")
+                raise CorruptLogError(f"the schema's type of {field.name} is not {field.type}")
             if op == Op.FIXEDS:
                 yield column, a
 
@@ -124,7 +124,8 @@ class Decoder:
             ]
             records = self._records(octets, firsts[-1], seconds[-1], firsts[-2])
         except ValueError as error:  # UTF-8
-            segment.fail(blocks[0], f"{error}, in it or the {len(blocks) - 1} blocks after it", 0)
+            what = f"{error}, in this block or one of the {len(blocks) - 1} after it"
+            segment.fail(blocks[0], what, 0)
         return self._wanted.batch(columns, records)
 
     def _room(self, rows: int, octets: int) -> tuple[Any, Any, Any]:

@@ -1,4 +1,6 @@
-"""Replaces the records of some topics by fewer that give the same later changes of partitions.
+"""Replaces the records of some topics by fewer records that lead to the same state of partitions.
+
+Changes that are computed from later records are therefore the same, too.
 
 All records of a partition are replaced by one record with the partition's state, or by two during a
 reassignment. Records of topics are kept unchanged if later changes need their names or plans.

@@ -62,7 +62,7 @@ class Options:
                 f"{_INSTEAD}"
             )
         if unknown := names - OPTIONS:
-            raise invalid(f"unknown option {min(unknown)}")
+            raise invalid(f"unknown option {min(unknown)}; write {', '.join(sorted(OPTIONS))}")
         log = given.get("log") or given.get("path")
         if not log:
             raise invalid(
@@ -116,7 +116,9 @@ class Options:
         if int(text) < start:
             raise UnknownHistoryError(f"offset {text} is not kept: history starts at {start}")
         if int(text) > end:
-            raise RequestError("OFFSET_OUT_OF_RANGE", f"{name} {text}: the log ends at {end}")
+            raise RequestError(
+                "OFFSET_OUT_OF_RANGE", f"{name} {text} is past the end: the log ends at {end}"
+            )
         return int(text)
 
     def range_of(self, reader: KeptHistory) -> Range:
@@ -135,7 +137,10 @@ class Options:
             return Range(first, last)
         found = range_between(reader, self.since, self.until)
         if self.until is not None and self.until.isdecimal() and found.last >= end:
-            raise RequestError("OFFSET_OUT_OF_RANGE", f"offset {found.last}: the log ends at {end}")
+            raise RequestError(
+                "OFFSET_OUT_OF_RANGE",
+                f"offset {found.last} is past the end: the log ends at {end} (exclusive)",
+            )
         return Range(found.first, min(found.last, end - 1))
 
 

@@ -206,7 +206,7 @@ def test_field_that_the_file_lacks_has_its_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("column", "type_", "what"),
-    [("ints", pyarrow.int32(), "no int32 for ints"), ("A", pyarrow.int32(), "cannot become")],
+    [("ints", pyarrow.int32(), "ints is not int32"), ("A", pyarrow.int32(), "cannot become")],
 )
 def test_column_of_another_type_is_refused(column: str, type_: Any, what: str) -> None:
     wanted = _wanted(_INTS, column, type_)
@@ -242,14 +242,16 @@ def test_file_that_ends_in_a_block_or_has_an_unknown_codec_is_refused(tmp_path: 
     rows: list[Any] = [{"skipped": [], "payload": ("B", {})}] * 5
     path = write(tmp_path / "log.avro", _INTS, rows, "deflate")
     decoder = compiled.Decoder(_INTS, _wanted(_INTS))
-    with pytest.raises(CorruptLogError, match=rf"{path.name} byte 0: compressed with 'deflate'"):
+    with pytest.raises(
+        CorruptLogError, match=rf"{path.name} byte 0: the file is compressed with 'deflate'"
+    ):
         decoded(decoder, path)
     path = write(path, _INTS, rows, "null")
     path.write_bytes(path.read_bytes()[:-17])
     with pytest.raises(CorruptLogError, match=rf"{path.name} byte \d+: "):
         decoded(decoder, path)
     path.write_bytes(b"no log")
-    with pytest.raises(CorruptLogError, match=rf"{path.name} byte 0: not an Avro file"):
+    with pytest.raises(CorruptLogError, match=rf"{path.name} byte 0: the file is not an Avro file"):
         decoded(decoder, path)
 
 
