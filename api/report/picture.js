@@ -73,7 +73,8 @@ export class Picture {
     this._listen();
     selection.watch(() => { this._reveal(); this._mark(); });
     new ResizeObserver(() => { if (this.plot.clientWidth !== this.axis.width) this.redraw(); }).observe(this.plot);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    // A printed page has another width, of which a ResizeObserver is not told.
+    for (const media of ["(prefers-color-scheme: dark)", "print"]) matchMedia(media).addEventListener("change", () => this.redraw());
   }
 
   _take() {
