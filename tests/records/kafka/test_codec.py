@@ -356,7 +356,7 @@ class TestNotEncoded:
             (UnknownTag(path="", tag=0, value=b""), "the unknown tag 0 is the known field name"),
             (
                 UnknownTag(path="end_points/0", tag=9, value=b""),
-                "no structure 'end_points/0', but has an unknown tag",
+                "unknown tagged field in 'end_points/0', a structure",
             ),
         ],
     )
@@ -367,7 +367,7 @@ class TestNotEncoded:
     def test_metadata_record_is_no_control_record(self) -> None:
         with pytest.raises(RequestError, match="Kafka has no NoOpRecord"):
             encode_control(NoOpRecord())
-        with pytest.raises(RequestError, match="without a key is no control record"):
+        with pytest.raises(RequestError, match="has no key, which a control record needs"):
             encode_control(UnknownRecord(api_key=99, record_version=0, value=b"v"))
 
     def test_control_record_of_an_unknown_version_is_refused(self) -> None:

@@ -122,7 +122,7 @@ def test_starting_offset_is_earliest_latest_or_a_number(log: Path) -> None:
         assert stream(log, startingOffset=text).initialOffset()["end_offset"] == expected
     with pytest.raises(RequestError, match="startingOffset must be earliest, latest or an offset"):
         stream(log, startingOffset="newest").initialOffset()
-    with pytest.raises(RequestError, match="startingOffset 16: the log ends at 15"):
+    with pytest.raises(RequestError, match="startingOffset 16 is past the end: the log ends at 15"):
         stream(log, startingOffset="16").initialOffset()
 
 

@@ -85,7 +85,7 @@ def test_chunk_with_the_content_of_another_is_damage(
     _damage(
         engine, update(snapshot_chunk).where(snapshot_chunk.c.hash == chunk_hash).values(values)
     )
-    with pytest.raises(CorruptLogError, match="has SHA-256"):
+    with pytest.raises(CorruptLogError, match="has another SHA-256"):
         store.load(8)
 
 

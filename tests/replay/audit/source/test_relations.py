@@ -141,7 +141,7 @@ def test_wrong_options_of_a_batch_are_refused(
 
 
 def test_a_point_after_the_end_is_refused(demo_log: Path) -> None:
-    with pytest.raises(RequestError, match="offset 5000: the log ends at 1309"):
+    with pytest.raises(RequestError, match="offset 5000 is past the end: the log ends at 1309"):
         read(demo_log, relation="topics", at="5000")
 
 
