@@ -2,17 +2,24 @@
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import httpx
+import msgspec
+import psycopg
 import pytest
+from sqlalchemy import make_url
 
 from api.clients.reconnecting_client import ReconnectingClient
 from api.clients.service_url import connect, next_first
 from api.nodes.confirmations import Confirmations
+from api.nodes.membership import MemberContent
 from api.nodes.node_service import NodeService
+from api.nodes.operations import look, remove_node
+from api.nodes.stores import compare_with_store, create_shared_log, opened
 from api.questions.nodes import ListNodes, SharedLogState
 from api.requests.wire_requests import AnswerPage
 from api.server import ServeOptions, serving
@@ -23,13 +30,17 @@ from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.descriptions.namespaces import ListNamespaces
 from controller.wire import from_wire, to_wire
+from metadata_log.files.fs import OsFs
 from metadata_log.format.batch import NewBatch
 from metadata_log.shared.shared_log import Position
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import NoOpRecord
 from records.errors import Outcome, RequestError, UnavailableError
 from tests.api.nodes.group import LEASE_MS as GROUP_LEASE_MS
 from tests.api.nodes.group import Group, Member
 from tests.api.nodes.processes import LEASE_MS, metalog, refused, two_nodes
+from tests.postgres import text_of
 
 QUESTION = ("namespaces list", ListNamespaces())
 
@@ -314,3 +325,26 @@ def test_who_names_no_service_is_told(tmp_path: Path) -> None:
     metalog("init", str(tmp_path / "log"))
     said = refused("namespaces", "list", "--consistent", "--log", str(tmp_path / "log"))
     assert "--consistent needs --server" in said
+
+
+async def test_a_role_that_only_reads_lists_and_compares(tmp_path: Path, url: str) -> None:
+    folder = tmp_path / "log"
+    create_log(folder, "shared")
+    async with await MetadataLog.open(folder) as own:
+        await own.append(NewBatch(records=(NoOpRecord(),)))
+    await create_shared_log(url, folder)
+    role = f"reader_{secrets.token_hex(4)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'reads'".encode())
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}".encode())
+    content = MemberContent(role="stopped", version="1", log_end=0, clock_off_ms=0)
+    async with opened(url) as log:
+        await log.register(7, msgspec.msgpack.encode(content))
+    reading = text_of(make_url(url).set(username=role, password="reads"))
+    assert [each.node for each in (await look(reading)).nodes] == [7]
+    compared = await compare_with_store(reading, OsFs(), folder, lambda end: None)
+    assert (compared.difference, compared.from_offset, compared.missing) == (None, 0, 0)
+    assert compared.to_offset >= 1
+    with pytest.raises(RequestError, match="permission denied for table shared_member"):
+        await remove_node(reading, 7)
+    assert [each.node for each in (await look(url)).nodes] == [7]
