@@ -12,6 +12,7 @@ from records.avro.schema import projected_schema
 from replay.audit.changes import COLUMNS, relation
 from replay.audit.contradictions import first_contradiction
 from replay.audit.digest_lines import part_digests_sql
+from replay.audit.found_after_gap import crossings, found_sql
 from replay.audit.gaps import gaps_table
 from replay.audit.history import History
 from replay.audit.log_files import LogFiles
@@ -121,6 +122,8 @@ class Audit:
                 return first_contradiction(self._history(offsets.last, with_origin=True))
             case "gaps":
                 return self.spark.createDataFrame(gaps_table(self.files.earlier))
+            case "found_after_gap":
+                return self._found_after_gap(show_secrets=show_secrets)
             case "period":
                 return self._period(offsets)
             case "partition_states":
@@ -257,6 +260,19 @@ class Audit:
             history = History(self.spark, self.files, at, columns=columns)
             self._histories[key] = self._cached.enter_context(history)
         return self._histories[key]
+
+    def _found_after_gap(self, *, show_secrets: bool) -> DataFrame:
+        found = []
+        for number, (gap, *sides) in enumerate(crossings(self.files)):
+            before, after = f"net_before_{number}", f"net_after_{number}"
+            for name, (files, at) in zip((before, after), sides, strict=True):
+                history = self._cached.enter_context(
+                    History(self.spark, files, at, columns=COLUMNS)
+                )
+                state = relation(history, "net_changes", 0, show_secrets=True)
+                state.createOrReplaceTempView(name)
+            found.append((gap.from_offset, before, after))
+        return self.spark.sql(found_sql(found, show_secrets=show_secrets))
 
     def _part_digests(self, at: int) -> DataFrame:
         # VALUES stay in Java; rows of Python would start its workers.

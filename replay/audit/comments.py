@@ -4,6 +4,7 @@ from functools import cache
 
 from records import registry
 from records.avro.schema import documented_schema
+from replay.audit.found_after_gap import FOUND_SCHEMA
 from replay.audit.gaps import GAPS_SCHEMA
 from replay.audit.part_fields import PARTS, part_fields
 from replay.audit.queries.query import Query
@@ -65,6 +66,7 @@ _RELATIONS: dict[str, Comments] = {
         "what": "What it contradicts.",
     },
     "gaps": GAPS_SCHEMA,
+    "found_after_gap": FOUND_SCHEMA,
     "period": {
         "first_offset": "The first offset of the range.",
         "first_time": "Time of the last record at or before it; null: there is none.",

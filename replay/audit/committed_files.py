@@ -53,6 +53,7 @@ def committed_files(reader: LogReader) -> LogFiles:
             if each.header.max_timestamp is not None
         },
         times_ascend=reader.kind == "own",
+        folder=None if directory is None else directory.resolve(),
         earlier=() if directory is None else earlier_parts(reader.fs, directory),
     )
 

@@ -26,6 +26,7 @@ class LogFiles:
         times_ascend: True if no record's time is earlier than the previous record's.
         by_ranges: The files that Spark's workers read through our reader, each with its committed
             size in bytes.
+        folder: The log's folder, resolved; None if it is in a bucket.
         earlier: The earlier parts of the recording, each with the gap after it.
         local: Returns the path where Spark reads a file that is not in `by_ranges`, after fetching
             the file if necessary.
@@ -40,6 +41,7 @@ class LogFiles:
     latest_before: Mapping[int, int] = dataclasses.field(default_factory=dict)
     times_ascend: bool = False
     by_ranges: Mapping[Path, int] = dataclasses.field(default_factory=dict)
+    folder: Path | None = None
     earlier: tuple[EarlierPart, ...] = ()
     local: Callable[[Path], Path] = lambda path: path
 

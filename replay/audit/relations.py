@@ -141,7 +141,7 @@ class Relation:
     def readable(self, selection: Selection, *, show_secrets: bool) -> list[str]:
         """Return the SQL that computes the selected columns from `sources`."""
         redacts = self._redacts(selection, show_secrets=show_secrets)
-        return _readable(self._wanted(selection), redacts=redacts)
+        return readable_columns(self._wanted(selection), redacts=redacts)
 
     def _redacts(self, selection: Selection, *, show_secrets: bool) -> bool:
         # Only other objects than partitions have secrets; kind and field show if a value is one.
@@ -219,8 +219,8 @@ RELATIONS: dict[str, Make] = {
 """Functions that return the relations, by the name of the view with the relation's rows."""
 
 
-def _readable(wanted: Sequence[str], *, redacts: bool) -> list[str]:
-    """Return the SQL of the wanted columns of `SCHEMA`."""
+def readable_columns(wanted: Sequence[str], *, redacts: bool) -> list[str]:
+    """Return the SQL of the wanted columns of `SCHEMA`, without secrets if they are redacted."""
     values = {
         "time": "timestamp_millis(timestamp)",
         "hour": f"timestamp_millis(timestamp - pmod(timestamp, {HOUR_MS}))",

@@ -18,6 +18,7 @@ VIEWS_ABOUT = {
     "broker_moves": "replicas and leaders that each broker gained or lost, by hour",
     "contradictions": "the first record that contradicts the state before it, if one does",
     "gaps": "offsets that a recording of several parts lacks",
+    "found_after_gap": "fields that differ after each of them; who changed them is not known",
     "period": "offset of the first record in the range, times of the first and the last",
     **dict.fromkeys(PARTS, "part of the state at the end of the range: docs/digest.md"),
 }

@@ -22,6 +22,7 @@ from replay.audit.fold import workers
 from replay.audit.fold.outages import OUTAGES, Period, partition_outages
 from replay.audit.fold.partition_changes import KIND
 from replay.audit.fold.partition_states import OLD, STATES, partition_states
+from replay.audit.found_after_gap import crossings, found_sql
 from replay.audit.gaps import gaps_table
 from replay.audit.log_files import LogFiles
 from replay.audit.queries.asking import Range, chosen_parameters
@@ -177,6 +178,8 @@ class DuckAudit:
                 )
             case "gaps":
                 return self._table(name, gaps_table(self._records.files.earlier))
+            case "found_after_gap":
+                return self._found_after_gap(show_secrets=show_secrets)
             case "period":
                 times = period(self._records.files, offsets.first, last)
                 first_time, last_time = (
@@ -197,6 +200,17 @@ class DuckAudit:
                 return part_digests_sql(self._sums(last))
         rows = part_table(self._records, name, last, show_secrets=show_secrets)
         return self._table(name, rows)
+
+    def _found_after_gap(self, *, show_secrets: bool) -> str:
+        found = []
+        for number, (gap, *sides) in enumerate(crossings(self._records.files)):
+            before, after = f"{_TABLE}net_before_{number}", f"{_TABLE}net_after_{number}"
+            for name, (files, at) in zip((before, after), sides, strict=True):
+                with DuckAudit(files) as part:
+                    rows = part.view("net_changes", Range(0, at), show_secrets=True)
+                self._duckdb.register(name, rows)
+            found.append((gap.from_offset, before, after))
+        return found_sql(found, show_secrets=show_secrets)
 
     def _table(self, name: str, rows: pyarrow.Table) -> str:
         """Register an Arrow table, and return SQL that reads it."""

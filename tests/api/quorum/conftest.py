@@ -5,13 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.main import run
-from benchmarks.generate_kraft import generate
 from metadata_log.kraft_format.names import PARTITION_DIRECTORY
-from tests.api.quorum.quorums import batch_end
-from tests.api.quorum.recordings import Recording, recording
-
-_OFFSETS = (100, 200, 300)
+from tests.api.quorum.recordings import Recording, generated, recording
 
 
 @pytest.fixture(scope="session")
@@ -19,17 +14,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a node whose log has 400 records, of that log as an exact mirror, and of the
     same node with three snapshots, as a controller makes them.
     """
-    folder = tmp_path_factory.mktemp("quorum")
-    partition, whole = generate(folder / "node", 400, seed=3), folder / "whole"
-    assert run(["import", "kraft", str(partition), str(whole), "--noop", "keep"]) == 0
-    shutil.copytree(folder / "node", folder / "with-snapshots")
-    for offset in _OFFSETS:
-        at, state = batch_end(partition, offset) - 1, folder / f"state-{offset}"
-        export = ["export", "kraft", str(whole), str(state), "--as", "checkpoint", "--at", str(at)]
-        assert run(export) == 0
-        (path,) = (state / PARTITION_DIRECTORY).glob("*.checkpoint")
-        shutil.copy(path, folder / "with-snapshots" / partition.name)
-    return folder
+    return generated(tmp_path_factory.mktemp("quorum"))
 
 
 @pytest.fixture

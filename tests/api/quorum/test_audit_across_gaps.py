@@ -14,6 +14,9 @@ from metadata_log.files.json_file import read_json
 from metadata_log.format.parts import Parts
 from metadata_log.reader.log_reader import LogReader
 from records.errors import UnknownHistoryError
+from records.secrets import REDACTED
+from replay.audit.duck.dialect import SETUP, translated
+from replay.audit.found_after_gap import found_sql
 from replay.audit.queries import QUERIES
 from replay.audit.queries.asking import Range
 from replay.audit.source.change_stream import ChangeStream
@@ -244,6 +247,61 @@ def test_view_of_the_gaps_has_what_the_list_of_parts_says(
     assert shown["gap"]["from_offset"] == row[found["columns"].index("from_offset")]
     assert row[found["columns"].index("from_time")] == "2023-11-14T22:13:35.779000Z"
     assert not metalog("audit", "sql", recorded.first_part, query, *DUCKDB, "--json").json["rows"]
+
+
+def test_view_of_what_was_found_after_a_gap_has_what_timeline_says(
+    metalog: Metalog, recorded: Recording
+) -> None:
+    query = "SELECT * FROM found_after_gap"
+    since = ("--since", recorded.gap_end)
+    found = metalog("audit", "sql", recorded.log, query, *since, *DUCKDB, "--json").json
+    assert found["columns"] == ["from_offset", "kind", "id", "name", "field", "before", "after"]
+    assert {row[0] for row in found["rows"]} == {recorded.gap_start}
+    (shown,) = metalog("timeline", recorded.log, "--json").json["gaps"]
+    expected = [
+        (f"{kind}s", name, each["field"], _text(each["before"]), _text(each["after"]))
+        for each in shown["found"]
+        for kind, _, name in [each["object"].partition(":")]
+        if each["field"] not in _DERIVED
+    ]
+    assert sorted((row[1], *row[3:]) for row in found["rows"]) == sorted(expected)
+    assert not metalog("audit", "sql", recorded.first_part, query, *DUCKDB, "--json").json["rows"]
+
+
+_DERIVED = {"leader_epoch", "partition_epoch", "partitions", "topic_id"}
+"""Fields that replay derives or shows beside its own: no record sets them, so no change does."""
+
+
+def _text(value: Any) -> str | None:
+    """Return a value as `changes` has it."""
+    is_text = value is None or isinstance(value, str)
+    return value if is_text else json.dumps(value, separators=(",", ":"))
+
+
+def test_secrets_found_after_a_gap_are_hidden() -> None:
+    """A secret that differs is a row; its values are shown only to those who ask for them."""
+    import duckdb  # starts a thread: see tests/forked_workers.py
+
+    secret = "SELECT 'scram' AS kind, 'u' AS id, 'u' AS name, 'salt' AS field, '{}' AS after"
+    opened = duckdb.connect()
+    opened.execute(SETUP)
+    opened.execute(f"CREATE VIEW b AS {secret.format('one')}")
+    opened.execute(f"CREATE VIEW a AS {secret.format('two')}")
+    for shows, expected in ((True, ("one", "two")), (False, (REDACTED, REDACTED))):
+        text = translated(found_sql([(5, "b", "a")], show_secrets=shows))
+        ((offset, *_, before, after),) = opened.execute(text).fetchall()
+        assert (offset, before, after) == (5, *expected)
+
+
+def test_part_that_was_moved_away_is_named_where_its_end_is_needed(
+    metalog: Metalog, own_recording: Recording
+) -> None:
+    own_recording.first_part.rename(own_recording.first_part.with_name("elsewhere"))
+    since = ("--since", own_recording.gap_end)
+    query = "SELECT * FROM found_after_gap"
+    done = metalog("audit", "sql", own_recording.log, query, *since, *DUCKDB)
+    assert done.code != 0
+    assert f"is not in {own_recording.first_part}; put that folder back" in done.err
 
 
 def test_format_metalog_has_the_gaps(recorded: Recording) -> None:
