@@ -20,6 +20,17 @@ const LIST = "../../", IS_ONE_OF_SEVERAL = /\/logs\/[^/]+\/$/.test(location.path
 
 const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
 
+/** What is answered elsewhere: where, or by which command. @param {import("report/selection.js").Selection} selection */
+function elsewhereNodes({ where, to }) {
+  const remark = (/** @type {(string|Node)[]} */ ...parts) => make("p", { class: "remark" }, ...parts);
+  const joint = "Which nodes agree, who is behind, and where to start from after a lost quorum, is asked of several logs at once: ";
+  return [
+    ...(IS_ONE_OF_SEVERAL ? [remark(joint, make("a", { href: LIST }, "all logs"))] : [remark(joint), commandLine(`metalog view ${where} OTHER`)]),
+    remark("The page writes nothing. This command writes the state as a checkpoint that Kafka loads:"),
+    commandLine(`metalog export kraft ${where} NEW --as checkpoint --at ${to}`),
+  ];
+}
+
 class Served {
   service = new Service();
   bar = new Bar();
@@ -68,14 +79,17 @@ class Served {
 
   /** Offer all other questions; those about several logs are asked where several are shown. @param {Page} page */
   _offerQuestions(page) {
-    const { selection } = page, joint = "Which nodes agree, who is behind, and where to start from after a lost quorum, is asked of several logs at once: ";
-    const more = IS_ONE_OF_SEVERAL ? [make("p", { class: "remark" }, joint, make("a", { href: LIST }, "all logs"))]
-      : this.service.isShown ? [make("p", { class: "remark" }, joint), commandLine(`metalog view ${selection.where} OTHER`)] : [];
+    const { selection } = page, elsewhere = make("div", { class: "elsewhere" });
     const asked = new OtherQuestions(this.service, () => {
       const { from, to, object } = selection, name = object?.match(/^topic:(.*)/)?.[1] ?? "";
       return { at: String(to), from: String(from), to: String(to), object: object ?? "", objects: object ?? "", name, only: object ?? "" };
-    }, "more questions", make("div", { class: "joint" }, ...more));
-    selection.watch(() => asked.offer());
+    }, "more questions", elsewhere);
+    const offer = () => {
+      asked.offer();
+      if (this.service.isShown) elsewhere.replaceChildren(...elsewhereNodes(selection));
+    };
+    offer();
+    selection.watch(offer);
     page.ask.element.append(asked.element);
   }
 

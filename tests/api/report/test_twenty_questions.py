@@ -256,6 +256,13 @@ def _yesterday(of: Operator) -> None:
     assert "--create --topic orders" in script
     assert of.asks("export commands", at=10, only="topic:orders") == script
     assert of.page.locator("pre.script").text_content() == script
+    # What the page does not write itself: the command can be copied as it is.
+    *_, line = texts(of.page, ".elsewhere .command code")
+    to = of.page.evaluate("report.selection.to")
+    new = of.logs.night.with_name("NEW")
+    assert line == f"metalog export kraft {of.logs.night} NEW --as checkpoint --at {to}"
+    words = [str(new) if word == "NEW" else word for word in shlex.split(line)[1:]]
+    assert of.metalog(*words, "--lossy").code == 0
 
 
 def _what_if(of: Operator) -> None:
