@@ -85,7 +85,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         documents: Semaphore that is held while a large answer is made.
-        trace: Collects the parts of the request; None: it is not traced.
+        trace: Collects the spans of the request; None: it is not traced.
     """
 
     documents: asyncio.Semaphore

@@ -64,7 +64,7 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfit(own: LeaderContent, leader: LeaderContent | None) -> Unfit:
-    """Compare a node with the last leader's lease, and return why the node would not lead."""
+    """Return why a node would not lead after the last leader, by what that leader's lease says."""
     if leader is None:
         return Unfit()
     missed = () if own.version == leader.version else own.not_understood

@@ -11,7 +11,7 @@ _Place = tuple[str, int]
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """Maximum number of log lines per place and time window, for lines at or above a level."""
+    """Maximum number of log lines per line of code and time window, at or above a level."""
 
     lines_max: int
     window_s: float

@@ -13,7 +13,7 @@ class ShownRange(msgspec.Struct, frozen=True):
     """The records with which a page opens.
 
     Attributes:
-        first, last: Offsets, inclusive; no last one: the page follows the log's end.
+        first, last: Offsets, inclusive; `last` None: the page follows the log's end.
     """
 
     first: int

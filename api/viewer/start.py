@@ -1,4 +1,4 @@
-"""Starts to show logs: what the page asks first is begun before the HTTP server is imported.
+"""Start of the viewer: the page's first answers are computed while the HTTP server is imported.
 
 Importing the server takes about as long as reading 200,000 records, so this module imports nothing
 of it.

@@ -22,7 +22,7 @@ class PartitionFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_only=True):
-    """A request to describe the partitions of all topics or of one topic, or a single one."""
+    """A request to describe all partitions, those of one topic, or a single partition."""
 
     topic: TopicRef | None = None
     partition_id: int | None = None

@@ -43,7 +43,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
 def walk_states(
     steps: Iterable[tuple[Batch, MetadataImage]], start: MetadataImage
 ) -> Iterator[Transition]:
-    """Yield every transition, in the order of the batches.
+    """Yield every change of a partition's or replica's state, in the order of the batches.
 
     Costs O(objects affected) per batch; a change of a broker examines all topics' partitions.
 

@@ -34,7 +34,7 @@ Substituted = tuple[BoundDecision[Any], Sequence[str]]
 def with_epochs_of_fork(
     bound: BoundDecision[Any], past: MetadataImage, fork: MetadataImage
 ) -> Substituted:
-    """Return a decision with the fork's epochs in its request, and a text per replaced epoch."""
+    """Return a decision with the fork's epochs in its request, and a message per replaced epoch."""
     request = bound.request
     texts: list[str] = []
     if isinstance(request, Heartbeat | AlterPartition | AssignReplicas | ReportDeletions):

@@ -130,9 +130,9 @@ class IndexChanges:
         return self._has_isrs and not self._has_others
 
     def add(self, records: Iterable[Record]) -> None:
-        """Add the partitions and groups that records may change.
+        """Add the partitions and consumer groups that records may change.
 
-        For a new or removed topic, the index updates all partitions, whichever are added here.
+        Of a new or removed topic no partition need be added: the index updates all of them.
         """
         for record in records:
             if isinstance(record, ConfigRecord):  # the most frequent ones, without a call

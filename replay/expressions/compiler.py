@@ -54,7 +54,7 @@ class Compiler:
 
     Attributes:
         collections: Names of the collections that the expression uses.
-        ranges: The macros whose outcome for each object is cached between evaluations.
+        ranges: The macros (`exists`, `all`, ...) whose outcome per object is cached.
         slot_count: Number of variables in the expression's macros.
     """
 

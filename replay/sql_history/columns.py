@@ -134,8 +134,8 @@ def row_decoder(
 ) -> Callable[[Sequence[Any]], Any]:
     """Return a function that creates an object from the values of its columns.
 
-    A float is read from the column with its bits. Fields without a column, which are not in any
-    digest, are set to UNKNOWN.
+    A float is read from its second column, which has its exact bits. Fields without a column, which
+    are not in any digest, are set to UNKNOWN.
     """
     read = {
         each.field: (i, each.form.load)

@@ -62,7 +62,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, row: Envelope) -> Self:
-        """Return the offset, principal and reason of a row that made a request."""
+        """Return the asker for the row of a record by which a request was made."""
         origin = row.origin
         return cls(
             offset=row.offset,

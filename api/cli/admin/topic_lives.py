@@ -20,8 +20,8 @@ def lives(
         str,
         Argument(
             metavar="TOPIC",
-            help="Full name of a topic, or @ID; or a pattern, for matching names that several "
-            "topics have had.",
+            help="Full name of a topic, @ID, or a pattern; of a pattern's names only those that "
+            "several topics have had are shown.",
             show_default=False,
         ),
     ],

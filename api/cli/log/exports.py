@@ -64,11 +64,11 @@ def kraft(
 ) -> None:
     """Write a log in Kafka's form: a node directory, or a script of commands.
 
-    The segments of a mirror are written as the source had them, byte for byte (if the mirror was
-    imported with --noop keep). The segments of a log that is no mirror are in Kafka's form, with a
-    NoOp for each record that Kafka lacks. A checkpoint contains the state of any log at any point.
-    A script of commands for Kafka's tools creates a state, or changes one state into another:
-    `--since end --at P` undoes all changes after P.
+    --as segments: those of a mirror are written as the source had them, byte for byte (if the
+    mirror was imported with --noop keep); those of a log that is no mirror have a NoOp for each
+    record that Kafka lacks. --as checkpoint: the state at --at, of any log. --as commands: a
+    script for Kafka's tools, which creates the state at --at or, with --since, changes one state
+    into another: `--since end --at P` undoes all changes after P.
     """
 
     if as_ not in _FORMS:
@@ -171,7 +171,7 @@ def commands(
     json: Json = False,
     server: Server = None,
 ) -> None:
-    """Print the script that `export kraft --as commands` writes, also of a running service."""
+    """Print the script that `export kraft --as commands` writes; with --server, too."""
     from api.documents.kafka_commands import ScriptLines
     from api.questions.kafka_script import SCRIPT, ShowScript
 

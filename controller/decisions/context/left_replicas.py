@@ -1,4 +1,8 @@
-"""Number of partitions that each broker has left, by topic, so that the next step can skip them."""
+"""For each broker and topic, the number of partitions that the broker need not leave any more.
+
+A broker that is to leave its partitions does so in steps; each step skips the topics of which no
+partition is left to do.
+"""
 
 from collections.abc import Mapping
 from typing import TypeAlias

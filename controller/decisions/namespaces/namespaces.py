@@ -84,8 +84,8 @@ class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
 class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
     """A request to move one topic of a namespace, or all its topics, to another namespace.
 
-    Topics of namespaces below it are not moved. `topic` is the last part of the topic's name, or
-    its id; None: all topics.
+    Topics of namespaces below `from_namespace` are not moved. `topic` is the last part of the
+    topic's name, or its id; None: all topics.
     """
 
     from_namespace: str

@@ -45,7 +45,7 @@ def arrow_type(schema: Any, named: Named) -> pyarrow.DataType:
 
 
 def arrow_value(value: Any, schema: Any, named: Named) -> Any:
-    """Convert a value that the folds wrote in JSON for a column of its schema's Arrow type."""
+    """Convert a JSON value of `replay.audit.fold` to a value of `schema`'s Arrow type."""
     if value is None:
         return None
     match schema:

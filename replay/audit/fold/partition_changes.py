@@ -115,7 +115,9 @@ class Events:
         return (adding.changed() | removing.changed()) & is_ & self.is_of("PartitionChangeRecord")
 
     def said(self, rows: Any, columns: Collection[str]) -> dict[str, pyarrow.Array]:
-        """Return, for some events, the requested columns that do not depend on a field.
+        """Return the requested columns that are equal for all fields that an event changes.
+
+        They are the record's offset, time, type and origin, and the partition's kind, id and name.
 
         Args:
             rows: The indices of the events.

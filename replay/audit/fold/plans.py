@@ -23,7 +23,10 @@ class Plans:
         self._topics: dict[str, Said] = {}
 
     def asked(self, name: str, fields: Fields, partition_id: int) -> Said | None:
-        """Return the record that planned what a record does to a partition; None if none did."""
+        """Return the record that planned a partition's removal, which another record carries out.
+
+        None if the other record carries out no plan, or if its plan is not known.
+        """
         if name not in (REMOVAL, "ReplicaDeletionRecord"):
             return None
         topic_id = fields["topic_id"]
