@@ -184,11 +184,12 @@ def activated(spark: "SparkSession") -> Iterator[None]:
             active.session = before
         return
     sessions = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession")
-    before = sessions.getActiveSession()
+    before, python_before = sessions.getActiveSession(), type(spark)._activeSession
     sessions.setActiveSession(spark._jsparkSession)
     try:
         yield
     finally:
+        type(spark)._activeSession = python_before  # `createDataFrame` sets it
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:

@@ -72,10 +72,10 @@ class Logs {
   }
 }
 
-/** A reason why a log is not shown; the command in it can be copied. @param {string} text */
+/** A reason why a log is not shown; the commands in it can be copied. @param {string} text */
 function refusal(text) {
-  const [, before, command, after] = text.match(/^(.*?)`(metalog .*)`(.*)$/s) ?? [];
-  return make("li", { class: "bad" }, ...(command === undefined ? [plain(text)] : [plain(before), commandLine(plain(command)), plain(after)]));
+  const parts = text.split(/`(metalog [^`]*)`/);
+  return make("li", { class: "bad" }, ...parts.map((part, i) => (i % 2 ? commandLine(plain(part)) : plain(part))));
 }
 
 /** @param {Log} log @param {HTMLElement} check */

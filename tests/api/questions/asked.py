@@ -161,6 +161,7 @@ ASKED: dict[str, Asked] = {
         lines=["export commands LOG", "export commands LOG --since end --at 300 --only topic:*"],
         queries=["", "since=end&at=300&only=topic:*"],
         at_points=["export commands LOG --at TO"],
+        noops="the script begins with the offset of its state",
     ),
     "history": Asked(
         lines=[

@@ -25,7 +25,7 @@ OURS = (*_AS_OTHERS, sys.executable, "-m", "api.cli")
 """`metalog`, to which the permissions of files apply."""
 
 _REFUSED = re.compile("Permission denied; check the path and its permissions$")
-_DAMAGE = re.compile(r" byte (\d+): .*; offsets below (\d+) are intact; look with `metalog dump ")
+_DAMAGE = re.compile(r" byte (\d+): .*; offsets below (\d+) are intact; look with `?metalog dump ")
 
 
 @pytest.fixture(scope="module")
