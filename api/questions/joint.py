@@ -51,7 +51,7 @@ class JointQuestion(NamedTuple):
 
 def _compare(places: Sequence[str], request: CompareLogs) -> tuple[NodesCompared, About]:
     if len(places) < 2:
-        raise RequestError("INVALID_REQUEST", "to compare takes two logs or more")
+        raise RequestError("INVALID_REQUEST", "compare needs two logs or more")
     return compare_logs(places)
 
 

@@ -44,6 +44,6 @@ async def cluster_id_of(broker: ServerAddress, security: ConnectionSecurity) -> 
     if not answer.cluster_id:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"{address} does not name its cluster; give the cluster-id yourself",
+            f"{address} does not name its cluster; give its id with --cluster-id",
         )
     return answer.cluster_id

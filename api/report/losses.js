@@ -73,7 +73,7 @@ export function notKnown(data, outages) {
   if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
   if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Whether Kafka kept the records from offset ${header.confirmed_end} on: they were not confirmed.`);
   const fenced = fencedBy(data, outages);
-  if (fenced.length) found.push(`Why ${fenced.join(" and ")} sent no heartbeats: see the broker's own logs.`);
+  if (fenced.length) found.push(`What happened to ${fenced.join(" and ")} before the fencing: see the broker's own logs.`);
   found.push("How many messages are concerned: the metadata does not contain them.");
   return found;
 }

@@ -45,7 +45,9 @@ def add_note(context: Context, request: AddNote) -> ControllerResult[Note]:
     note = Note(request.at_offset, author, request.text)
     is_new = PARTS["notes"].get(context.image, (note.at_offset, author, note.text)) is None
     if is_new and sum(1 for _ in context.image.notes()) >= NOTES_MAX:
-        raise RequestError("POLICY_VIOLATION", f"the log already has {NOTES_MAX:,} notes, the most")
+        raise RequestError(
+            "POLICY_VIOLATION", f"the log already has the maximum of {NOTES_MAX:,} notes"
+        )
     return ControllerResult(response=note, records=(copied(note, NoteRecord),) if is_new else ())
 
 

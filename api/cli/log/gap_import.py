@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from api.cli.log.imports import app
-from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.log.noops import Noop, is_collapse
+from api.cli.options.parameters import Argument
 from api.cli.source.arguments import Json
 from api.cli.source.gaps import gap_text
 from api.cli.source.opened_log import log_about
@@ -29,13 +30,7 @@ def gap(
     new: Annotated[
         Path, Argument(metavar="NEW", help="Directory of the new mirror.", parser=log_path)
     ],
-    noop: Annotated[
-        str,
-        Option(
-            metavar="collapse|keep",
-            help="Store consecutive NoOps as one record (collapse), or each as its own (keep).",
-        ),
-    ] = "collapse",
+    noop: Noop = "collapse",
     json: Json = False,
 ) -> None:
     """Join the last two parts of a recording with the records between them, as a new mirror.
@@ -47,10 +42,9 @@ def gap(
     """
     from replay.care.filled_gap import fill_gap
 
-    if noop not in ("collapse", "keep"):
-        raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+    collapse_noops = is_collapse(noop)
     with progress("joining", 0, _end_offset(log)) as advance:
-        found = fill_gap(source, log, new, collapse_noops=noop == "collapse", progress=advance)
+        found = fill_gap(source, log, new, collapse_noops=collapse_noops, progress=advance)
     if json:
         print_json(found, log_about(new))
         return

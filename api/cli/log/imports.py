@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from api.cli.options.parameters import Argument, Option, bad_parameter
+from api.cli.log.noops import Noop, is_collapse
+from api.cli.options.parameters import Argument, Option
 from api.cli.parser.typer_app import App
 from api.cli.source.arguments import Controllers, Json, MappedControllers
 from api.cli.source.opened_log import log_about, open_reader, replayed
@@ -33,13 +34,7 @@ def kraft(
         Path,
         Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
     ],
-    noop: Annotated[
-        str,
-        Option(
-            metavar="collapse|keep",
-            help="Store consecutive NoOps as one record (collapse), or each as its own (keep).",
-        ),
-    ] = "collapse",
+    noop: Noop = "collapse",
     strict: Annotated[
         bool, Option("--strict", help="Exit 5 when the last batch is incomplete.")
     ] = False,
@@ -73,9 +68,7 @@ def kraft(
     from metadata_log.kraft.importer import import_directory
     from metadata_log.kraft.recorder import Recorder
 
-    if noop not in ("collapse", "keep"):
-        raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
-    collapse_noops = noop == "collapse"
+    collapse_noops = is_collapse(noop)
     texts = None if tables is None else read_table_files(tables)
     directory = open_directory(source)
     size_bytes = sum(_size_bytes(segment.path) for segment in directory.segments)
@@ -123,13 +116,7 @@ def from_quorum(
         Option(metavar="HOST:PORT", help="Ask a broker for the cluster's id, for a new mirror."),
     ] = None,
     mapped: MappedControllers = None,
-    noop: Annotated[
-        str,
-        Option(
-            metavar="collapse|keep",
-            help="Store consecutive NoOps as one record (collapse), or each as its own (keep).",
-        ),
-    ] = "collapse",
+    noop: Noop = "collapse",
     follow: Annotated[
         bool, Option("--follow", help="Keep reading from the quorum, until stopped.")
     ] = False,
@@ -149,15 +136,14 @@ def from_quorum(
     """
     from api.cli.log.quorum_import import import_quorum
 
-    if noop not in ("collapse", "keep"):
-        raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+    collapse_noops = is_collapse(noop)
     result = import_quorum(
         source,
         log,
         cluster_id=cluster_id,
         brokers=brokers,
         mapped=mapped or (),
-        collapse_noops=noop == "collapse",
+        collapse_noops=collapse_noops,
         follow=follow,
         json=json,
     )

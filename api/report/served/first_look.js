@@ -1,7 +1,7 @@
 // A first look at a log that is being read: what its files and its newest snapshot say of it.
 
 import { make } from "report/dom.js";
-import { countText, grouped, plain, timeText } from "report/words.js";
+import { bytesText, countText, grouped, plain, timeText } from "report/words.js";
 
 /** @typedef {{as_of: number, brokers: number, fenced: number, controllers: number[], topics: number, partitions: number, leaderless: number, under_replicated: number}} KnownState */
 /** @typedef {{log: string, cluster_id: string, log_end: number, from_time: number|null, to_time: number|null, segments: number, bytes: number, gaps: {from_offset: number, to_offset: number}[], state: KnownState|null}} Known */
@@ -18,7 +18,7 @@ export function firstLook(known, state, ...more) {
 /** @param {Known} known */
 function factsOf({ log_end, from_time, to_time, segments, bytes, gaps, state }) {
   const times = from_time === null || to_time === null ? "" : `, ${timeText(from_time)} to ${timeText(to_time)}`;
-  const size = `${(bytes / 2 ** 20).toFixed(1)} MiB in ${countText(segments, "segment")}`;
+  const size = `${bytesText(bytes)} in ${countText(segments, "segment")}`;
   return [
     make("li", {}, `offsets up to ${grouped(log_end - 1)}${times}; ${size}`),
     ...gaps.map((gap) => make("li", { class: "bad" }, `offsets ${gap.from_offset} to ${gap.to_offset - 1} were not recorded`)),

@@ -62,7 +62,7 @@ class Options:
                 f"{_INSTEAD}"
             )
         if unknown := names - OPTIONS:
-            raise invalid(f"unknown option {min(unknown)}; write {', '.join(sorted(OPTIONS))}")
+            raise invalid(f"unknown option {min(unknown)}; there are {', '.join(sorted(OPTIONS))}")
         log = given.get("log") or given.get("path")
         if not log:
             raise invalid(

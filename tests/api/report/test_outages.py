@@ -260,7 +260,7 @@ def test_an_outage_says_who_asked_for_its_cause(
         f"{row['origin']['principal']} ({row['origin']['command']}"
     )
     name = row["data"]["broker_id"]
-    assert f"Why broker {name} sent no heartbeats: see the broker's own logs." in found["not known"]
+    assert f"What happened to broker {name} before the fencing: see" in found["not known"]
     end = found["ended by"].removeprefix("record ").partition(" ")[0]
     (row,) = metalog("dump", demo_log, "--from", end, "--to", end, "--json").lines
     by = f"by {row['origin']['principal']} ({row['origin']['command']}"

@@ -65,7 +65,7 @@ async def test_answers_are_those_of_the_commands(
 
 
 _REFUSED = {
-    "compare?logs=node1": "to compare takes two logs or more",
+    "compare?logs=node1": "compare needs two logs or more",
     "compare?logs=node1&logs=nope": "no log named 'nope' is shown; there are node1, demo",
     "compare?x=1": "there is no such parameter; there are logs",
     "advise?kafka=new": "kafka: 'new' is no version such as 3.7",
