@@ -19,12 +19,13 @@ import msgspec
 from controller.asked.asked import BoundDecision
 from controller.controller import Controller
 from controller.decider import Decision
-from controller.decisions.brokers.heartbeats import fence_stale_broker
+from controller.decisions.brokers.heartbeats import fence_stale_broker, stale_reason
 from controller.decisions.config_definitions.brokers import (
     REMOVAL_INTERVAL,
 )
 from controller.decisions.config_definitions.definition import whole_number
 from controller.decisions.configs.effective import server_config
+from controller.decisions.context.context import Settings
 from controller.decisions.partitions.elections import balance_leaders, elect_unclean_leaders
 from controller.decisions.security.tokens import check_interval_ms, remove_expired_tokens
 from controller.decisions.topics.partition_removal import advance_removals
@@ -49,19 +50,18 @@ class Timer(msgspec.Struct, frozen=True, kw_only=True):
 
     `has_more` is called with the response and returns True if there is more to do, so that each
     decision stays small. `interval_ms` is called at every check, so that a changed config applies
-    immediately, even to the current interval.
+    immediately, even to the current interval. `reason` returns what the records' origin says.
     """
 
     name: str
     decide: Decision[Any]
     interval_ms: Callable[[Controller], int]
     has_more: Callable[[Any], bool]
-    reason: str
+    reason: Callable[[Settings], str]
 
-    @property
-    def origin(self) -> Origin:
+    def origin(self, settings: Settings) -> Origin:
         """Return the origin of the timer's records."""
-        return Origin(principal="controller", command=self.name, reason=self.reason)
+        return Origin(principal="controller", command=self.name, reason=self.reason(settings))
 
 
 def _removal_interval_ms(controller: Controller) -> int:
@@ -75,35 +75,35 @@ TIMERS = (
         decide=fence_stale_broker,
         interval_ms=lambda _: _SESSION_CHECK_MS,
         has_more=lambda broker_id: broker_id is not None,
-        reason="no heartbeat for the session's time",
+        reason=lambda settings: stale_reason(settings.session_timeout_ms),
     ),
     Timer(
         name="advance removals",
         decide=advance_removals,
         interval_ms=_removal_interval_ms,
         has_more=lambda _: False,
-        reason="partitions wait for removal",
+        reason=lambda _: "partitions wait for removal",
     ),
     Timer(
         name="balance leaders",
         decide=balance_leaders,
         interval_ms=lambda _: _HOUSEKEEPING_MS,
         has_more=bool,
-        reason="partitions are not led by their preferred replica",
+        reason=lambda _: "partitions are not led by their preferred replica",
     ),
     Timer(
         name="elect unclean leaders",
         decide=elect_unclean_leaders,
         interval_ms=lambda _: _HOUSEKEEPING_MS,
         has_more=lambda _: False,
-        reason="topics that would rather lose records than have no leader",
+        reason=lambda _: "topics that would rather lose records than have no leader",
     ),
     Timer(
         name="remove expired tokens",
         decide=remove_expired_tokens,
         interval_ms=lambda controller: check_interval_ms(controller.settings),
         has_more=bool,
-        reason="the time of delegation tokens is over",
+        reason=lambda _: "the time of delegation tokens is over",
     ),
 )
 
@@ -192,7 +192,8 @@ class Timers:
         start_ms = self._clock.now_ms()
         try:
             answer = await self._controller.submit(
-                BoundDecision(timer.name, timer.decide), origin=timer.origin
+                BoundDecision(timer.name, timer.decide),
+                origin=timer.origin(self._controller.settings),
             )
         except MetadataLogError:
             return _AFTER_FAILURE_MS

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from controller.controller import Controller
-from controller.decisions.brokers.heartbeats import fence_stale_broker
+from controller.decisions.brokers.heartbeats import fence_stale_broker, stale_reason
 from controller.decisions.config_definitions.brokers import DEFAULT_REPLICATION_FACTOR
 from controller.decisions.context.context import Settings
 from controller.decisions.levels import METADATA_VERSION
@@ -102,11 +102,6 @@ async def run_demo(
     )
 
 
-_FENCING = own_event(
-    "brokers fenced",
-    fence_stale_broker,
-    controller_origin("fence stale broker", "no heartbeat for the session's time"),
-)
 _BALANCING = own_event(
     "leaders balanced",
     balance_leaders,
@@ -127,6 +122,10 @@ class _Simulation:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        reason = stale_reason(world.controller.settings.session_timeout_ms)
+        self._fencing = own_event(
+            "brokers fenced", fence_stale_broker, controller_origin("fence stale broker", reason)
+        )
         self._story: Story = iter(())
         self._next_housekeeping_ms = 0
         self._end_offset = world.image.provenance.next_offset
@@ -169,7 +168,7 @@ class _Simulation:
         world = self._world
         world.clock.advance(self._elapsed_ms())
         await self._submit(self._broker_events())
-        while await self._submit([_FENCING]):
+        while await self._submit([self._fencing]):
             pass
         story = next(self._story, None)
         events = [*self._housekeeping(), *isr_changes(world), *deletion_reports(world)]

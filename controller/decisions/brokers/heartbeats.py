@@ -149,6 +149,11 @@ def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
     return in_steps(context, broker_id, _fence(context, broker))
 
 
+def stale_reason(session_timeout_ms: int) -> str:
+    """Return the reason that the records of `fence_stale_broker` give."""
+    return f"no heartbeat within the session timeout of {session_timeout_ms} ms"
+
+
 def _is_first(context: Context, broker: Broker) -> bool:
     """True for the first heartbeat of an active broker since the controller's start.
 
