@@ -383,6 +383,7 @@ class Node:
             self._directory,
             owned,
             commit,
+            requests=standby.copy.requests,
             node_id=self._options.node_id,
             asked=asked_settings(self._settings),
             machine=self._clocks,

@@ -140,7 +140,6 @@ class NodeService(FollowerService):
         controller = self._new_controller(log, follower.image, follower.state.index)
         log.on_sync = self._followed.on_sync
         self._log, self._controller = log, controller
-        await self.know_requests()  # or the first request with an id would wait, and be overtaken
         await self._activate(controller)
 
     async def stand_by(self) -> None:

@@ -11,6 +11,7 @@ from metadata_log.files.fs import Fs, OsFs
 from metadata_log.files.names import segment_offsets
 from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import Kind, read_manifest
+from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity, join, node_of
 from metadata_log.shared.shared_log import Lease, SharedLog
 from metadata_log.writer.creation import create_log
@@ -21,7 +22,7 @@ from metadata_log.writer.folder_copy import (
     too_old,
 )
 from metadata_log.writer.owned_log import take_over
-from metadata_log.writer.request_window import window_start
+from metadata_log.writer.request_window import RequestWindow, window_start
 from records.errors import (
     CorruptLogError,
     RequestError,
@@ -92,7 +93,8 @@ class Standby:
                 raise
             if owned.writer.tail.position:
                 await asyncio.to_thread(owned.writer.continue_segment)
-            return cls(log, FolderCopy(directory, owned, place), directory, fs)
+            requests = await asyncio.to_thread(_requests_in, fs, directory)
+            return cls(log, FolderCopy(directory, owned, place, requests), directory, fs)
         except BaseException:
             owned.writer.abandon()
             owned.lock.release()
@@ -172,6 +174,11 @@ class Standby:
         if now - self._synced >= _SYNC_EVERY_S:
             self._synced = now
             await _finished(self.copy.sync)
+
+
+def _requests_in(fs: Fs, directory: Path) -> RequestWindow:
+    with LogReader.open(directory, fs=fs) as reader:
+        return RequestWindow.of_tail(reader)
 
 
 async def _finished(call: Callable[[], T]) -> T:

@@ -11,6 +11,7 @@ from metadata_log.files.names import segment_name
 from metadata_log.format.batch import Batch
 from metadata_log.format.block import ReadBlock
 from metadata_log.format.segment import SegmentHeader, decode_header
+from metadata_log.format.segment_file import BlockPlace
 from metadata_log.format.segment_scan import SegmentScan
 from metadata_log.format.tail import Tail
 from metadata_log.shared.shared_log import (
@@ -23,6 +24,7 @@ from metadata_log.shared.shared_log import (
 )
 from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.owned_log import OwnedLog
+from metadata_log.writer.request_window import RequestWindow
 from records.errors import CorruptLogError, UnknownHistoryError
 
 
@@ -47,10 +49,17 @@ class FolderCopy:
 
     Attributes:
         position: The end of the shared log up to which the folder has everything.
+        requests: The request window at the folder's end, for a writer that leads.
     """
 
-    def __init__(self, directory: Path, owned: OwnedLog, position: Position) -> None:
-        """Continue to follow at a position that `place_of` returned."""
+    def __init__(
+        self, directory: Path, owned: OwnedLog, position: Position, requests: RequestWindow
+    ) -> None:
+        """Continue to follow at a position that `place_of` returned.
+
+        Args:
+            requests: As read from the folder.
+        """
         assert isinstance(owned.writer, NodeWriter)
         self._directory = directory
         self._cluster_id = owned.cluster_id
@@ -58,6 +67,7 @@ class FolderCopy:
         self._owned = owned
         self._is_open = True
         self.position = position
+        self.requests = requests
         self._header: SegmentHeader | None = None
 
     @property
@@ -134,18 +144,21 @@ class FolderCopy:
         block = self._parsed(content, tail)
         if block is None:
             return ()
+        end_position = tail.position + len(content)
         self._writer.copy_block(
             content,
             msgspec.structs.replace(
                 tail,
                 end_offset=block.end_offset,
                 leader_epoch=block.leader_epoch,
-                position=tail.position + len(content),
+                position=end_position,
                 last_crc32c=google_crc32c.value(content),
                 max_timestamp=max(block.max_timestamp, tail.max_timestamp or block.max_timestamp),
             ),
             block.base_offset,
         )
+        place = BlockPlace(tail.segment_offset, tail.position, end_position)
+        self.requests.follow(block.batches[0], place)
         return block.batches
 
     def _parsed(self, content: bytes, tail: Tail) -> ReadBlock | None:

@@ -31,6 +31,7 @@ from metadata_log.writer.request_window import (
     Committed,
     EarlierHash,
     KnownRequests,
+    RequestWindow,
     RunBlocking,
     is_repeatable,
 )
@@ -136,6 +137,7 @@ class MetadataLog:
         owned: OwnedLog,
         commit: GroupCommit,
         *,
+        requests: RequestWindow,
         node_id: int,
         machine: MachineClocks | None = None,
         fs: Fs | None = None,
@@ -143,13 +145,15 @@ class MetadataLog:
     ) -> Self:
         """Write as the leader of a shared log; the folder has everything before the leader's claim.
 
-        Nothing is accepted before the epoch's own batch is committed. Arguments as for `open`.
+        Nothing is accepted before the epoch's own batch is committed. `requests` is the request
+        window at the folder's end. Other arguments as for `open`.
 
         Raises:
             MetadataLogError: the announcement could not be committed.
         """
         clock = log_clock(directory, owned.writer.tail, machine)
         log = cls(fs or OsFs(), directory, owned, clock, commit, sync_mark_in_time=True)
+        log._requests.take_over(requests)
         return await log._announced(node_id, asked)
 
     async def _announced(self, node_id: int, asked: Asked | None) -> Self:
@@ -193,8 +197,7 @@ class MetadataLog:
             UnavailableError: too many batches wait, the disk is full, or the log is closed; nothing
                 was written.
             FencedError: another writer took over, or a write failed; this writer cannot be used any
-                more. For batches in flight the outcome is unknown; of the others nothing was
-                written.
+                more. The outcome is unknown for batches in flight, and NOTHING for the others.
             CorruptLogError: the end of the log, searched for repeated requests, is damaged; nothing
                 was written, and this writer cannot be used any more.
         """
@@ -335,10 +338,8 @@ class MetadataLog:
         return self._writer.needs_segment or is_new
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Complete the futures of a group's batches.
-
-        If the group was refused, only the futures of batches that repeat a committed request are
-        completed.
+        """Complete the futures of a group's batches; of a refused group, only those of batches
+        that repeat a committed request.
         """
         for queued, result in results:
             if result.end_offset <= self._committed_end:

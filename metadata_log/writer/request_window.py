@@ -3,16 +3,17 @@
 A batch whose origin has a request id and the hash of the request's body is recognized when it is
 sent again. Ids belong to a principal, so that no caller can use the id of another. The window is
 not stored: it covers a number of offsets, and is read from the log's tail. A writer reads it when
-the first request id arrives.
+the first request id arrives. A node that stands by keeps it up to date, and leads with it.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Self
 
 import msgspec
 
-from metadata_log.format.batch import AppendResult
+from metadata_log.format.batch import AppendResult, Batch
 from metadata_log.format.segment_file import BlockPlace
 from metadata_log.limits import REQUEST_WINDOW_OFFSETS
 from metadata_log.reader.log_reader import LogReader
@@ -46,7 +47,8 @@ class RequestWindow:
     """The requests of the last REQUEST_WINDOW_OFFSETS offsets, oldest first."""
 
     def __init__(self) -> None:
-        self._committed: dict[RequestKey, Committed] = {}
+        # In a plain dict, the search for the first key passes all keys that were deleted before.
+        self._committed: OrderedDict[RequestKey, Committed] = OrderedDict()
 
     @classmethod
     def of_tail(cls, reader: LogReader) -> Self:
@@ -54,14 +56,7 @@ class RequestWindow:
         window = cls()
         start = max(reader.start_offset, window_start(reader.end_offset))
         for place, block in reader.placed_blocks(start):
-            batch = block.batches[0]  # an own log's blocks hold one
-            result = AppendResult(
-                base_offset=batch.base_offset,
-                end_offset=batch.end_offset,
-                leader_epoch=batch.leader_epoch,
-                timestamp=batch.timestamp,
-            )
-            window.add(batch.rows[0].origin, result, place)
+            window.follow(block.batches[0], place)  # an own log's blocks hold one
         return window
 
     def find(
@@ -97,6 +92,18 @@ class RequestWindow:
         assert origin.request_hash is not None
         self._committed.setdefault(key, Committed(origin.request_hash, result, place))
 
+    def follow(self, batch: Batch, place: BlockPlace) -> None:
+        """Add a committed batch that comes right after the batches added before."""
+        # First, so that an id is found at a later place once its first one is out of the window.
+        self.drop_before(batch.base_offset)
+        result = AppendResult(
+            base_offset=batch.base_offset,
+            end_offset=batch.end_offset,
+            leader_epoch=batch.leader_epoch,
+            timestamp=batch.timestamp,
+        )
+        self.add(batch.rows[0].origin, result, place)
+
     def drop_before(self, committed_end: int) -> None:
         """Drop the requests that are before the window of a log committed up to an offset.
 
@@ -111,17 +118,19 @@ class RequestWindow:
 
     def drop_from(self, offset: int) -> None:
         """Drop requests at or above an offset, because they were rolled back."""
-        self._committed = {
-            key: one for key, one in self._committed.items() if one.result.base_offset < offset
-        }
+        while self._committed:
+            newest = next(reversed(self._committed))
+            if self._committed[newest].result.base_offset < offset:
+                break
+            del self._committed[newest]
 
 
 class KnownRequests:
-    """The request window of one writer, loaded on demand.
+    """The request window of one writer, read on demand, or taken over from a standby.
 
     Attributes:
         window: The recent committed requests; empty before `load`.
-        is_loaded: True once the window was read from the log.
+        is_loaded: True once the window was read from the log, or taken over.
     """
 
     def __init__(self, open_reader: Callable[[], LogReader], run_blocking: RunBlocking) -> None:
@@ -135,6 +144,11 @@ class KnownRequests:
         self._loading = asyncio.Lock()
         self.window = RequestWindow()
         self.is_loaded = False
+
+    def take_over(self, window: RequestWindow) -> None:
+        """Use the window at the log's end, which a standby kept, instead of reading it."""
+        self.window = window
+        self.is_loaded = True
 
     async def load(self) -> None:
         """Read the window from the log, unless it is loaded already.

@@ -174,6 +174,27 @@ async def test_batch_of_a_request_is_read_at_its_place(directory: Path) -> None:
         read_batch(OsFs(), directory, found.place)
 
 
+async def test_id_that_goes_out_of_the_window_and_in_again_is_followed(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_window, "REQUEST_WINDOW_OFFSETS", 10)
+    log = await MetadataLog.open(directory)
+    for n in (0, 1):
+        await log.append(topics(n, 9, request_id="late"))
+        await log.append(topics(20 + n, 3, request_id=f"r{n}"))
+    last = await log.append(topics(2, 9, request_id="late"))
+    await log.close()
+    followed = request_window.RequestWindow()
+    with LogReader.open(directory) as reader:
+        for place, block in reader.placed_blocks(0):
+            followed.follow(block.batches[0], place)
+        read = request_window.RequestWindow.of_tail(reader)
+    origin = Origin(request_id="late", request_hash=b"late")
+    assert followed.find(origin) == read.find(origin)
+    assert result_of(followed.find(origin)) == last
+    assert followed.find(Origin(request_id="r0", request_hash=b"r0")) is None
+
+
 async def test_damage_in_the_window_names_file_and_byte(written: Path) -> None:
     log = await MetadataLog.open(written)
     segment = min(written.glob("*.avro"))

@@ -14,6 +14,7 @@ from metadata_log.writer.folder_copy import FolderCopy, place_of
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.owned_log import OwnedLog, take_over
+from metadata_log.writer.request_window import RequestWindow
 from metadata_log.writer.shared_commit import SharedCommit
 from records.control import NoOpRecord
 
@@ -50,7 +51,9 @@ class Node:
             raise
         if owned.writer.tail.position and not owned.writer.is_open:
             owned.writer.continue_segment()
-        self.copy = FolderCopy(self.directory, owned, place)
+        with LogReader.open(self.directory, fs=self.fs) as reader:
+            requests = RequestWindow.of_tail(reader)
+        self.copy = FolderCopy(self.directory, owned, place, requests)
 
     async def follow(self) -> list[Batch]:
         """Copy everything that is committed."""
@@ -66,14 +69,14 @@ class Node:
         await self.follow()
         assert self.copy is not None
         claim = await self.claim(self.copy.position)
-        owned = self.copy.hand_over()
+        requests, owned = self.copy.requests, self.copy.hand_over()
         assert isinstance(owned.writer, NodeWriter)
         self.owned = owned
         self.commit = SharedCommit(
             self.log, owned.writer, claim, settle_for_s=settle_for_s, run_blocking=_at_once
         )
         self.leads = await MetadataLog.lead(
-            self.directory, owned, self.commit, node_id=self.number, fs=self.fs
+            self.directory, owned, self.commit, requests=requests, node_id=self.number, fs=self.fs
         )
         return self.leads
 

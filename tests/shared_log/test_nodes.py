@@ -9,6 +9,7 @@ import pytest
 
 from metadata_log.shared.shared_log import MissingGroupError
 from metadata_log.writer.folder_copy import LostRecordsError
+from metadata_log.writer.request_window import RequestWindow
 from records.errors import (
     CorruptLogError,
     FencedError,
@@ -16,6 +17,7 @@ from records.errors import (
     UnavailableError,
     UnknownHistoryError,
 )
+from tests.metadata_log.conftest import topics
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
 from tests.shared_log.node import Node
 
@@ -43,6 +45,28 @@ async def test_folders_are_equal_byte_for_byte(tmp_path: Path, store: MemoryStor
     await first.stop()
     await second.stop()
     assert second.files() == first.files()
+
+
+async def test_a_follower_that_takes_over_knows_the_requests_without_reading_them(
+    tmp_path: Path, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await first.start()
+    log = await first.lead()
+    requests = [topics(number, 2, request_id=f"r{number}") for number in range(4)]
+    results = [await log.append(request) for request in requests[:2]]
+    await second.start()
+    await second.follow()
+    results += [await log.append(request) for request in requests[2:]]
+    monkeypatch.setattr(RequestWindow, "of_tail", None)
+    log = await second.lead()
+    assert [await log.append(request) for request in requests] == results
+    found = [await log.find_request(request.origin) for request in requests if request.origin]
+    assert [log.first_batch(each).base_offset for each in found if each] == [
+        each.base_offset for each in results
+    ]
+    await second.stop()
+    first.crash()
 
 
 async def test_a_follower_takes_over_and_the_old_leader_is_fenced(

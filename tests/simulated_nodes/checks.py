@@ -6,6 +6,8 @@ from operator import itemgetter
 from api.service.service import Service
 from controller.decisions.brokers.heartbeats import FENCE
 from metadata_log.format.batch import Batch
+from metadata_log.writer.log import MetadataLog
+from metadata_log.writer.request_window import RequestWindow, window_start
 from records.brokers import BrokerRegistrationChangeRecord, FenceBrokerRecord
 from tests.simulated_disk.loop import SimulatedLoop
 from tests.simulated_nodes.clients import Broker
@@ -70,6 +72,25 @@ class Checks:
         unknown = node.release.not_understood(node.service.image)
         if unknown:
             self.problems.append(f"node {node.number} leads and does not understand {unknown}")
+        self._knows_requests(node)
+
+    def _knows_requests(self, node: SimulatedNode) -> None:
+        """Compare the request window that a leader kept as a standby with that of its folder."""
+        assert node.service is not None
+        log = node.service._log
+        assert isinstance(log, MetadataLog)
+        kept = log._requests.window
+        with log.reader() as reader:
+            read = RequestWindow.of_tail(reader)
+            start = max(reader.start_offset, window_start(reader.end_offset))
+            origins = [
+                batch.rows[0].origin
+                for batch in reader.batches(start)
+                if batch.base_offset >= start
+            ]
+        unknown = [each for each in origins if kept.find(each) != read.find(each)]
+        if unknown:
+            self._found(f"node {node.number} leads and does not know {unknown[0]}")
 
     def look(self) -> None:
         """Look at all nodes."""
