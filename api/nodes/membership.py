@@ -3,15 +3,18 @@
 import asyncio
 import contextlib
 import logging
+import os
+import secrets
+import socket
 from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
 from api.nodes.fitness import Unfit
 from api.transport.shutdown import cancel_all
-from metadata_log.shared.shared_log import Member, SharedLog
+from metadata_log.shared.shared_log import NONCE_SIZE, Member, OtherHeartbeatError, SharedLog
 from metadata_log.writer.clock import MachineClocks
-from records.errors import UnavailableError
+from records.errors import RequestError, UnavailableError
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,6 +42,10 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
         unfit: Why the node would not lead.
         lost_from: The node has records from this offset on that the shared log has lost.
         archived_end: Offset up to which the node has archived the log; None: it archives nothing.
+        process: Random bytes of the node's process; empty: an earlier release, which has none.
+        since_ms: Time at which this process registered first, by the store's clock, in ms since
+            1970; None: it registers first now.
+        runs_at: The machine and the number of the process there, for people.
     """
 
     role: str
@@ -50,6 +57,16 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
     unfit: Unfit = Unfit()
     lost_from: int | None = None
     archived_end: int | None = None
+    process: bytes = b""
+    since_ms: int | None = None
+    runs_at: str = ""
+
+    def is_earlier_than(self, other: "MemberContent") -> bool:
+        """Return whether this process registered before another one with the same number."""
+        mine, others = (
+            (each.since_ms is None, each.since_ms or 0, each.process) for each in (self, other)
+        )
+        return mine < others
 
     @property
     def clock_is_off(self) -> bool:
@@ -65,12 +82,18 @@ def content_of(member: Member) -> MemberContent:
 class Membership:
     """Registers a node with the store, at intervals.
 
+    Two processes can have one node's number: a folder was copied, or `--node` is wrong. Each
+    heartbeat replaces the one that its process wrote or saw last, so it finds the other's. The
+    process that registered later stops: the node that ran before is not disturbed.
+
     Attributes:
         clock_off_ms: How far this machine's clock is certainly ahead of the store's; negative:
             behind.
+        doubled: Why this process has to stop, because another one has its number; None if not.
     """
 
     clock_off_ms = 0
+    doubled: RequestError | None = None
 
     def __init__(
         self,
@@ -89,6 +112,9 @@ class Membership:
         self._clocks = clocks
         self._content = content
         self._changed = asyncio.Event()
+        self._process = secrets.token_bytes(NONCE_SIZE)
+        self._since_ms: int | None = None
+        self._seen: bytes | None = None
 
     @property
     def clock_is_off(self) -> bool:
@@ -96,14 +122,17 @@ class Membership:
         return abs(self.clock_off_ms) > CLOCK_OFF_MS
 
     @contextlib.asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
+    async def kept(self, stop: asyncio.Event) -> AsyncIterator[None]:
         """Register now, and at intervals while the `with` block runs.
+
+        Args:
+            stop: Is set once this process is `doubled`.
 
         Raises:
             UnavailableError: the store does not answer the first time.
         """
         await self._register()
-        registering = asyncio.create_task(self._run(), name="membership")
+        registering = asyncio.create_task(self._run(stop), name="membership")
         try:
             yield
         finally:
@@ -114,10 +143,18 @@ class Membership:
         self._changed.set()
 
     async def stopped(self) -> None:
-        """Tell the store that this node has stopped; if that fails, its registration grows old."""
-        content = msgspec.structs.replace(self._content(self.clock_off_ms), role="stopped")
-        with contextlib.suppress(UnavailableError):
-            await self._log.register(self._node_id, msgspec.msgpack.encode(content))
+        """Tell the store that this node has stopped; if that fails, its registration grows old.
+
+        Raises:
+            RequestError: this process is `doubled`; the other's registration stays.
+        """
+        if self.doubled is not None:
+            raise self.doubled
+        content = msgspec.structs.replace(self._about(), role="stopped")
+        with contextlib.suppress(UnavailableError, OtherHeartbeatError):
+            await self._log.register(
+                self._node_id, msgspec.msgpack.encode(content), instead_of=self._seen
+            )
 
     async def outranked(self) -> int:
         """Wait until this clock is wrong and another node's is right; return that node's id."""
@@ -138,19 +175,47 @@ class Membership:
                 return member.node_id
         return None
 
-    async def _run(self) -> None:
-        while True:
+    async def _run(self, stop: asyncio.Event) -> None:
+        while self.doubled is None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REGISTER_EVERY_S):
                     await self._changed.wait()
             self._changed.clear()
             with contextlib.suppress(UnavailableError):
                 await self._register()
+        stop.set()
+
+    def _about(self) -> MemberContent:
+        return msgspec.structs.replace(
+            self._content(self.clock_off_ms),
+            process=self._process,
+            since_ms=self._since_ms,
+            runs_at=f"{socket.gethostname()}, process {os.getpid()}",
+        )
+
+    def _check_is_first(self, other: MemberContent) -> None:
+        """Look at a heartbeat that came after this process's last one: its process lives."""
+        is_another = other.process not in (b"", self._process) and other.role != "stopped"
+        if is_another and other.is_earlier_than(self._about()):
+            self.doubled = RequestError(
+                "INVALID_REQUEST",
+                f"another process is node {self._node_id} of this shared log, too, at "
+                f"{other.runs_at}, and registered before this one; this process stops. Start it "
+                "with a number (--node) and a folder of its own",
+            )
 
     async def _register(self) -> None:
-        content = msgspec.msgpack.encode(self._content(self.clock_off_ms))
+        content = msgspec.msgpack.encode(self._about())
         sent_ms, sent_ns = self._clocks.wall_ns() // _NS_PER_MS, self._clocks.boot_ns()
-        store_ms = await self._log.register(self._node_id, content)
+        try:
+            store_ms = await self._log.register(self._node_id, content, instead_of=self._seen)
+        except OtherHeartbeatError as other:
+            self._seen = other.content
+            self._check_is_first(msgspec.msgpack.decode(other.content, type=MemberContent))
+            self.changed()
+            return
+        self._seen = content
+        self._since_ms = self._since_ms or store_ms
         took_ms = (self._clocks.boot_ns() - sent_ns) // _NS_PER_MS
         # The store's time is of some moment between the request and the answer.
         self.clock_off_ms = certain_ms(sent_ms - store_ms, took_ms)

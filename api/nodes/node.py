@@ -132,8 +132,8 @@ class Node:
 
         Raises:
             UnavailableError, OSError: before the listeners are open; or an address is in use.
-            RequestError, LostRecordsError, CorruptLogError: as `Standby.open`: an operator has to
-                look first.
+            RequestError, LostRecordsError, CorruptLogError: as `Standby.open`, or another process
+                has this node's number: an operator has to look first.
         """
         try:
             await self._run(stop)
@@ -183,7 +183,7 @@ class Node:
     async def _live(self, stop: asyncio.Event, listening: contextlib.AsyncExitStack) -> None:
         """Stand by until elected, then lead once."""
         async with self._standby() as standby:
-            service = await unless_set(stop, self._following(standby, listening))
+            service = await unless_set(stop, self._following(standby, listening, stop))
             if service is None:
                 return
             self._stands_by(service)
@@ -226,7 +226,7 @@ class Node:
         standby.copy.close()
 
     async def _following(
-        self, standby: Standby, listening: contextlib.AsyncExitStack
+        self, standby: Standby, listening: contextlib.AsyncExitStack, stop: asyncio.Event
     ) -> NodeService:
         """Return the service, caught up with the folder; the first call opens the listeners."""
         if self._service is not None:
@@ -244,7 +244,7 @@ class Node:
         await service.follow_folder()  # an open transaction, which the image is without
         await listening.enter_async_context(self._serve(service))
         self._service = service
-        await listening.enter_async_context(self._membership.kept())
+        await listening.enter_async_context(self._membership.kept(stop))
         return service
 
     def _image(self) -> MetadataImage:

@@ -29,7 +29,6 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
@@ -44,6 +43,7 @@ from metadata_log.shared.bucket_groups import (
     group_name,
     header_of,
 )
+from metadata_log.shared.bucket_members import Members
 from metadata_log.shared.bucket_objects import Objects, first_line
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
@@ -76,7 +76,6 @@ POLL_S = 0.5
 
 _TRIMMED = "trimmed"
 _LEASE = "lease"
-_NODES = "nodes/"
 _IDENTITY = "shared-log.json"
 _READ_AT_ONCE = 8
 """Maximum number of objects that a reader fetches at the same time."""
@@ -98,6 +97,7 @@ class BucketSharedLog:
         """
         self._store = store
         self._objects = Objects(store)
+        self._members = Members(store, self._objects)
         self._wall_ns = wall_ns
         # An end that was right once: there is nothing to look up before it.
         self._known = EMPTY
@@ -287,35 +287,20 @@ class BucketSharedLog:
             return False
         return await self._objects.replaced(_LEASE, msgspec.msgpack.encode(lease), found)
 
-    async def register(self, node_id: int, content: bytes) -> int:
+    async def register(self, node_id: int, content: bytes, instead_of: bytes | None = None) -> int:
         """Store a node's heartbeat, as `SharedLog.register`; the time has whole seconds only."""
-        name = f"{_NODES}{node_id}"
-        with self._objects.named_errors(name):
-            await self._store.put_async(name, content, use_multipart=False)
-            found = await self._store.head_async(name)
-        return _ms(found["last_modified"])
+        return await self._members.register(node_id, content, instead_of)
 
     async def members(self) -> Sequence[Member]:
         """Return the nodes that have registered, as `SharedLog.members`.
 
         Ages are computed with this machine's clock, because a bucket does not tell its time.
         """
-        with self._objects.named_errors(_NODES):
-            found = [item async for page in self._store.list(_NODES) for item in page]
-        now_ms = self._wall_ns() // 1_000_000
-        members = []
-        for item in found:
-            content = await self._objects.get(item["path"])
-            if content is not None:
-                number = int(item["path"].removeprefix(_NODES))
-                age_ms = max(now_ms - _ms(item["last_modified"]), 0)
-                members.append(Member(node_id=number, content=content, age_ms=age_ms))
-        return sorted(members, key=lambda member: member.node_id)
+        return await self._members.all(self._wall_ns() // 1_000_000)
 
     async def unregister(self, node_id: int) -> None:
         """Remove a node from the members, as `SharedLog.unregister`."""
-        with contextlib.suppress(FileNotFoundError), self._objects.named_errors(_NODES):
-            await self._store.delete_async(f"{_NODES}{node_id}")
+        await self._members.remove(node_id)
 
     async def close(self) -> None:
         """Do nothing: no connection belongs to this object."""
@@ -384,7 +369,3 @@ class BucketSharedLog:
         if number < self._start or (needs_check and number < await self.start()):
             raise trimmed_group(number, self._start)
         return found
-
-
-def _ms(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000)

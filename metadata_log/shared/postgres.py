@@ -31,6 +31,7 @@ from metadata_log.shared.shared_log import (
     Group,
     Lease,
     Member,
+    OtherHeartbeatError,
     Position,
     check_follows,
     fenced_group,
@@ -167,8 +168,11 @@ INSERT INTO shared_member (node_id, registered_at, content)
 SELECT %(node_id)s, clock_timestamp(), %(content)s FROM hurried
 ON CONFLICT (node_id) DO UPDATE
   SET registered_at = excluded.registered_at, content = excluded.content
+  WHERE %(before)s::bytea IS NULL OR shared_member.content = %(before)s
 RETURNING (extract(epoch FROM registered_at) * 1000)::bigint
 """
+
+_HEARTBEAT = "SELECT content FROM shared_member WHERE node_id = %(node_id)s"
 
 _MEMBERS = """
 SELECT node_id, content,
@@ -321,10 +325,13 @@ class PostgresSharedLog:
             return bool(await self._reading.run(_FIRST_LEASE, values))
         return bool(await self._reading.run(_RENEWED_LEASE, values | {"before": instead_of.nonce}))
 
-    async def register(self, node_id: int, content: bytes) -> int:
+    async def register(self, node_id: int, content: bytes, instead_of: bytes | None = None) -> int:
         """Store a node's heartbeat, as `SharedLog.register`."""
-        values = {"node_id": node_id, "content": content}
-        return int((await self._reading.run(_REGISTER, values))[0][0])
+        values = {"node_id": node_id, "content": content, "before": instead_of}
+        while not (rows := await self._reading.run(_REGISTER, values)):
+            for found in await self._reading.run(_HEARTBEAT, values):
+                raise OtherHeartbeatError(found[0])
+        return int(rows[0][0])
 
     async def members(self) -> Sequence[Member]:
         """Return the nodes that have registered, as `SharedLog.members`."""

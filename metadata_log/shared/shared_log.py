@@ -171,6 +171,14 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     age_ms: int
 
 
+class OtherHeartbeatError(Exception):
+    """The store has another heartbeat of a node than its writer knows: `content`."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__("the store has another heartbeat of this node")
+        self.content = content
+
+
 class MissingGroupError(CorruptLogError):
     """The store has lost a group of a shared log, but has later groups."""
 
@@ -290,11 +298,17 @@ class SharedLog(Protocol):
         """
         ...
 
-    async def register(self, node_id: int, content: bytes) -> int:
+    async def register(self, node_id: int, content: bytes, instead_of: bytes | None = None) -> int:
         """Store a heartbeat of a node, with the node's description of itself.
+
+        Args:
+            instead_of: The heartbeat that is replaced; None, or if the node was removed: any.
 
         Returns:
             The store's time, in milliseconds since 1970.
+
+        Raises:
+            OtherHeartbeatError: the store has another one than `instead_of`, and keeps it.
         """
         ...
 

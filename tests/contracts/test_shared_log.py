@@ -21,6 +21,7 @@ from metadata_log.shared.shared_log import (
     EntryKind,
     Group,
     Lease,
+    OtherHeartbeatError,
     Position,
     SharedLog,
     claim_of,
@@ -458,6 +459,26 @@ async def test_members_are_the_nodes_that_register(log: SharedLog, connect: Conn
     await log.unregister(1)
     await log.unregister(1)  # its first answer was lost
     assert [each.node_id for each in await log.members()] == [2]
+
+
+async def test_a_heartbeat_replaces_the_one_that_its_writer_knows(
+    log: SharedLog, connect: Connect
+) -> None:
+    await log.register(1, b"first")
+    await log.register(1, b"again", b"first")
+    async with connect() as other:
+        await other.register(1, b"other's")
+        with pytest.raises(OtherHeartbeatError) as caught:
+            await log.register(1, b"lost", b"again")
+        assert caught.value.content == b"other's"
+        assert [each.content for each in await other.members()] == [b"other's"]
+        await log.register(1, b"mine", b"other's")
+        with pytest.raises(OtherHeartbeatError) as caught:
+            await other.register(1, b"lost", b"other's")
+        assert caught.value.content == b"mine"
+    await log.unregister(1)
+    await log.register(1, b"back", b"mine")
+    assert [each.content for each in await log.members()] == [b"back"]
 
 
 async def test_members_grow_older(log: SharedLog) -> None:

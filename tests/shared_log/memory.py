@@ -11,6 +11,7 @@ from metadata_log.shared.shared_log import (
     Group,
     Lease,
     Member,
+    OtherHeartbeatError,
     Position,
     check_follows,
     missing_group,
@@ -176,8 +177,11 @@ class MemorySharedLog:
         self._store.lease = lease
         return True
 
-    async def register(self, node_id: int, content: bytes) -> int:
+    async def register(self, node_id: int, content: bytes, instead_of: bytes | None = None) -> int:
         self._reach()
+        _, found = self._store.members.get(node_id, (0, None))
+        if instead_of is not None and found is not None and found != instead_of:
+            raise OtherHeartbeatError(found)
         now_ms = time.time_ns() // 1_000_000
         self._store.members[node_id] = (now_ms, content)
         return now_ms

@@ -18,6 +18,7 @@ from metadata_log.shared.shared_log import (
     Group,
     Lease,
     Member,
+    OtherHeartbeatError,
     Position,
     check_follows,
 )
@@ -267,8 +268,11 @@ class SimulatedSharedLog(Link):
         await self.come_back()
         return is_renewed
 
-    async def register(self, node_id: int, content: bytes) -> int:
+    async def register(self, node_id: int, content: bytes, instead_of: bytes | None = None) -> int:
         await self.reach()
+        _, found = self._store.members.get(node_id, (0.0, None))
+        if instead_of is not None and found is not None and found != instead_of:
+            raise OtherHeartbeatError(found)
         now_s = asyncio.get_running_loop().time()
         self._store.members[node_id] = (now_s, content)
         await self.come_back()

@@ -15,7 +15,7 @@ from tests.postgres import (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def durable_postgres() -> Iterator[URL]:
     """A server whose commits are durable, as `serve --shared` requires."""
     with postgres_server(durable=True) as url:

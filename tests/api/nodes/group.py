@@ -37,6 +37,7 @@ class Member:
 
     def __init__(self, directory: Path, store: MemoryStore, number: int) -> None:
         self.number = number
+        self._store = store
         self.directory = directory
         self.log = MemorySharedLog(store)
         self.service: NodeService | None = None
@@ -93,6 +94,15 @@ class Member:
         self._stop.set()
         if self._task is not None:
             await asyncio.wait_for(self._task, WAIT_S)
+
+    def kill(self) -> None:
+        """End at once, as by SIGKILL: nothing more reaches the store."""
+        self.log.is_cut = True
+        assert self._task is not None
+        self._task.cancel()
+        self._task = None
+        self.service = None
+        self.log = MemorySharedLog(self._store)
 
     @contextlib.asynccontextmanager
     async def _serve(self, service: NodeService) -> AsyncIterator[None]:

@@ -118,6 +118,16 @@ class Process:
         """Whether the process has ended by itself."""
         return self._process.poll() is not None
 
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.poll()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     def said(self) -> str:
         return self._output.read_text()
 

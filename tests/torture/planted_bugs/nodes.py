@@ -281,6 +281,16 @@ BUGS = (
         expects="out_of_the_window_and_in_again",
     ),
     Bug(
+        name="two processes with one number go on",
+        what="A process that finds another's heartbeats in place of its own does not stop.",
+        file="api/nodes/membership.py",
+        old="        if is_another and other.is_earlier_than(self._about()):\n",
+        new="        if False:\n",
+        campaign="tests/api/nodes/test_doubled_number.py",
+        seeds=(0,),
+        expects="came_later_stops",
+    ),
+    Bug(
         name="a batch is told twice",
         what="A node that stood by tells the batch that it left unfinished again.",
         file="api/service/follower_service.py",
