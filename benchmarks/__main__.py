@@ -17,7 +17,6 @@ from benchmarks import (
     cli_start,
     codec,
     controller,
-    fail_over,
     follower_delay,
     http_append,
     image_versions,
@@ -49,6 +48,8 @@ from benchmarks import (
     what_if,
 )
 from benchmarks.harness import Result
+from benchmarks.nodes import bench as nodes
+from benchmarks.nodes import fail_over, held_snapshot
 
 Bench = Callable[[Path], list[Result]]
 
@@ -86,6 +87,7 @@ BENCHES: dict[str, Bench] = {
     "report": report_page.run,
     "snapshot-beside": snapshot_beside.run,
     "snapshot-layers": snapshot_layers.run,
+    "nodes": nodes.run,
     "fail-over": fail_over.run,
     "spark": spark_scan.run,
 }
@@ -110,8 +112,15 @@ def main() -> int:
         "--partitions",
         type=int,
         metavar="N",
-        help=f"of large-service (default: {large_service.PARTITIONS:,}) and pauses (default: "
-        f"{pauses.PARTITIONS:,}), at least 10,000",
+        help=f"of large-service (default: {large_service.PARTITIONS:,}), pauses (default: "
+        f"{pauses.PARTITIONS:,}) and fail-over (default: 0), at least 10,000",
+    )
+    parser.add_argument(
+        "--snapshot-seconds",
+        type=float,
+        default=held_snapshot.SECONDS,
+        metavar="S",
+        help=f"how long nodes holds a snapshot (default: {held_snapshot.SECONDS:.0f})",
     )
     arguments = parser.parse_args()
     benches: dict[str, Bench] = {
@@ -120,6 +129,8 @@ def main() -> int:
             large_service.run, partitions=arguments.partitions or large_service.PARTITIONS
         ),
         "pauses": partial(pauses.run, partitions=arguments.partitions or pauses.PARTITIONS),
+        "nodes": partial(nodes.run, snapshot_seconds=arguments.snapshot_seconds),
+        "fail-over": partial(fail_over.run, partitions=arguments.partitions or 0),
     }
     results: list[Result] = []
     for name in arguments.names or BENCHES:

@@ -19,6 +19,7 @@ from typing import Protocol
 
 import msgspec
 
+from api.nodes.stores import create_shared_log
 from api.socket.client import SocketClient
 from benchmarks.changes import batches, partition_changes
 from benchmarks.harness import Contender, Result, rate_result, rates_in_turn
@@ -107,12 +108,17 @@ class OverSocket:
 
     @classmethod
     @contextlib.contextmanager
-    def bare(cls, scratch: Path) -> Iterator["OverSocket"]:
-        """Run a server for an empty bare log, which does not check records."""
+    def bare(cls, scratch: Path, shared: str | None = None) -> Iterator["OverSocket"]:
+        """Run a server for an empty bare log, which does not check records.
+
+        Args:
+            shared: URL of a store without a shared log; the server makes and leads one there.
+        """
         port = free_port()
         command = [
             *(sys.executable, "-m", "benchmarks.socket_server"),
             *(str(scratch / "log"), str(port)),
+            *(() if shared is None else (shared,)),
         ]
         source = batches(partition_changes(), 1)
         with (
@@ -123,16 +129,27 @@ class OverSocket:
 
     @classmethod
     @contextlib.contextmanager
-    def served(cls, scratch: Path, source: Iterator[NewBatch]) -> Iterator["OverSocket"]:
-        """Run `metalog serve --socket` with an empty log, for batches that its checks accept."""
+    def served(
+        cls, scratch: Path, source: Iterator[NewBatch], shared: str | None = None
+    ) -> Iterator["OverSocket"]:
+        """Run `metalog serve --socket` with an empty log, for batches that its checks accept.
+
+        Args:
+            shared: URL of a store without a shared log; the service makes and leads one there.
+        """
         port = free_port()
         create_log(scratch / "served", CLUSTER_ID)
         command = [
             *(sys.executable, "-m", "api.cli", "serve", str(scratch / "served")),
             *("--socket", f"{LOOPBACK}:{port}", "--kafka", ":0", "--snapshot-every", "0"),
         ]
+        if shared is not None:
+            asyncio.run(create_shared_log(shared, scratch / "served"))
+            command += ["--shared", shared, "--node", "1"]
+        output = scratch / "service.log"
+        # A node listens before it leads.
         with (
-            running(command, scratch / "service.log", lambda: listens(port)) as pid,
+            running(command, output, lambda: b"\nserving " in b"\n" + output.read_bytes()) as pid,
             contextlib.closing(cls(port, pid, source)) as ours,
         ):
             yield ours

@@ -41,7 +41,7 @@ def run(scratch: Path) -> list[Result]:
         sides.contenders[SYNC] = stack.enter_context(SyncedFile(scratch)).contender
         for name, records, count in ((_SERVED, 1, _APPENDS), (_BATCHED, _BATCH_RECORDS, _BATCHES)):
             (scratch / name).mkdir()
-            ours = OverSocket.served(scratch / name, _changes(records))
+            ours = OverSocket.served(scratch / name, changes(records))
             sides.add(name, stack.enter_context(ours), count, records)
         sides.add(_BARE, stack.enter_context(OverSocket.bare(scratch)), _APPENDS)
         for name, opponent in PEERS.items():
@@ -84,7 +84,7 @@ class _Sides:
         self.contenders[name] = Contender(count * records, cost.run)
 
 
-def _changes(size: int) -> Iterator[NewBatch]:
+def changes(size: int) -> Iterator[NewBatch]:
     """Yield batches of `size` records that are valid in an empty cluster."""
     for start in itertools.count(step=size):
         yield NewBatch(

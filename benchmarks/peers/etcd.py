@@ -1,15 +1,17 @@
-"""etcd with one member, used through aetcd, its fastest maintained Python client (docs/decisions).
+"""etcd, used through aetcd, its fastest maintained Python client (docs/decisions).
 
-etcd answers a put after the sync of its write-ahead log; many puts share a sync.
+etcd answers a put after the sync of its write-ahead log, on most members; many puts share a sync.
 """
 
 import asyncio
 import contextlib
 import itertools
+import json
 import re
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import aetcd
@@ -21,11 +23,11 @@ _SYNCS = re.compile(r"^etcd_disk_wal_fsync_duration_seconds_count (\S+)$", re.MU
 
 
 class Etcd:
-    """An etcd server started by this process, and one client, which all callers share.
+    """etcd started by this process, and one client, which all callers share.
 
     Attributes:
-        port: Port of both gRPC and the JSON gateway.
-        pid: Id of the server's process.
+        port: Port of the member that leads, of both gRPC and the JSON gateway.
+        pid: Id of that member's process.
     """
 
     def __init__(self, port: int, pid: int) -> None:
@@ -37,26 +39,37 @@ class Etcd:
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, scratch: Path) -> Iterator["Etcd"]:
-        """Run a server with an empty store.
+    def started(cls, scratch: Path, members: int = 1) -> Iterator["Etcd"]:
+        """Run one or several members with an empty store.
 
         Raises:
             PeerMissing: etcd is not installed.
         """
-        program, port = require("etcd"), free_port()
-        client_url, peer_url = (f"http://{LOOPBACK}:{n}" for n in (port, free_port()))
-        command = [
-            *(program, "--data-dir", str(scratch / "etcd"), "--log-level", "error"),
-            *("--listen-client-urls", client_url, "--advertise-client-urls", client_url),
-            *("--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url),
-            *("--initial-cluster", f"default={peer_url}"),
-        ]
-        with running(command, scratch / "etcd.log", lambda: listens(port)) as pid:
-            etcd = cls(port, pid)
-            try:
-                yield etcd
-            finally:
-                etcd.close()
+        program = require("etcd")
+        ports = {f"etcd-{number}": (free_port(), free_port()) for number in range(1, members + 1)}
+        everyone = ",".join(f"{name}={_url(peer)}" for name, (_, peer) in ports.items())
+        pids: dict[int, int] = {}
+        with contextlib.ExitStack() as stack:
+            for name, (port, peer) in ports.items():
+                command = [
+                    *(program, "--name", name, "--data-dir", str(scratch / name)),
+                    *("--listen-client-urls", _url(port), "--advertise-client-urls", _url(port)),
+                    *(
+                        "--listen-peer-urls",
+                        _url(peer),
+                        "--initial-advertise-peer-urls",
+                        _url(peer),
+                    ),
+                    *("--initial-cluster", everyone, "--log-level", "error"),
+                ]
+                is_last = len(pids) == members - 1
+                # None answers before most of them run.
+                ready = partial(_all_listen, [port for port, _ in ports.values()] * is_last)
+                process = running(command, scratch / f"{name}.log", ready)
+                pids[port] = stack.enter_context(process)
+            leader = next(filter(_leads, pids))
+            etcd = stack.enter_context(contextlib.closing(cls(leader, pids[leader])))
+            yield etcd
 
     def append(self, count: int, *, callers: int) -> None:
         """Put `count` records, each under a new key, by `callers` concurrent callers."""
@@ -64,7 +77,7 @@ class Etcd:
 
     def syncs(self) -> int:
         """Return the number of syncs of its log that the server reports."""
-        with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}/metrics") as answer:
+        with urllib.request.urlopen(f"{_url(self.port)}/metrics") as answer:
             found = _SYNCS.search(answer.read().decode())
         assert found is not None, "etcd no longer counts its syncs under this name"
         return int(float(found[1]))
@@ -88,3 +101,18 @@ class Etcd:
                 await self._client.put(b"%020d" % offset, stored)
 
         await asyncio.gather(*[caller() for _ in range(callers)])
+
+
+def _url(port: int) -> str:
+    return f"http://{LOOPBACK}:{port}"
+
+
+def _all_listen(ports: Sequence[int]) -> bool:
+    return all(map(listens, ports))
+
+
+def _leads(port: int) -> bool:
+    """True if the member is the leader, which answers without another member's help."""
+    with urllib.request.urlopen(f"{_url(port)}/v3/maintenance/status", data=b"{}") as answer:
+        status = json.load(answer)
+    return bool(status["leader"] == status["header"]["member_id"])

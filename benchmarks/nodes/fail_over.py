@@ -1,7 +1,8 @@
 """Fail-over of three nodes over one PostgreSQL: the longest pause of an append, in wall time.
 
 One client appends all the time. In turn the leader is killed, and asked to hand over by SIGTERM;
-each comes back before the next turn.
+each comes back before the next turn. With partitions, the log begins with so many, and its window
+of requests, which a new leader reads, is full.
 """
 
 import asyncio
@@ -9,60 +10,35 @@ import contextlib
 import itertools
 import signal
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from api.clients.reconnecting_client import ReconnectingClient
-from api.nodes.operations import look
 from api.nodes.stores import create_shared_log
 from benchmarks.harness import Result
-from benchmarks.peers.server_process import LOOPBACK, free_port
+from benchmarks.nodes.postgres import database, servers
+from benchmarks.nodes.processes import LEASE_MS, START_TIMEOUT_S, Node, leader_of, stopped_at_last
+from benchmarks.partitions_log import write_partitions_log
+from benchmarks.unsynced_fs import UnsyncedFs
 from metadata_log.format.batch import NewBatch
+from metadata_log.limits import PENDING_BATCHES_MAX, REQUEST_WINDOW_OFFSETS
 from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from records.control import NoOpRecord
 from records.envelope import Origin
-from records.errors import MetadataLogError
 
 _NODES = 3
 _ROUNDS = 5
-_LEASE_MS = 3_000
+_ROUNDS_WITH_PARTITIONS = 2
 _KILLED_MAX_S = 4.0
 _HANDED_OVER_MAX_S = 0.25
-_START_TIMEOUT_S = 120
+_KILLED_MAX_S_WITH_PARTITIONS = 5.0
+_HANDED_OVER_MAX_S_WITH_PARTITIONS = 0.5
+_PARTITIONS_A_SECOND = 20_000
+"""Started by a busy machine, at least."""
 _AFTER_S = 2.0
 """How long appends go on after the fault, at least twice a lease when a leader was killed."""
-
-
-class _Node:
-    """A node's process, which listens on the same ports whenever it runs."""
-
-    def __init__(self, scratch: Path, url: str, number: int) -> None:
-        self.number = number
-        self.folder = scratch / f"node-{number}"
-        self.socket = f"{LOOPBACK}:{free_port()}"
-        self._url = url
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with self.folder.with_suffix(".txt").open("ab") as output:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "api.cli", "serve", str(self.folder)),
-                    *("--shared", self._url, "--node", str(self.number)),
-                    *("--lease-ms", str(_LEASE_MS), "--kafka", f"{LOOPBACK}:0"),
-                    *("--socket", self.socket, "--snapshot-every", "0"),
-                ],
-                stdout=output,
-                stderr=output,
-            )
-
-    def end(self, sent: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(sent)
-        self._process.wait()
 
 
 class _Appends:
@@ -84,9 +60,8 @@ class _Appends:
 
     async def _run(self, client: ReconnectingClient) -> None:
         for number in itertools.count():
-            origin = Origin(principal="bench", command="append", request_id=f"request-{number}")
             # A request that had no answer is sent again with its id: it is carried out once.
-            await client.append(NewBatch(records=(NoOpRecord(),), origin=origin))
+            await client.append(_request(f"request-{number}"))
             self.times.append(time.monotonic())
 
     def longest_pause_s(self, since: float) -> float:
@@ -95,15 +70,24 @@ class _Appends:
         return max(later - at for at, later in itertools.pairwise(self.times[first:]))
 
 
-def run(scratch: Path) -> list[Result]:
-    """Measure pauses after kills and hand-overs."""
-    from tests.postgres import new_database, postgres_server, text_of
+def run(scratch: Path, partitions: int = 0) -> list[Result]:
+    """Measure pauses after kills and hand-overs.
 
-    with postgres_server(durable=True) as server, new_database(server) as url:
-        killed, handed_over = asyncio.run(_measured(scratch, text_of(url)))
+    Args:
+        partitions: Of the log, made before; targets are those for 2,000,000 unless it is 0.
+    """
+    with servers() as (server,), database(server) as url:
+        killed, handed_over = asyncio.run(_measured(scratch, url, partitions))
+    lease = f"lease {LEASE_MS / 1_000:.0f} s"
+    if not partitions:
+        return [
+            _result(f"leader killed, {lease}", killed, _KILLED_MAX_S),
+            _result("leader hands over", handed_over, _HANDED_OVER_MAX_S),
+        ]
+    at = f"at {partitions:,} partitions"
     return [
-        _result(f"leader killed, lease {_LEASE_MS / 1_000:.0f} s", killed, _KILLED_MAX_S),
-        _result("leader hands over", handed_over, _HANDED_OVER_MAX_S),
+        _result(f"leader killed {at}, {lease}", killed, _KILLED_MAX_S_WITH_PARTITIONS),
+        _result(f"leader hands over {at}", handed_over, _HANDED_OVER_MAX_S_WITH_PARTITIONS),
     ]
 
 
@@ -119,19 +103,24 @@ def _result(name: str, pauses_s: list[float], max_s: float) -> Result:
     )
 
 
-async def _measured(scratch: Path, url: str) -> tuple[list[float], list[float]]:
-    nodes = [_Node(scratch, url, number) for number in range(1, _NODES + 1)]
-    create_log(nodes[0].folder, "fail-over")
+async def _measured(scratch: Path, url: str, partitions: int) -> tuple[list[float], list[float]]:
+    timeout_s = START_TIMEOUT_S + partitions / _PARTITIONS_A_SECOND
+    nodes = [Node(scratch, url, number, timeout_s) for number in range(1, _NODES + 1)]
+    if partitions:
+        await _write_log(nodes[0].folder, partitions)
+    else:
+        create_log(nodes[0].folder, "fail-over")
     await create_shared_log(url, nodes[0].folder)
     appends = _Appends("socket://" + ",".join(node.socket for node in nodes))
     pauses: dict[signal.Signals, list[float]] = {signal.SIGKILL: [], signal.SIGTERM: []}
-    for node in nodes:
-        node.start()
-    try:
+    with stopped_at_last(nodes):
+        for node in nodes:
+            node.start()
+        await leader_of(url, nodes)
         async with appends.running():
-            for _ in range(_ROUNDS):
+            for _ in range(_ROUNDS_WITH_PARTITIONS if partitions else _ROUNDS):
                 for sent, found in pauses.items():
-                    leader = await _leader(url, nodes)
+                    leader = await leader_of(url, nodes)
                     await _answered(appends)
                     since = time.monotonic()
                     await asyncio.to_thread(leader.end, sent)
@@ -139,28 +128,26 @@ async def _measured(scratch: Path, url: str) -> tuple[list[float], list[float]]:
                     await asyncio.sleep(_AFTER_S)
                     found.append(appends.longest_pause_s(since))
                     leader.start()
-    finally:
-        for node in nodes:
-            node.end(signal.SIGTERM)
     return pauses[signal.SIGKILL], pauses[signal.SIGTERM]
+
+
+async def _write_log(directory: Path, partitions: int) -> None:
+    """Write a log of partitions, and then as many requests as a new leader has to know."""
+    await write_partitions_log(directory, partitions)
+    async with await MetadataLog.open(directory, fs=UnsyncedFs()) as log:
+        requests = (_request(f"earlier-{number}") for number in range(REQUEST_WINDOW_OFFSETS))
+        while some := list(itertools.islice(requests, PENDING_BATCHES_MAX)):
+            await asyncio.gather(*[log.append(request) for request in some])
+
+
+def _request(request_id: str) -> NewBatch:
+    origin = Origin(principal="bench", command="append", request_id=request_id)
+    return NewBatch(records=(NoOpRecord(),), origin=origin)
 
 
 async def _answered(appends: _Appends) -> None:
     """Wait for answers to requests that were sent after this call."""
     count = len(appends.times)
-    async with asyncio.timeout(_START_TIMEOUT_S):
+    async with asyncio.timeout(START_TIMEOUT_S):
         while len(appends.times) < count + 2:
             await asyncio.sleep(0.01)
-
-
-async def _leader(url: str, nodes: list[_Node]) -> _Node:
-    """Wait until one node leads and all others stand by; return the leader."""
-    async with asyncio.timeout(_START_TIMEOUT_S):
-        while True:
-            with contextlib.suppress(MetadataLogError):
-                roles = {each.node: each.role for each in (await look(url)).nodes}
-                standbys = [number for number, role in roles.items() if role == "standby"]
-                leading = [node for node in nodes if roles.get(node.number) == "leader"]
-                if leading and len(standbys) == _NODES - 1:
-                    return leading[0]
-            await asyncio.sleep(0.5)
