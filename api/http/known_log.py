@@ -1,4 +1,4 @@
-"""What is known of a log before it is read: its bounds, and the state of its newest snapshot."""
+"""What is known of a log at once: its bounds, and the newest state that need not be replayed."""
 
 import msgspec
 
@@ -7,10 +7,10 @@ from records.errors import UnavailableError
 
 
 class KnownState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a cluster in a snapshot.
+    """The state of a cluster, in a snapshot or at the end of a log that was read.
 
     Attributes:
-        as_of: The last offset that the snapshot contains.
+        as_of: The last offset that the state contains.
         fenced: How many of the brokers are fenced.
         controllers: Node ids of the registered controllers.
         leaderless, under_replicated: Numbers of partitions.
@@ -27,16 +27,17 @@ class KnownState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
-    """What the files of a log say before its records are read.
+    """What the files of a log say, and the newest state that need not be replayed.
 
     Attributes:
-        log: The log as given on the command line.
+        log: The log as given on the command line, or the address of its service.
         log_end: The end of its records, exclusive.
         from_time, to_time: Times of its first and latest record, ms since 1970; None in an empty
             log.
         bytes: The size of its segments.
         gaps: The gaps of a recording, oldest first.
-        state: The state of the newest snapshot; None if there is none, or it is not read yet.
+        state: The newest state once the log was read, that of the newest snapshot before; None if
+            there is no snapshot, or it is not loaded yet.
     """
 
     log: str

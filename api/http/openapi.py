@@ -10,8 +10,9 @@ import msgspec
 from api.documents.document import Document
 from api.documents.errors import Error
 from api.documents.logs import Place
-from api.http import events, growth, web_page
+from api.http import events, first_look, growth, web_page
 from api.http.commands import APPEND, EXPECTED_END, Appended
+from api.http.known_log import KnownLog
 from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
 from api.http.parameters import Parameter, fields_of
 from api.http.problems import MEDIA_TYPE, Problem
@@ -63,6 +64,7 @@ def openapi(*, is_read_only: bool = False) -> bytes:
         )
     }
     paths[web_page.COLUMNS_PATH] = {"get": _columns(schemas)}
+    paths[first_look.PATH] = {"get": _known(schemas)}
     paths[growth.PATH] = {
         "get": _streamed(
             "report growth",
@@ -186,6 +188,13 @@ def _columns(schemas: Schemas) -> Schema:
         _header("If-None-Match", "The ETag of an earlier answer."),
     ]
     return found
+
+
+def _known(schemas: Schemas) -> Schema:
+    name = "report known"
+    content: Schema = {JSON: {"schema": schemas.of(KnownLog | None)}}
+    text = "What is known of the log at once, until the columns are there."
+    return _operation(name, text, content, schemas) | {"parameters": [_flag("as")]}
 
 
 def _changed(name: str, schemas: Schemas) -> Schema:

@@ -16,7 +16,17 @@ from litestar.exceptions import HTTPException
 from msgspec.structs import replace
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from api.http import commands, events, growth, metrics, openapi, operations, questions, web_page
+from api.http import (
+    commands,
+    events,
+    first_look,
+    growth,
+    metrics,
+    openapi,
+    operations,
+    questions,
+    web_page,
+)
 from api.http.admission import Paths
 from api.http.commands import Answer
 from api.http.compression import compressing
@@ -67,7 +77,7 @@ PATHS = Paths(
             *commands.ROUTES,
             *_OPEN,
             *(_APPEND_PATH, events.PATH, metrics.PATH, openapi.PATH, operations.PATH),
-            *(growth.PATH, web_page.COLUMNS_PATH),
+            *(growth.PATH, web_page.COLUMNS_PATH, first_look.PATH),
         }
     ),
     open=_OPEN,
@@ -131,6 +141,7 @@ def make_app() -> Posts:
             get(operations.PATH)(_operations),
             get(list(web_page.FILES))(web_page.serve_file),
             get(web_page.COLUMNS_PATH)(web_page.columns),
+            get(first_look.PATH)(first_look.known),
             get(growth.PATH)(growth.follow),
         ],
         openapi_config=None,

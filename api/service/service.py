@@ -45,6 +45,7 @@ from controller.wire import to_wire
 from metadata_log.files.fs import OsFs
 from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import read_manifest
+from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.clock import MachineClocks
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.request_window import Committed, is_repeatable
@@ -221,6 +222,10 @@ class Service(Alone):
     def directory(self) -> Path:
         """The log's directory."""
         return self._log.directory
+
+    def reader(self) -> LogReader:
+        """Return a reader of the log's committed records; close it after use."""
+        return self._log.reader()
 
     @property
     def controller_epoch(self) -> int:

@@ -26,6 +26,7 @@ class ShownLog:
     Attributes:
         name: The log's name among those that are shown.
         place: A directory, or the URL of an archive or a backup.
+        shared: The server's state of the log.
         service: Answers questions about the log; None while the log cannot be read.
     """
 
@@ -34,7 +35,7 @@ class ShownLog:
     ) -> None:
         self.name, self.place = name, place
         self.service: ViewService | None = None
-        self._shared, self._sources, self._settings = shared, sources, settings
+        self.shared, self._sources, self._settings = shared, sources, settings
         # Only if all may see everything: what is known says nothing of rights.
         self._tells = settings.authorizer is ALLOW_ALL
         shared.authorizer = settings.authorizer
@@ -56,17 +57,17 @@ class ShownLog:
         """
 
         def told(offset: int, end_offset: int) -> None:
-            self._shared.loading(f"the log is being read: {offset:,} of {end_offset:,} records")
+            self.shared.loading(f"the log is being read: {offset:,} of {end_offset:,} records")
             advance(offset)
 
         service = await ViewService.load(self.place, self._settings, told, first, self._look)
-        self._shared.serve(service, "", self._sources)
+        self.shared.serve(service, "", self._sources)
         self.service = service
         return service
 
     def _look(self, known: KnownLog) -> None:
         if self._tells:
-            self._shared.known = known
+            self.shared.known = known
 
     async def keep_up(self) -> None:
         """Follow the log, without end; a log that cannot be read is tried again and again."""
@@ -84,7 +85,7 @@ class ShownLog:
     def failed(self, error: Exception) -> None:
         """Answer all requests with the reason why the log cannot be read."""
         reason = error_text(error).removeprefix(f"{self.place} ")
-        self._shared.stop_serving(f"{self.place} cannot be read: {reason}")
+        self.shared.stop_serving(f"{self.place} cannot be read: {reason}")
 
     async def close(self) -> None:
         """Stop answering."""
@@ -93,7 +94,7 @@ class ShownLog:
     async def _end_service(self) -> None:
         service, self.service = self.service, None
         if service is not None:
-            self._shared.close()
+            self.shared.close()
             with contextlib.suppress(MetadataLogError):
                 await service.close()
 

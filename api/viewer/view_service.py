@@ -7,13 +7,13 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from api.http.first_look import first_look, known_state
 from api.http.known_log import KnownLog
 from api.questions.summary import SUMMARY
 from api.questions.workers import Workers
 from api.service.followed_log import FollowedLog
 from api.service.follower_service import FollowerService
 from api.viewer.first_answers import FirstAnswers
-from api.viewer.first_look import first_look, known_state
 from api.viewer.first_reading import ASKED, FirstReading, first_reading
 from controller.decisions.context.context import Settings
 from controller.wire import to_wire

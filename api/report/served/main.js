@@ -15,6 +15,9 @@ import { askForToken } from "served/sign_in.js";
 /** So soon a service that is away is asked again: a log that is being read is there at any moment. */
 const RETRY_MS = 300;
 
+/** When the columns are not there after this time, what is known is asked, which takes the service a moment. */
+const KNOWN_AFTER_MS = 50;
+
 /** The list of the logs, from the page of one of several. */
 const LIST = "../../", IS_ONE_OF_SEVERAL = /\/logs\/[^/]+\/$/.test(location.pathname);
 
@@ -97,8 +100,9 @@ class Served {
   async _firstColumns() {
     for (;;) {
       // What is known is drawn first: the records of a long log take a while.
-      document.body.replaceChildren(firstLook(this.known, "reading the records …", this.summary.element));
+      this._look();
       this.summary.ask();
+      const isLate = window.setTimeout(() => this._askKnown(), KNOWN_AFTER_MS);
       try {
         const data = await this.service.columns(this.from, this.to);
         document.body.replaceChildren();
@@ -106,8 +110,23 @@ class Served {
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         await this._help(error).catch((again) => this._wait(again));
+      } finally {
+        clearTimeout(isLate);
       }
     }
+  }
+
+  _look() {
+    document.body.replaceChildren(firstLook(this.known, "reading the records …", this.summary.element));
+  }
+
+  /** Ask what is known of a log whose columns are being computed. */
+  async _askKnown() {
+    const { summary } = this, known = await this.service.known().catch(() => null);
+    // By now the columns may be there, or have been refused.
+    if (known === null || summary.page !== null || !document.body.contains(summary.element)) return;
+    this.known = known;
+    this._look();
   }
 
   /** React to a refusal, so that another attempt may succeed. @param {Refused} error */

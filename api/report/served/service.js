@@ -86,6 +86,10 @@ export class Service {
     return openData(await bytesOf(response));
   }
 
+  /** What is known of the log before its columns are there; null if nothing is.
+   * @returns {Promise<import("served/first_look.js").Known|null>} */
+  known() { return this._json("report/known", {}); }
+
   /** Request the stream of columns that continue `data`, which must be from the last columns received.
    * @param {import("report/data.js").Data} data @param {AbortSignal} signal */
   growth(data, signal) {

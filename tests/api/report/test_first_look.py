@@ -1,18 +1,19 @@
-"""While a log is read, its page shows what its files and its newest snapshot say."""
+"""Until its columns are there, a log's page shows what its files and its newest state say."""
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from anyio.from_thread import start_blocking_portal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from playwright.sync_api import expect
 
 from api.cli.main import run
+from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.metrics import Sources
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
@@ -46,15 +47,8 @@ def log(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def being_read(log: Path, authorizer: Authorizer) -> Iterator[tuple[str, threading.Event]]:
-    """Show a log that is read up to a few records past its snapshot, and further once an event is
-    set.
-    """
-    goes_on, is_reading = threading.Event(), threading.Event()
-
-    def advance(offset: int) -> None:
-        is_reading.set()
-        assert goes_on.wait(60)
+def listening(log: Path, authorizer: Authorizer) -> Iterator[tuple[BlockingPortal, str, ShownLog]]:
+    """Listen for the pages of a log that is not read yet; yield a portal, the URL and the log."""
 
     async def listen() -> HttpServer:
         options = HttpOptions(host="127.0.0.1", port=0)
@@ -68,15 +62,53 @@ def being_read(log: Path, authorizer: Authorizer) -> Iterator[tuple[str, threadi
     with start_blocking_portal() as portal:
         http = portal.call(listen)
         reading = portal.call(shown, http)
+        try:
+            yield portal, f"http://{http.address}", reading
+        finally:
+            portal.call(reading.close)
+            portal.call(http.close)
+
+
+@contextmanager
+def being_read(log: Path, authorizer: Authorizer) -> Iterator[tuple[str, threading.Event]]:
+    """Show a log that is read up to a few records past its snapshot, and further once an event is
+    set.
+    """
+    goes_on, is_reading = threading.Event(), threading.Event()
+
+    def advance(offset: int) -> None:
+        is_reading.set()
+        assert goes_on.wait(60)
+
+    with listening(log, authorizer) as (portal, url, reading):
         opened = portal.start_task_soon(reading.open, advance)
         try:
             assert is_reading.wait(60)
-            yield f"http://{http.address}", goes_on
+            yield url, goes_on
         finally:
             goes_on.set()
             opened.result(60)
-            portal.call(reading.close)
-            portal.call(http.close)
+
+
+@contextmanager
+def unanswered(log: Path, authorizer: Authorizer) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Show a log that was read, and answer no question about its records until a function is
+    called.
+    """
+    with listening(log, authorizer) as (portal, url, shown):
+        portal.call(shown.open)
+        documents = shown.shared.documents
+
+        async def hold() -> None:
+            while not documents.locked():
+                await documents.acquire()
+
+        def answer() -> None:
+            for _ in range(DOCUMENTS_AT_ONCE):
+                portal.call(documents.release)
+
+        portal.call(hold)
+        yield url, answer
 
 
 def test_what_is_known_is_shown_until_the_log_is_read(
@@ -115,3 +147,34 @@ def test_nothing_is_said_where_rights_are_not_known_yet(log: Path) -> None:
         assert answer.status_code == 503
         assert answer.json()["detail"].startswith("the log is being read: ")
         assert "known" not in answer.json()
+
+
+def test_what_is_known_is_shown_until_the_columns_of_a_read_log_come(
+    metalog: Metalog, log: Path, pages: Pages, tmp_path: Path
+) -> None:
+    """With a snapshot at its end a log is read at once, long before its columns are computed."""
+    whole = tmp_path / "log"
+    shutil.copytree(log, whole)
+    assert metalog("snapshot", "create", whole).code == 0
+    info = metalog("info", whole, "--json").json
+    topics = metalog("topics", "list", "--log", whole, "--json").json["topics"]
+    with unanswered(whole, ALLOW_ALL) as (url, answer):
+        with Visitor(pages).visit(url, until="[aria-label='known so far']") as page:
+            said = page.locator("header").inner_text()
+            assert f"offsets up to {info['log_end'] - 1:,}, " in said
+            assert f"at offset {info['as_of']}: {len(topics)} topics" in said
+            expect(page.get_by_role("status")).to_have_text("reading the records …")
+            expect(page.get_by_label("summary")).to_have_text("reading the whole history …")
+            answer()
+            page.wait_for_selector(SHOWN)
+            assert not page.query_selector("[aria-label='known so far']")
+        assert (
+            httpx.get(f"{url}/v1/report/known").json()["state"]["leaderless"]
+            == plainly(whole, info["as_of"])[0]
+        )
+
+
+def test_only_who_may_describe_the_cluster_is_told_what_is_known(log: Path) -> None:
+    with unanswered(log, AclAuthorizer()) as (url, _):
+        answer = httpx.get(f"{url}/v1/report/known")
+        assert (answer.status_code, answer.json()) == (200, None)
