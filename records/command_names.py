@@ -19,3 +19,14 @@ def logged_name(name: str) -> str:
     command.
     """
     return LOGGED_NAMES.get(name, name)
+
+
+UNASKED = frozenset(
+    {
+        *("register", "heartbeat", "alter partition", "assign directories"),
+        *("producer ids allocate", "report deletions", "announce voter"),
+        *("activate", "fence stale broker", "advance removals", "balance leaders"),
+        *("elect unclean leaders", "remove expired tokens"),
+    }
+)
+"""Commands in logs that no person gives: those of brokers, then what the controller does itself."""

@@ -27,14 +27,18 @@ from replay.time_travel.objects import ObjectName, is_label, parse_object
 
 
 class ShowTimeline(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the events from a point on; `kinds`: only events of these kinds, or of such objects.
+    """Asks for the events from a point on.
 
-    `objects`: only events about one of these objects, by name or pattern.
+    Attributes:
+        kinds: Only events of these kinds, or about objects of these kinds.
+        objects: Only events about one of these objects, by name or pattern.
+        by_people: Only changes that a person or a tool asked for.
     """
 
     first: str = "start"
     kinds: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
+    by_people: bool = False
 
 
 def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
@@ -70,7 +74,12 @@ def _events(
         events = past.timeline.events(
             stretch.first, at + 1, advance, until_ms=stretch.counted_until()
         )
-    items = [each for each in events if not request.kinds or _is_of(each, request.kinds)]
+    items = [
+        each
+        for each in events
+        if (not request.kinds or _is_of(each, request.kinds))
+        and (not request.by_people or each.by_people is True)
+    ]
     if not wanted:
         return items
     return _about([span for name in wanted for span in _names(past, name, at)], items)

@@ -6,6 +6,9 @@ export function timelineCommand(where, from, to, kinds = [], objects = []) {
   return `metalog timeline ${where} --from ${from} --to ${to}${only.join("")}`;
 }
 
+/** @param {string} where @param {number} from @param {number} to */
+export const byPeopleCommand = (where, from, to) => `${timelineCommand(where, from, to)} --by-people`;
+
 /** @param {string} where @param {number} from @param {number} to @param {string|null} object */
 export function diffCommand(where, from, to, object) {
   const only = object === null ? "" : ` --object ${quoted(object)}`;

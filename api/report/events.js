@@ -2,7 +2,7 @@
 
 import { above, appended, Insertion } from "report/numbers.js";
 
-/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], count: number, cause: number|null, principal: string|null, reason: string|null, client: string|null, asked: [number, string|null][], goesOn: boolean}} Told */
+/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], count: number, cause: number|null, principal: string|null, reason: string|null, client: string|null, asked: [number, string|null][], byPeople: boolean, goesOn: boolean}} Told */
 
 const NONE = new Float64Array(), SMALL = new Int32Array();
 const FLAP = 0;
@@ -12,7 +12,7 @@ export class Events {
   key = SMALL; from = NONE; to = NONE; time = NONE; cause = NONE;
   /** @type {string[]} */ kind = [];
   /** @type {string[]} */ text = [];
-  /** The principal, reason, client, and who asked. @type {[string|null, string|null, string|null, [number, string|null][]][]} */ origin = [];
+  /** The principal, reason, client, who asked, and whether people asked. @type {[string|null, string|null, string|null, [number, string|null][], boolean][]} */ origin = [];
   // The names of event i are names[object[k]] for k from start[i] to start[i + 1] - 1.
   start = new Int32Array(1); object = SMALL;
   /** @type {string[]} */ names = [];
@@ -102,6 +102,9 @@ export class Events {
     for (let i = above(this.from, from - 1); i < end; i++) if (accepts(i)) yield this._event(i, to);
   }
 
+  /** The changes in a range that people or their tools asked for. @param {number} from @param {number} to */
+  byPeople(from, to) { return this.told(from, to, (i) => this.origin[i][4]); }
+
   /** Events that began before a range and end in or after it.
    * @param {number} from @param {number} to @param {(i: number) => boolean} [accepts] @returns {Told[]} */
   toldBefore(from, to, accepts = () => true) {
@@ -132,14 +135,14 @@ export class Events {
 
   /** @returns {Told} */
   _event(/** @type {number} */ i, /** @type {number} */ to) {
-    const { names } = this, objects = this.objectsOf(i), [principal, reason, client, asked] = this.origin[i];
+    const { names } = this, objects = this.objectsOf(i), [principal, reason, client, asked, byPeople] = this.origin[i];
     return {
       from: this.from[i], to: this.to[i], time: this.time[i], kind: this.kind[i], text: this.text[i],
       // Computed on demand: there may be thousands, and most events are never opened.
       get objects() { return Array.from(objects, (name) => names[name]); },
       count: objects.length,
       cause: this.cause[i] ? this.cause[i] - 1 : null,
-      principal, reason, client, asked,
+      principal, reason, client, asked, byPeople,
       goesOn: this.to[i] > to,
     };
   }

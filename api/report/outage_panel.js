@@ -1,5 +1,6 @@
 // The panel of an outage: when it began and ended, by which record, what came before, what may be lost.
 
+import { ChangesAround, changesAround } from "report/changes_around.js";
 import { outagesCommand, whyCommand } from "report/commands.js";
 import { LEADERLESS } from "report/data.js";
 import { commandLine, fill, make } from "report/dom.js";
@@ -104,12 +105,14 @@ export class OutagePanel {
       term("not known", sentences(notKnown(data, outages))),
       term("before", ...(outages.length > 1 && before.length ? [make("div", {}, plain(`of ${data.nameAt(began.object, row)}:`))] : []), before.length ? answers.list(before, (link) => answers.link(link)) : "no earlier record led to it"),
     ];
+    const changes = new ChangesAround(data, this.selection, changesAround(data, began, ended), new Set(outages.map(({ object }) => data.nameAt(object, row))));
+    terms.push(term("people changed", ...changes.nodes));
     const name = outages.length === 1 ? data.nameAt(outages[0].object, row) : null;
     const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
     return {
       nodes: [make("h3", {}, this._heading(outages, objects, row)), make("dl", { class: "outage" }, ...terms)],
       command: whyCommand(this.selection.where, asked, at),
-      more: [commandLine(outagesCommand(this.selection.where, from, to, name)), ...(outages.length > 1 ? [this._each(outages, row)] : [])],
+      more: [commandLine(outagesCommand(this.selection.where, from, to, name)), commandLine(changes.command), ...(outages.length > 1 ? [this._each(outages, row)] : [])],
     };
   }
 

@@ -9,6 +9,7 @@ from records import configs, control, partitions, topics
 from records.base import Record
 from records.envelope import Envelope
 from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.by_people import is_by_people
 from replay.incidents.causes import BROKER_RECORDS
 from replay.incidents.why import is_unclean
 from replay.time_travel.asked_for import Asker
@@ -66,6 +67,7 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         principal, reason, client: Principal, reason, and client with its address, of the request
             that wrote the first record, as far as the log contains them.
         asked: The earlier records that requested this event's changes, ordered by offset.
+        by_people: True if a person or a tool asked for the change; otherwise unset.
         active_ms: For an event that begins a controller's term: how long that controller was
             active, up to the end of the range.
     """
@@ -81,6 +83,7 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str | None = None
     client: str | None = None
     asked: tuple[Asker, ...] | UnsetType = UNSET
+    by_people: bool | UnsetType = UNSET
     active_ms: int | UnsetType = UNSET
 
 
@@ -169,6 +172,7 @@ class Group:
             reason=None if origin is None else origin.reason,
             client=None if origin is None else origin.client,
             asked=tuple([asker for _, asker in sorted(self._asked.items())]) or UNSET,
+            by_people=is_by_people(self.first) or UNSET,
             active_ms=self.active_ms,
         )
 

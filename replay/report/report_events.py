@@ -179,6 +179,11 @@ def next_number(events: Sequence[ReportEvent]) -> int:
     return max((each.key // 3 + 1 for each in events), default=0)
 
 
+def _origin(event: TimelineEvent) -> tuple[Any, ...]:
+    by_people = event.by_people is True
+    return event.principal, event.reason, event.client, _asked(event), by_people
+
+
 def _asked(event: TimelineEvent) -> tuple[tuple[int, str | None], ...]:
     """Return offset and principal of each earlier record that requested the event's changes."""
     return tuple([(each.offset, each.principal) for each in event.asked or ()])
@@ -188,7 +193,7 @@ def encoded_events(report_events: Sequence[ReportEvent]) -> tuple[dict[str, Any]
     """Return header fields and columns of events; the header lists each object name once."""
     names: dict[str, int] = {}
     texts: dict[str, int] = {}
-    origins: dict[tuple[Any, ...], int] = {(None, None, None, ()): 0}
+    origins: dict[tuple[Any, ...], int] = {(None, None, None, (), False): 0}
     kinds: dict[str, int] = {}
     events = [each.event for each in report_events]
     numbers = [
@@ -204,8 +209,7 @@ def encoded_events(report_events: Sequence[ReportEvent]) -> tuple[dict[str, Any]
         "event_text": varints.unsigned(texts.setdefault(e.text, len(texts)) for e in events),
         "event_cause": varints.unsigned(0 if e.cause is None else e.cause + 1 for e in events),
         "event_origin": varints.unsigned(
-            origins.setdefault((e.principal, e.reason, e.client, _asked(e)), len(origins))
-            for e in events
+            origins.setdefault(_origin(e), len(origins)) for e in events
         ),
         "event_objects": varints.unsigned(len(found) for found in numbers),
         "event_object": varints.deltas(number for found in numbers for number in found),

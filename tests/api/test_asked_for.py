@@ -174,4 +174,4 @@ def test_timeline_and_report_say_it(
         told_by = report_shown(Past(reader), reader.end_offset - 1, ShowReport())
         (piece,) = told_by.items
     origins = Unpacked(piece.content).header["event_origins"]
-    assert {offset for *_, of in origins for offset, _ in of} == askers
+    assert {offset for *_, of, _ in origins for offset, _ in of} == askers

@@ -68,6 +68,14 @@ def timeline(
             "repeatable.",
         ),
     ] = None,
+    by_people: Annotated[
+        bool,
+        Option(
+            "--by-people",
+            help="Only changes that people or their tools asked for, such as new topics, configs "
+            "and reassignments: not what brokers report or the controller does by itself.",
+        ),
+    ] = False,
     stat: Annotated[
         bool, Option("--stat", help="Print only the number of events of each kind.")
     ] = False,
@@ -83,7 +91,10 @@ def timeline(
 
     from_, last = range_of(during, from_, to)
     request = ShowTimeline(
-        first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
+        first=log.point(from_),
+        kinds=tuple(types or ()),
+        objects=tuple(objects or ()),
+        by_people=by_people,
     )
     result = log.ask(TIMELINE, request, at=last or to)
     items = tuple(result.items)

@@ -232,8 +232,12 @@ ASKED: dict[str, Asked] = {
             "timeline LOG --from 100 --to end-20 --type brokers --stat",
             "timeline LOG --object partition:__con*/? --object broker:1",
             "timeline LOG --kind config --kind acl",
+            "timeline LOG --by-people",
         ],
-        queries=["", None, "objects=partition:__con*/?&objects=broker:1", "kinds=config&kinds=acl"],
+        queries=[
+            *("", None, "objects=partition:__con*/?&objects=broker:1", "kinds=config&kinds=acl"),
+            "by_people=true",
+        ],
         at_points=["timeline LOG --from FROM --to TO"],
     ),
     "summary": Asked(
