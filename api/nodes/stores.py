@@ -32,7 +32,8 @@ async def open_store(url: str, *, accept_hollow: bool = False) -> SharedLog:
 
     Args:
         url: `postgresql://USER@HOST/DB` or `s3://bucket/prefix`.
-        accept_hollow: Trust a PostgreSQL server whose settings promise no durable commits.
+        accept_hollow: Trust a PostgreSQL server whose settings promise no durable commits, and a
+            bucket that was not tested.
 
     Raises:
         RequestError: the URL has another form; an extra is not installed; or the store refuses this
@@ -63,7 +64,7 @@ def _store_of(url: str, accept_hollow: bool) -> "PostgresSharedLog | BucketShare
     if url.startswith("s3://"):
         from metadata_log.shared.bucket import BucketSharedLog
 
-        return BucketSharedLog.of_url(url)
+        return BucketSharedLog.of_url(url, is_trusted=accept_hollow)
     raise RequestError(
         "INVALID_REQUEST",
         "a shared log is in PostgreSQL or in a bucket: postgresql://USER@HOST/DB or "
@@ -109,7 +110,7 @@ def shared_url(place: str) -> str:
 
 @contextlib.asynccontextmanager
 async def opened(url: str) -> AsyncIterator[SharedLog]:
-    """Connect for reading only, even to a store whose settings promise no durable commits.
+    """Connect to a store that nodes use already: nothing is tested, and a reader writes nothing.
 
     Raises:
         RequestError, UnavailableError: as `open_store`.

@@ -25,15 +25,13 @@ single request.
 """
 
 import asyncio
-import contextlib
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import msgspec
-from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.exceptions import BaseError
 
 from metadata_log.shared.bucket_groups import (
     GROUPS,
@@ -45,6 +43,7 @@ from metadata_log.shared.bucket_groups import (
 )
 from metadata_log.shared.bucket_members import Members
 from metadata_log.shared.bucket_objects import Objects, first_line
+from metadata_log.shared.bucket_probe import check_conditions, check_lifecycle
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
@@ -63,12 +62,11 @@ from metadata_log.shared.shared_log import (
 from metadata_log.stores.object_store import bucket_of
 from records.errors import (
     Outcome,
-    RequestError,
     UnavailableError,
 )
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta, PutMode
+    from obstore import ObjectMeta
     from obstore.store import S3Store
 
 POLL_S = 0.5
@@ -85,17 +83,25 @@ class BucketSharedLog:
     """One node's access to a shared log under a prefix of a bucket."""
 
     @classmethod
-    def of_url(cls, url: str) -> Self:
+    def of_url(cls, url: str, *, is_trusted: bool = False) -> Self:
         """Use `s3://bucket/prefix`; errors as for `bucket_of`."""
-        return cls(bucket_of(url, retries=False)[0])
+        return cls(bucket_of(url, retries=False)[0], is_trusted=is_trusted)
 
-    def __init__(self, store: "S3Store", *, wall_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        store: "S3Store",
+        *,
+        wall_ns: Callable[[], int] = time.time_ns,
+        is_trusted: bool = False,
+    ) -> None:
         """Use a store that adds the prefix to all keys and does not retry requests.
 
         Args:
             wall_ns: This machine's time, in nanoseconds since 1970.
+            is_trusted: `open` tests nothing: the nodes that write have tested the store.
         """
         self._store = store
+        self._is_trusted = is_trusted
         self._objects = Objects(store)
         self._members = Members(store, self._objects)
         self._wall_ns = wall_ns
@@ -104,31 +110,16 @@ class BucketSharedLog:
         self._start = 0
 
     async def open(self) -> None:
-        """Test with a new object that the store honours the conditions of a PUT.
+        """Test that this prefix can hold a shared log, unless the store is trusted.
 
         Raises:
             RequestError: INVALID_REQUEST, the store overwrites an object although the condition is
-                not met.
+                not met; or a lifecycle rule takes objects of the prefix away.
             UnavailableError: the store does not answer.
         """
-        name = f"probe-{secrets.token_hex(8)}"
-        with self._objects.named_errors(name):
-            made = await self._store.put_async(name, b"1", mode="create")
-            try:
-                again: PutMode = "create"
-                stale: PutMode = {"e_tag": f'"{"0" * 32}"'}
-                for what, mode in (("If-None-Match", again), ("If-Match", stale)):
-                    with contextlib.suppress(AlreadyExistsError, PreconditionError):
-                        await self._store.put_async(name, b"2", mode=mode)
-                        raise RequestError(
-                            "INVALID_REQUEST",
-                            f"{self._objects.where} cannot hold a shared log: the store ignores "
-                            f"{what} of a PUT, so two nodes would overwrite each other; use "
-                            "another store",
-                        )
-            finally:
-                await self._store.delete_async(name)
-        assert made["e_tag"], "a store with conditions has versions"
+        if not self._is_trusted:
+            await check_conditions(self._store, self._objects)
+            await check_lifecycle(self._store, self._objects)
 
     async def create(self, identity: Identity) -> None:
         """Initialize this prefix for a new shared log, as `SharedLog.create`."""

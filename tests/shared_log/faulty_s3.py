@@ -29,6 +29,8 @@ class FaultyS3:
             does not), or `late` (it arrives with `deliver`).
         flip: An object whose bytes come back damaged.
         ignores: Headers that the store does not know, in lower case.
+        looks_first: The store looks whether a condition is met, and writes later, without it.
+        refuses: A query that the client has no right to send.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -43,6 +45,9 @@ class FaultyS3:
         self.next_put: str | None = None
         self.flip: str | None = None
         self.ignores: frozenset[str] = frozenset()
+        self.looks_first = False
+        self.refuses: str | None = None
+        self._both_looked = threading.Barrier(2, timeout=10)
         self._is_stopped = False
 
     def stop(self) -> None:
@@ -88,7 +93,9 @@ class FaultyS3:
             case "late":
                 self._late.append(request)
                 return None
-        found = self.forward(request)
+        if self.refuses is not None and self.refuses in request.path:
+            return 403, [], b"<Error><Code>AccessDenied</Code></Error>"
+        found = self._late_write(request) if self.looks_first else self.forward(request)
         match fault:
             case "twice":
                 return self.forward(request)
@@ -100,6 +107,20 @@ class FaultyS3:
         if self.flip is not None and name.endswith(self.flip) and body:
             body = body[:-1] + bytes([body[-1] ^ 1])
         return status, headers, body
+
+    def _late_write(self, request: _Request) -> tuple[int, list[tuple[str, str]], bytes]:
+        """Look for two clients that write with a condition, then let both write without it."""
+        wanted = {k.lower(): v for k, v in request.headers.items()}
+        if request.method != "PUT" or wanted.keys().isdisjoint(("if-match", "if-none-match")):
+            return self.forward(request)
+        look = _Request("HEAD", request.path, {"Host": wanted["host"]}, b"")
+        status, headers, _ = self.forward(look)
+        found = {k.lower(): v for k, v in headers}["etag"] if status == 200 else None
+        self._both_looked.wait()
+        if found != wanted.get("if-match"):
+            return 412, [], b"<Error><Code>PreconditionFailed</Code></Error>"
+        free = {k: v for k, v in request.headers.items() if not k.lower().startswith("if-")}
+        return self.forward(request._replace(headers=free))
 
     def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
         proxy = self

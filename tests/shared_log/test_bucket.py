@@ -197,6 +197,22 @@ async def test_a_store_that_ignores_a_condition_is_refused(
     assert await log.end() == EMPTY
 
 
+async def test_a_store_that_looks_first_and_writes_later_is_refused(
+    log: BucketSharedLog, s3: FaultyS3
+) -> None:
+    s3.looks_first = True
+    with pytest.raises(RequestError, match="ignores If-None-Match"):
+        await log.open()
+
+
+async def test_a_store_that_is_trusted_is_not_tested(s3: FaultyS3, s3_url: str) -> None:
+    place = new_place(s3_url)
+    log = BucketSharedLog(_connect(s3.url, place)._store, is_trusted=True)
+    s3.requests.clear()
+    await log.open()
+    assert s3.requests == []
+
+
 async def test_an_append_is_one_request(log: BucketSharedLog, s3: FaultyS3) -> None:
     at = await _led(log)
     s3.requests.clear()

@@ -19,9 +19,9 @@ SUITES = (
     *("metadata_log/care/test_archive.py", "metadata_log/care/test_concurrent_copies.py"),
     *("replay/audit/test_committed_files.py", "replay/audit/test_export_to_bucket.py"),
     *("replay/audit/test_log_source.py", "replay/care/test_restore.py"),
-    *("shared_log/test_bucket.py", "api/nodes/test_processes.py"),
+    *("shared_log/test_bucket.py", "shared_log/test_bucket_lifecycle.py"),
+    *("api/nodes/test_processes.py", "replay/audit/test_export.py"),
     *("api/viewer/test_bucket.py", "replay/audit/test_documents.py"),
-    "replay/audit/test_export.py",
 )
 """All that use the fixtures of tests/s3.py, except those that are heavy themselves."""
 
