@@ -4,7 +4,7 @@ The expression is evaluated only at ends of batches outside transactions; betwee
 be inconsistent.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -113,7 +113,7 @@ def _flips_after(
     flips = Flips(before=value)
     replayer = replayer_from(source, start.image)
     live = cast(MetadataImage, LazyImage(replayer))
-    for batch, end, tokens in _steps(source, replayer, to_offset, evaluator.types, progress):
+    for batch, end, tokens in _steps(source, replayer, to_offset, evaluator, progress):
         if tokens and evaluator.is_touched(tokens):
             new = evaluator.start(live)
             if not _is_same(new, value):
@@ -196,20 +196,20 @@ def _steps(
     source: BatchSource,
     replayer: Replayer,
     to_offset: int,
-    types: Set[type[Record]],
+    evaluator: IncrementalEvaluator,
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[Batch, int, set[Token]]]:
     """Yield each batch that ends outside a transaction, its first end, and the tokens touched.
 
-    The tokens are those touched since the batch yielded before; tokens of records whose type is
-    not in `types` may be missing.
+    The tokens are those touched since the batch yielded before; tokens of records that cannot
+    change the evaluator's value may be missing.
     """
-    first = replayer.next_offset
+    first, types, may_set = replayer.next_offset, evaluator.types, evaluator.may_set
     noted: set[Token] = set()
     for batch in source.batches(first, to_offset):
         tokens = None
         if not replayer.in_transaction:
-            tokens = touched_by(batch.rows, types, replayer.delta)
+            tokens = touched_by(batch.rows, types, may_set, replayer.delta)
         if tokens is None:
             replayer.image()  # the delta then holds what this batch changes
         end = _end_in(batch, replayer.next_offset, to_offset)

@@ -17,6 +17,7 @@ from replay.expressions.values import Token
 from replay.expressions.vocabulary import NAMES, PARTITIONS
 from replay.image.configs import TOPIC
 from replay.image.delta import MetadataDelta
+from replay.time_travel.affected import AFFECTED, Keys
 from replay.time_travel.effects import touched_keys
 from replay.transactions import MARKERS
 
@@ -53,13 +54,17 @@ def _add_members(found: set[Token], delta: MetadataDelta, topic_id: Any) -> None
 
 
 def touched_by(
-    rows: Iterable[Envelope], types: Set[type[Record]], delta: MetadataDelta
+    rows: Iterable[Envelope],
+    types: Set[type[Record]],
+    matters: Callable[[Any], bool],
+    delta: MetadataDelta,
 ) -> set[Token] | None:
     """Return the tokens that rows touch, without replaying the rows.
 
     Args:
         rows: Rows outside a transaction.
         types: Types of the records to consider.
+        matters: True for the changes of partitions to consider.
         delta: The state before the rows.
 
     Returns:
@@ -70,6 +75,8 @@ def touched_by(
         record = row.payload
         type_ = type(record)
         if type_ in types:
+            if type_ is PartitionChangeRecord and not matters(record):
+                continue
             tokens = _TOKENS.get(type_)
             if tokens is None:
                 return None
@@ -106,11 +113,22 @@ def _of_config(record: ConfigRecord, _: MetadataDelta) -> Iterable[Token]:
     return ("config", (record.resource_type, record.resource_name)), ("config",)
 
 
-# Of the records that most of a log consists of.
+def _of_object(kind: str, keys: Keys) -> Callable[[Any, MetadataDelta], Iterable[Token]]:
+    """Return the tokens of records that name the one object they change."""
+    return lambda record, before: ((kind,), *((kind, key) for key in keys(record, before.image)))
+
+
+# Of the records that most of a log consists of, and of those that would need an image each.
 _TOKENS: dict[type[Record], Callable[[Any, MetadataDelta], Iterable[Token]]] = {
     PartitionChangeRecord: _of_change,
     PartitionRecord: _of_partition,
     TopicRecord: _of_topic,
     RemoveTopicRecord: _of_removal,
     ConfigRecord: _of_config,
+    **{
+        type_: _of_object(kind, keys)
+        for type_, kinds in AFFECTED.items()
+        for kind, keys in kinds.items()
+        if kind in ("broker", "controller")
+    },
 }

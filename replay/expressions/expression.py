@@ -9,6 +9,7 @@ from records.base import Record
 from records.configs import ConfigRecord
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.expressions.compiler import Compiler
+from replay.expressions.fields_read import may_set
 from replay.expressions.grammar import fail, parse
 from replay.expressions.values import STEPS_EACH, Absent, Env, Token
 from replay.expressions.vocabulary import PARTITIONS, Objects, PartitionsOf, Thing, record_types_of
@@ -85,6 +86,7 @@ class IncrementalEvaluator:
 
     Attributes:
         types: Types of the records that may change the value.
+        may_set: True for changes of partitions that may change the value.
     """
 
     def __init__(self, expression: Expression) -> None:
@@ -93,6 +95,7 @@ class IncrementalEvaluator:
         self._evaluate = compiler.compile(expression._tree).evaluate
         self._ranges, self._slot_count = compiler.ranges, compiler.slot_count
         self.types = record_types_of(frozenset(compiler.collections))
+        self.may_set = may_set(expression._tree)
         self._reads: set[Token] = set()
         self._steps = 0
 
