@@ -101,6 +101,8 @@ def _incident(past: Past, at: int, name: ObjectName) -> Why:
 
 def _notes(found: Chain, history_start: int) -> list[str]:
     notes = []
+    if found.is_going:
+        notes.append("it is being removed, so no leader is elected")
     if found.waits_for:
         brokers = ", ".join(map(str, found.waits_for))
         notes.append(

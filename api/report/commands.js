@@ -41,6 +41,24 @@ export function outagesCommand(where, from, to, object) {
   return `metalog outages ${where} --from ${from} --to ${to}${only}`;
 }
 
+/** @param {string} where @param {number} from @param {number} to @param {number} broker */
+export const outagesOfBrokerCommand = (where, from, to, broker) => `metalog outages ${where} --from ${from} --to ${to} --broker ${broker}`;
+
+/** @param {string} where @param {number} from @param {number} to */
+export const controllersCommand = (where, from, to) => timelineCommand(where, from, to, ["controllers"]);
+
+/** Where a log or service is, for commands that take no log as an argument. @param {string} where */
+const option = (where) => (where.startsWith("--") ? where : `--log ${where}`);
+
+/** @param {string} where @param {number} at */
+export const reassignmentsCommand = (where, at) => `metalog reassignments list ${option(where)} --at ${at}`;
+
+/** @param {string} where @param {string} topic @param {number} at */
+export const topicCommand = (where, topic, at) => `metalog topics describe ${quoted(topic)} ${option(where)} --at ${at}`;
+
+/** @param {string} where @param {number} at @param {string} topic */
+export const recreateCommand = (where, at, topic) => `metalog export commands ${where} --at ${at} --only ${quoted(`topic:${topic}`)}`;
+
 /** @param {string} where @param {string} expression @param {number} from @param {number} to */
 export const bisectCommand = (where, expression, from, to) => `metalog bisect ${where} ${quoted(expression)} --from ${from} --to ${to}`;
 

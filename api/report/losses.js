@@ -3,6 +3,7 @@
 import { FENCED, LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { endedUncleanly } from "report/ends.js";
 import { gapsWithin, gapWords } from "report/gaps.js";
+import { isGoing } from "report/object_states.js";
 import { countText } from "report/words.js";
 
 /** More partitions than these are not looked at one by one. */
@@ -16,12 +17,14 @@ export function mayBeLost(data, outages) {
   if (bit === UNDER_REPLICATED) return [redundancy(data, looked)];
   if (bit !== LEADERLESS) return ["A broker's state loses no records; its partitions may be down: see the events."];
   const ended = looked.filter((each) => each.to !== null), unclean = ended.filter((each) => endedUncleanly(data, each));
-  const gone = ended.filter((each) => !isThereAfter(data, each)), lasting = looked.filter((each) => each.to === null);
+  const gone = ended.filter((each) => !isThereAfter(data, each)), there = looked.filter((each) => each.to === null);
+  const going = there.filter(({ object, row }) => isGoing(data.stateAt(object, row))), lasting = there.filter((each) => !going.includes(each));
   const clean = ended.length - unclean.length - gone.length, count = (/** @type {number} */ of) => countText(of, "partition");
   const found = [];
   if (unclean.length) found.push(`${count(unclean.length)} got a leader by an unclean election: records that the new leader lacked are lost.`);
   if (gone.length) found.push(`${count(gone.length)} ${gone.length === 1 ? "was" : "were"} deleted before it ended, with ${gone.length === 1 ? "its" : "their"} records, as was asked.`);
   if (clean) found.push(`Nothing of ${count(clean)}, as far as the metadata says: ${clean === 1 ? "the" : "each"} leader afterwards was in sync.`);
+  if (going.length) found.push(`${count(going.length)} ${going.length === 1 ? "is" : "are"} being removed, as was asked, with ${going.length === 1 ? "its" : "their"} records.`);
   if (lasting.length) found.push(waits(data, lasting));
   if (looked.length < outages.length) found.push(`Of ${count(outages.length)}, the first ${looked.length} were looked at.`);
   return found;

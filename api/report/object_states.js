@@ -8,6 +8,12 @@ import { above } from "report/numbers.js";
 
 export const NEW = 0, CHANGED = 1, GONE = 2;
 
+/** The mode of a partition that takes neither reads nor writes. */
+const MODE_NONE = -1;
+
+/** True while a partition is being removed: it gets no leader. @param {any} state */
+export const isGoing = (state) => state?.mode === MODE_NONE;
+
 /** @type {number[]} */
 const NO_FIELDS = [];
 

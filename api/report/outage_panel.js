@@ -7,6 +7,7 @@ import { commandLine, fill, make } from "report/dom.js";
 import { endsOf } from "report/ends.js";
 import { isFound } from "report/gaps.js";
 import { mayBeLost, notKnown, whyNobodyElse } from "report/losses.js";
+import { nextSteps } from "report/next_steps.js";
 import { byCause, objectsIn, ofKind, outagesAround, outagesOf, STATES, stateOf } from "report/outages.js";
 import { worst } from "report/states.js";
 import { ASKERS_MAX, countText, durationText, plain, timeText } from "report/words.js";
@@ -110,7 +111,7 @@ export class OutagePanel {
     const name = outages.length === 1 ? data.nameAt(outages[0].object, row) : null;
     const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
     return {
-      nodes: [make("h3", {}, this._heading(outages, objects, row)), make("dl", { class: "outage" }, ...terms)],
+      nodes: [make("h3", {}, this._heading(outages, objects, row)), make("dl", { class: "outage" }, ...terms), ...this._nextSteps(outages)],
       command: whyCommand(this.selection.where, asked, at),
       more: [commandLine(outagesCommand(this.selection.where, from, to, name)), commandLine(changes.command), ...(outages.length > 1 ? [this._each(outages, row)] : [])],
     };
@@ -200,6 +201,12 @@ export class OutagePanel {
     const { principal, command, reason } = row > 0 ? this.data.recordOf(row) : { principal: link?.principal ?? null, command: null, reason: null };
     const how = [command, reason].filter(Boolean).join(": ");
     return { who: principal, how: how && ` (${how})` };
+  }
+
+  /** What to do, each with its command. */
+  _nextSteps(/** @type {Outage[]} */ outages) {
+    const items = nextSteps(this.data, this.selection.where, outages).map(({ text, command }) => make("li", {}, plain(text), commandLine(command)));
+    return items.length ? [make("h4", {}, "Next steps"), make("ol", { class: "steps" }, ...items), make("h4", {}, "The facts above, by command")] : [];
   }
 
   /** Each object with its own outage; opened on demand. */

@@ -2,7 +2,7 @@
 // The file contains the effects of the records in words, and the records that caused them.
 
 import { gapsWithin, gapWords, isFound } from "report/gaps.js";
-import { GONE } from "report/object_states.js";
+import { GONE, isGoing } from "report/object_states.js";
 import { chainText } from "report/words.js";
 
 /** @typedef {{offset: number, time: number, type: string, text: string, principal: string|null}} Link */
@@ -89,7 +89,8 @@ function ofPartition(/** @type {import("report/data.js").Data} */ data, /** @typ
   }
   const now = /** @type {any} */ (data.stateAt(object, row));
   const notes = [];
-  if (now.leader === -1) {
+  if (now.leader === -1 && isGoing(now)) notes.push("it is being removed, so no leader is elected");
+  else if (now.leader === -1) {
     const waits = [now.isr, now.eligible_leader_replicas, now.last_known_elr, now.replicas].find((ids) => ids?.length) ?? [];
     for (const broker of waits) {
       if (!isUp(data, broker, row)) for (const link of brokerLinks(data, broker, row)) addLink(data, links, link);
@@ -133,7 +134,7 @@ function brokerLinks(/** @type {import("report/data.js").Data} */ data, /** @typ
   return found;
 }
 
-function isUp(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ broker, /** @type {number} */ row) {
+export function isUp(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ broker, /** @type {number} */ row) {
   const object = data.find(`broker:${broker}`, row);
   const state = object === null ? null : data.stateAt(object, row);
   return state !== null && !state.fenced && !state.in_controlled_shutdown;

@@ -15,7 +15,7 @@ from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.cluster import Broker
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import NO_LEADER, NONE, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import (
     BROKER_RECORDS,
@@ -56,12 +56,14 @@ class Chain(msgspec.Struct, frozen=True):
         unclean: True if the last election chose a leader outside the ISR and the eligible replicas;
             None if no election is known.
         waits_for: The brokers that could lead the partition, if it has no leader.
+        is_going: True if it has no leader because it is being removed.
     """
 
     value: Any
     links: list[Link]
     unclean: bool | None = None
     waits_for: tuple[int, ...] = ()
+    is_going: bool = False
 
 
 @explains
@@ -288,7 +290,8 @@ class Follower:
         after = self.state.partition(*key)
         assert after is not None, "the partition was found"
         waits_for: tuple[int, ...] = ()
-        if after.leader == NO_LEADER:
+        is_going = after.leader == NO_LEADER and after.mode == NONE
+        if after.leader == NO_LEADER and not is_going:
             waits_for = tuple(brokers_missing(LEADERLESS, after))
             for broker_id in waits_for:
                 if not is_up(self.state.broker(broker_id)):
@@ -301,6 +304,7 @@ class Follower:
             [links[offset] for offset in sorted(links, reverse=True)],
             is_unclean(elections[-1].before, elections[-1].after) if elections else None,
             waits_for,
+            is_going,
         )
 
 

@@ -52,7 +52,7 @@ def test_it_lists_what_the_command_lists(metalog: Metalog, demo_log: Path, page:
         heading = f"{len(before)} change" if before else "nothing"
         assert found["people changed"].startswith(heading)
         assert sorted(_shown(page)) == sorted(event["text"] for event in expected)
-        command = shlex.split(texts(page, ".answer .command code")[-1])
+        command = shlex.split(texts(page, ".answer > .command code")[-1])
         told = metalog(command[1], demo_log, *command[3:], "--json").json["events"]
         assert told == expected
     assert any(before for before, _ in counts)

@@ -144,7 +144,7 @@ def test_a_click_on_red_shows_that_outage(
     assert first <= outage["from_offset"]
     assert last >= outage["to_offset"]
     assert object_ == name.replace(":", "%3A")
-    commands = texts(page, ".answer .command code")
+    commands = texts(page, ".answer > .command code")
     assert f"#{field}" in commands[0]
     assert commands[1].startswith("metalog outages ")
     # The same field is what `w` asks for, at the moment that was clicked.

@@ -102,6 +102,14 @@ def test_broker_is_down_because_of_all_records_since_it_was_up() -> None:
     assert (up.value, links(up)[0][1]) == (False, "broker 1 was unfenced")
 
 
+def test_partition_that_is_being_removed_waits_for_no_broker() -> None:
+    removed = change("orders", 0, mode=-1, leader=-1)
+    chain = why("partition:orders/0#leader", UP, ORDERS, (removed,))
+    assert (chain.value, chain.waits_for, chain.is_going) == (-1, (), True)
+    kept = why("partition:orders/0#leader", UP, ORDERS, (change("orders", 0, leader=-1),))
+    assert (kept.waits_for, kept.is_going) == ((1, 2, 3), False)
+
+
 def test_partition_that_is_absent_has_no_why() -> None:
     with pytest.raises(RequestError, match="was never set"):
         why("partition:orders/1#leader", ORDERS)
