@@ -13,7 +13,14 @@ from mcp.server import Server
 
 from api.assistants.answers import LongAnswers, data_text, framed, is_part
 from api.assistants.asker import Asker
-from api.assistants.tools import ITEMS, LOG, QuestionTool, question_tools, tool_named
+from api.assistants.tools import (
+    ITEMS,
+    LOG,
+    QuestionTool,
+    joint_tools,
+    question_tools,
+    tool_named,
+)
 from api.http.paging import CURSOR, LIMIT
 from api.http.problems import problem_of
 from api.http.questions import HTML
@@ -77,7 +84,10 @@ class Assistant:
 
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
         tools = [tool.described(self._logs) for tool in question_tools().values()]
-        return types.ListToolsResult(tools=tools if len(self._logs) == 1 else [_LOGS_TOOL, *tools])
+        if len(self._logs) > 1:
+            joint = [tool.described(self._logs) for tool in joint_tools().values()]
+            tools = [_LOGS_TOOL, *joint, *tools]
+        return types.ListToolsResult(tools=tools)
 
     async def _call_tool(
         self, ctx: Any, params: types.CallToolRequestParams
@@ -86,6 +96,8 @@ class Assistant:
         try:
             if params.name == _LOGS_TOOL.name and len(self._logs) > 1:
                 text = await self._answer(LOGS_PATH, {}, ctx)
+            elif params.name in joint_tools():
+                text = await self._asked_jointly(joint_tools()[params.name], arguments, ctx)
             else:
                 tool = tool_named(params.name)
                 log = self._log(arguments.pop(LOG, None))
@@ -105,6 +117,12 @@ class Assistant:
             known = ", ".join(self._logs)
             raise RequestError("INVALID_REQUEST", f"there is no log {given!r}; there are {known}")
         return given
+
+    async def _asked_jointly(self, tool: QuestionTool, arguments: dict[str, Any], ctx: Any) -> str:
+        if len(self._logs) == 1:
+            text = f"{tool.name} is about several logs, and this server was started with one"
+            raise RequestError("INVALID_REQUEST", text)
+        return await self._answer(tool.path, tool.query(arguments), ctx)
 
     async def _asked(self, tool: QuestionTool, log: str, query: dict[str, Any], ctx: Any) -> str:
         if tool.is_list:

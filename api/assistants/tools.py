@@ -1,4 +1,7 @@
-"""The questions of `api.questions.table` as tools, made from the OpenAPI document of HTTP."""
+"""The questions of `api.questions` as tools, made from the OpenAPI documents of HTTP.
+
+Those about several logs are tools if there are several.
+"""
 
 import functools
 import json
@@ -8,7 +11,7 @@ from typing import Any
 import mcp_types as types
 import msgspec
 
-from api.http.openapi import openapi
+from api.http.openapi import joint_openapi, openapi
 from api.http.paging import CONSISTENT, CURSOR, LIMIT, MIN_OFFSET, VERBOSE
 from api.http.questions import COMMON, ROUTES
 from api.http.request import wrong_parameter
@@ -16,6 +19,9 @@ from records.errors import RequestError
 
 LOG = "log"
 """The argument that names one of several logs."""
+
+LOGS = "logs"
+"""The argument of a question about several logs that names some of them."""
 
 _LEFT_OUT = {*COMMON, MIN_OFFSET, CONSISTENT, VERBOSE, "show_secrets"}
 """Parameters that are hidden from assistants: they are for programs, or reveal secrets."""
@@ -32,6 +38,8 @@ _POINT = "A point, such as 4107, end-2h, 02:00 or 2026-01-31T02:00Z."
 _DESCRIPTIONS = {
     LIMIT: f"Most items in the answer; {ITEMS} if not given.",
     "object": "Object: topic:orders, partition:orders/0#leader, broker:1, config:topic/orders.",
+    "voters": "Ids of the voters of a static quorum; needed if no log names the voters.",
+    "kafka": "The cluster's version, such as 3.7.",
 }
 """Descriptions of arguments, where they differ from those of the OpenAPI document."""
 
@@ -52,6 +60,7 @@ class QuestionTool(msgspec.Struct, frozen=True, kw_only=True):
         is_list: True if `limit` and `cursor` select a page of the answer.
         properties: The schemas of its arguments by name.
         example: The arguments of an example call.
+        is_joint: True if the question is about several logs.
     """
 
     name: str
@@ -63,11 +72,15 @@ class QuestionTool(msgspec.Struct, frozen=True, kw_only=True):
     properties: Mapping[str, Any]
     required: tuple[str, ...]
     example: Mapping[str, Any]
+    is_joint: bool = False
 
     def described(self, logs: tuple[str, ...]) -> types.Tool:
         """Return the tool as assistants see it, for these logs."""
         example, properties, required = dict(self.example), dict(self.properties), self.required
-        if len(logs) > 1:
+        if self.is_joint:
+            properties[LOGS] = _names_of(logs)
+            example = {LOGS: [*logs[:2]]}
+        elif len(logs) > 1:
             properties = {LOG: {"type": "string", "enum": [*logs]}, **properties}
             required = (LOG, *required)
             example = {LOG: logs[0], **example}
@@ -99,6 +112,14 @@ def question_tools() -> dict[str, QuestionTool]:
     """Return the tools by name, one for every question of `api.questions.table`."""
     paths = json.loads(openapi(is_read_only=True))["paths"]
     found = [_tool(path, paths[path]["get"]) for path in ROUTES]
+    return {tool.name: tool for tool in found}
+
+
+@functools.cache
+def joint_tools() -> dict[str, QuestionTool]:
+    """Return the tools by name, one for every question of `api.questions.joint`."""
+    paths = json.loads(joint_openapi())["paths"]
+    found = [_joint_tool(path, methods["get"]) for path, methods in paths.items()]
     return {tool.name: tool for tool in found}
 
 
@@ -137,6 +158,28 @@ def _tool(path: str, operation: Mapping[str, Any]) -> QuestionTool:
         required=tuple([each["name"] for each in parameters if each.get("required")]),
         example={each["name"]: each["example"] for each in parameters if "example" in each},
     )
+
+
+def _joint_tool(path: str, operation: Mapping[str, Any]) -> QuestionTool:
+    properties = {each["name"]: _property(each, is_point=False) for each in operation["parameters"]}
+    return QuestionTool(
+        name=operation["operationId"],
+        path=path,
+        text=operation["summary"],
+        is_page=False,
+        is_stream=False,
+        is_list=False,
+        properties=properties | {CURSOR: _CURSOR},
+        required=(),
+        example={},
+        is_joint=True,
+    )
+
+
+def _names_of(logs: tuple[str, ...]) -> dict[str, Any]:
+    """Return the schema of a list of names of logs."""
+    names = {"type": "string", "enum": [*logs]}
+    return {"type": "array", "items": names, "description": "Names of logs; all if not given."}
 
 
 def _property(parameter: Mapping[str, Any], *, is_point: bool) -> dict[str, Any]:

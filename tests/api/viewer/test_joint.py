@@ -17,15 +17,20 @@ from tests.metadata_log.kraft.logs import LogFiles, batch, leader_change, topic
 from tests.stories.processes import Process
 
 
-@pytest.fixture
-def nodes(tmp_path: Path) -> tuple[Path, Path]:
-    """The directories of two nodes, of which one lacks the last record."""
+def two_nodes(place: Path) -> tuple[Path, Path]:
+    """Write the directories of two nodes, of which one lacks the last record."""
     batches = [batch(0, 1, leader_change()), batch(1, 1, topic("orders"))]
     for node_id, count in ((1, 2), (2, 1)):
-        directory = tmp_path / f"node{node_id}"
+        directory = place / f"node{node_id}"
         LogFiles(directory).segment(0, *batches[:count])
         (directory / META_PROPERTIES).write_text(f"cluster.id=c\nnode.id={node_id}\n")
-    return tmp_path / "node1", tmp_path / "node2"
+    return place / "node1", place / "node2"
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> tuple[Path, Path]:
+    """The directories of two nodes."""
+    return two_nodes(tmp_path)
 
 
 async def _view(started: list[Process], tmp_path: Path, *arguments: object) -> View:
