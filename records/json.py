@@ -19,6 +19,7 @@ from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
 
 # Fields that exist only because an Avro record must have one.
 _HIDDEN = frozenset({"placeholder"})
+_NONE: frozenset[str] = frozenset()
 
 _NOT_FINITE = {text: float(text) for text in ("Infinity", "-Infinity", "NaN")}
 
@@ -27,14 +28,18 @@ R = TypeVar("R", bound=Record)
 
 def to_json(record: Record) -> dict[str, Any]:
     """Return the record's fields, in the order of its schema, as JSON values."""
-    return {name: value for name, value in fields_json(record).items() if name not in _HIDDEN}
+    return fields_json(record, _HIDDEN)
 
 
-def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields of any structure as JSON values, converted by their Python types."""
+def fields_json(struct: msgspec.Struct, without: frozenset[str] = _NONE) -> dict[str, Any]:
+    """Return the fields of any structure as JSON values, converted by their Python types.
+
+    Args:
+        without: Names of fields to leave out.
+    """
     return {
         name: getattr(struct, name) if convert is None else convert(getattr(struct, name))
-        for name, convert in _converters(type(struct))
+        for name, convert in _converters(type(struct), without)
     }
 
 
@@ -101,14 +106,18 @@ def _inner(hint: Any) -> Any:
 
 
 @functools.cache
-def _converters(cls: type[msgspec.Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
+def _converters(
+    cls: type[msgspec.Struct], without: frozenset[str]
+) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
     """Return each field's name and its converter to JSON; None if the value is JSON already."""
-    return tuple((name, _converter(hint)) for name, hint in _hints(cls).items())
+    return tuple(
+        (name, _converter(hint)) for name, hint in _hints(cls).items() if name not in without
+    )
 
 
 @functools.cache
 def _converters_by_name(cls: type[msgspec.Struct]) -> dict[str, Callable[[Any], Any] | None]:
-    return dict(_converters(cls))
+    return dict(_converters(cls, _NONE))
 
 
 @functools.cache

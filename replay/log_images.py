@@ -46,6 +46,8 @@ class LogImages:
         """Read images from a log and its snapshots; without snapshots, from the log only."""
         self.source = source
         self._snapshots = snapshots
+        # The end of the records that are known to be understood, since an image of them says so.
+        self._understood_end = 0
 
     def image(
         self,
@@ -74,7 +76,10 @@ class LogImages:
         if start is None:
             start = self.newest_snapshot(at)
         with explained(self.source):
-            return load_image(self.source, at, start=start, progress=progress, on_batch=on_batch)
+            found = load_image(self.source, at, start=start, progress=progress, on_batch=on_batch)
+        if not found.provenance.not_understood:
+            self._understood_end = max(self._understood_end, found.provenance.next_offset)
+        return found
 
     def images(
         self, from_offset: int, to_offset: int, *, start: MetadataImage | None = None
@@ -97,13 +102,13 @@ class LogImages:
         """
         from replay.not_understood import count_not_understood
 
-        # A snapshot also counts unknown tags, which reading the log misses: the answer must not
+        # An image also counts unknown tags, which reading the log misses: the answer must not
         # depend on it.
-        understood = (info for info in self._usable(at) if not info.not_understood)
-        newest = next(understood, None)
-        return count_not_understood(
-            self.source, at, from_offset=0 if newest is None else newest.end_offset
-        )
+        if self._understood_end > at:
+            return None
+        understood = (info.end_offset for info in self._usable(at) if not info.not_understood)
+        from_offset = max(self._understood_end, next(understood, 0))
+        return count_not_understood(self.source, at, from_offset=from_offset)
 
     def newest_snapshot_end(self) -> int:
         """Return the end offset of the newest snapshot of this log, 0 if there is none."""

@@ -114,20 +114,23 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
 
     about_part = about_across if wanted.before else _same
 
+    @cache
+    def place() -> object:
+        # To count what is not understood reads the log, but for what the report has read by then.
+        return msgspec.to_builtins(about_part(past.about(at) if known is None else past.place(at)))
+
     about = {
         "cluster_id": past.reader.cluster_id if request.topics is None else "",
         "is_of_topics": request.topics is not None,
         "is_mirror": past.reader.kind.name == "MIRROR",
         "confirmed_end": past.reader.confirmed_end,
-        # To count what is not understood reads the log.
-        "about": _json(about_part(past.about(at) if known is None else past.place(at))),
         "asked": [requested, at],
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
             wanted,
             request.size_max,
-            lambda: about | {"summary": clauses()},
+            lambda: about | {"about": place(), "summary": clauses()},
             redaction,
             advance,
             _names(past, at, request.topics),
@@ -182,10 +185,6 @@ def _first(requested: int, at: int, records_max: int | None) -> int:
 
 def _same(about: About) -> About:
     return about
-
-
-def _json(about: About) -> object:
-    return msgspec.to_builtins(about)
 
 
 def _pieces(found: Report, *, narrowed: bool) -> Iterator[ReportPiece]:

@@ -30,7 +30,7 @@ IDLE_S = 60.0
 
 SILENT_MAX_S = 30.0
 """A process without a heartbeat for this long is stuck. A process that computes sends heartbeats,
-but at the lowest priority, so they may be late on a busy machine."""
+but may have the lowest priority, so they may be late on a busy machine."""
 
 assert ALIVE_EVERY_S * 10 <= SILENT_MAX_S
 
@@ -43,12 +43,16 @@ class Workers:
     """
 
     def __init__(self, directory: Path, *, is_live: bool = True) -> None:
-        """Create the workers for a log; `is_live` is True if the log's writer serves it."""
+        """Create the workers for a log.
+
+        Args:
+            is_live: True if the log's writer serves it. The workers then have the lowest priority,
+                so that they do not delay its appends.
+        """
         self.sql_history: str | None = None
         # Found when the service starts, so that a process is never of another release.
         files = fingerprint()
-        arguments = str(directory), LIVE if is_live else COPY
-        self._workers = [_Worker(arguments, files) for _ in range(WORKERS_MAX)]
+        self._workers = [_Worker(directory, files, is_live=is_live) for _ in range(WORKERS_MAX)]
         self._is_closed = False
         # The answers of `begin` and `give`, until they are asked for.
         self._begun: dict[tuple[str, bytes, str], asyncio.Future[Page]] = {}
@@ -178,8 +182,8 @@ class _Worker:
         is_taken: True while the process is in use; set by `Workers`.
     """
 
-    def __init__(self, arguments: tuple[str, str], files: bytes) -> None:
-        self._arguments = arguments
+    def __init__(self, directory: Path, files: bytes, *, is_live: bool) -> None:
+        self._directory, self._is_live = directory, is_live
         self._files = files
         self._child: asyncio.subprocess.Process | None = None
         # The names of the questions for which the process has imported what it needs.
@@ -250,7 +254,7 @@ class _Worker:
             await self._check_files()
             self._asked.add(request.question)
         if not self.has_process:
-            self._child = await _started(self._arguments)
+            self._child = await _started(self._directory, is_live=self._is_live)
         child = self._child
         assert child is not None and child.stdin is not None and child.stdout is not None
         try:
@@ -282,7 +286,8 @@ async def _frame(reader: asyncio.StreamReader) -> bytes:
         return await reader.readexactly(size)
 
 
-async def _started(arguments: tuple[str, str]) -> asyncio.subprocess.Process:
+async def _started(directory: Path, *, is_live: bool) -> asyncio.subprocess.Process:
+    arguments = str(directory), LIVE if is_live else COPY
     child = await asyncio.create_subprocess_exec(
         # -P: do not import packages from the current directory.
         *(sys.executable, "-P", "-m", "api.questions.worker", *arguments),
@@ -291,5 +296,6 @@ async def _started(arguments: tuple[str, str]) -> asyncio.subprocess.Process:
         # Ctrl-C at a terminal must reach only the service, which ends the child itself.
         start_new_session=True,
     )
-    give_way(child.pid)
+    if is_live:
+        give_way(child.pid)
     return child

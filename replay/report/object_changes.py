@@ -48,7 +48,7 @@ def partitions_of(image: MetadataImage, topic_id: Uuid) -> Iterator[Touched]:
 
 def _created(image: MetadataImage, kind: Kind, key: Key, value: Any) -> Touched:
     outages = _outages(kind.name, value)
-    return Touched(kind.name, key, kind.label(image, key), None, kind.fields(image, key), outages)
+    return Touched(kind.name, key, kind.label(image, key), None, kind.fields_of(value), outages)
 
 
 def objects_changed(effect: Effect) -> list[Touched]:

@@ -88,13 +88,13 @@ class Kind(msgspec.Struct, frozen=True):
 FieldsOfTwo = tuple[Fields | None, Fields | None]
 
 
-def _without(names: Collection[str], later: Collection[str], struct: msgspec.Struct) -> Fields:
+def _without(names: frozenset[str], later: Collection[str], struct: msgspec.Struct) -> Fields:
     """Return the fields as JSON, without `names` and without empty fields listed in `later`."""
-    return {
-        name: value
-        for name, value in fields_json(struct).items()
-        if name not in names and (value or name not in later)
-    }
+    fields = fields_json(struct, names)
+    for name in later:
+        if not fields.get(name, True):
+            del fields[name]
+    return fields
 
 
 def _pairs(part: str, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
@@ -116,7 +116,7 @@ def _kind(
     The objects' key fields are left out, except those in `shown`.
     """
     of = PARTS[part]
-    hidden = {*of.key, *of.beside}.difference(shown)
+    hidden = frozenset({*of.key, *of.beside}.difference(shown))
     return Kind(
         name,
         (part,),
@@ -193,7 +193,7 @@ def _cluster_value(image: MetadataImage, key: Any) -> Any:
 def _cluster_fields(value: Any) -> Fields:
     if isinstance(value, ZkMigration):
         return {"state": value.zk_migration_state}
-    return _without((), (), value)
+    return fields_json(value)
 
 
 _ALL = (

@@ -60,6 +60,17 @@ def test_snapshots_do_not_change_what_was_not_understood(store: SnapshotStore) -
     assert Timeline(log, store).not_understood(3) is None
 
 
+def test_images_that_were_read_do_not_change_what_was_not_understood() -> None:
+    unknown = UnknownRecord(api_key=99, record_version=0, value=b"?")
+    groups = [[topic(f"t{number}")] for number in range(8)]
+    log = Log(batches(*groups[:4], [unknown], *groups[4:], [unknown, unknown]))
+    for read in range(log.end_offset):
+        timeline = Timeline(log)
+        timeline.image(read)
+        for at in range(log.end_offset):
+            assert timeline.not_understood(at) == Timeline(log).not_understood(at), read
+
+
 def test_only_the_tail_is_replayed(store: SnapshotStore) -> None:
     create_snapshot(TEN_TOPICS, store, 6)
     replayed: list[int] = []
