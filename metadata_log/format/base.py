@@ -65,12 +65,12 @@ def check_base_header(
 ) -> None:
     """Check the base checkpoint by its header alone, without reading its records.
 
-    This is enough for a writer that opens the log.
+    This is enough for a writer that opens the log. Without segments there is nothing to check.
 
     Raises:
         CorruptLogError: the base is missing, its header is damaged, or it is not of this log.
     """
-    path = _needed(directory, names, segments[0])
+    path = _needed(directory, names, segments[0]) if segments else None
     if path is not None:
         header, size = read_checkpoint_header(fs, path)
         _check(fs, _Identity(path, header, size, header.last_crc32c), cluster_id, segments)

@@ -14,6 +14,7 @@ from pathlib import Path
 from metadata_log.files.file_publish import Owner, publish_file
 from metadata_log.files.fs import Fs, copy_start
 from metadata_log.files.names import index_name, segment_name, segment_offsets
+from metadata_log.format.base import check_base_header
 from metadata_log.format.offset_index import shorten_index
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import SegmentFile, read_segment_header
@@ -33,12 +34,11 @@ def cut_back(
         damage: Why the folder cannot be used as it is.
 
     Raises:
-        CorruptLogError: the first segment's header is damaged, and the log does not start at 0.
         FencedError: another writer took over meanwhile.
         UnavailableError: the disk has no room for a copy of the last segment.
     """
     kept: list[Tail] = []
-    bases = segment_offsets(fs.list(directory))
+    bases = _segments(fs, directory, cluster_id)
     for base, following in zip_longest(bases, bases[1:]):
         path = directory / segment_name(base)
         header = _header(fs, path, cluster_id)
@@ -48,8 +48,6 @@ def cut_back(
         if following is not None:
             after = _header(fs, directory / segment_name(following), cluster_id)
         kept.append(_end_of(fs, path, header, after))
-    if not kept and bases and bases[0] > 0:
-        raise damage  # the shared log does not begin at 0 either
     tail = kept[-1] if kept else EMPTY_TAIL
     _LOG.warning(
         "%s; cut back to offset %d, the rest is fetched from the shared log",
@@ -76,6 +74,17 @@ def remove_after(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
     fs.sync_directory(directory)
     if has_segment:
         _keep(fs, directory, tail, owner)
+
+
+def _segments(fs: Fs, directory: Path, cluster_id: str) -> list[int]:
+    """Return the base offsets of the segments; none if the state before the first one is lost."""
+    names = fs.list(directory)
+    bases = segment_offsets(names)
+    try:
+        check_base_header(fs, directory, cluster_id, names, bases)
+    except CorruptLogError:
+        return []
+    return bases
 
 
 def _header(fs: Fs, path: Path, cluster_id: str) -> SegmentHeader | None:

@@ -5,6 +5,10 @@ end that a later block or segment proves. Below the limit nothing may be missing
 complete blocks are kept, because they may have been acknowledged, and the log ends at the first
 bytes that are not a complete block.
 
+The folder of a node is a copy of a shared log, and the node answers before its own disk has the
+records. So a proof that records were acknowledged does not mean that they were on this disk. Where
+another log is damaged, such a folder is cut back, and the node fetches the rest.
+
 docs/reliability.md shows the table as `as_markdown` writes it, and
 tests/metadata_log/test_recovery_rules.py goes through every combination on real files.
 """
@@ -50,15 +54,26 @@ class Action(Enum):
     CUT = "cut the rest: the log ends here"
     GO_ON = "continue with the next segment"
     CUT_AND_GO_ON = "cut the rest, continue with the next segment"
+    CUT_BACK = "cut back to the last intact block: the shared log has the rest"
+
+
+REFUSALS = frozenset({Action.REFUSE, Action.SHORT_COPY, Action.DAMAGE})
+"""The actions that open nothing and change nothing: an operator decides."""
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One row of the decision table; an empty set stands for any value."""
+    """One row of the decision table; an empty set stands for any value.
+
+    Attributes:
+        action: What a writer of a log of its own does.
+        on_node: What a node does with its folder, the copy of a shared log.
+    """
 
     marked: frozenset[Marked]
     next: frozenset[Next]
     rest: frozenset[Rest]
     action: Action
+    on_node: Action
     why: str
 
 
@@ -70,7 +85,8 @@ def _rule(
     next_is: tuple[Next, ...] = (),
     rest: tuple[Rest, ...] = (),
 ) -> Rule:
-    return Rule(frozenset({marked}), frozenset(next_is), frozenset(rest), action, why)
+    on_node = Action.CUT_BACK if action in REFUSALS else action
+    return Rule(frozenset({marked}), frozenset(next_is), frozenset(rest), action, on_node, why)
 
 
 RULES = (
@@ -146,10 +162,15 @@ def decide(marked: Marked, next_segment: Next, rest: Rest) -> Action:
 
 def as_markdown() -> str:
     """Return the decision table in Markdown."""
-    lines = ["| marked segment | next segment | rest | action | why |", "|---|---|---|---|---|"]
+    lines = [
+        "| marked segment | next segment | rest | action | why | in a node's folder |",
+        "|---|---|---|---|---|---|",
+    ]
     for rule in RULES:
         cells = [_any_of(rule.marked), _any_of(rule.next), _any_of(rule.rest)]
-        lines.append("| " + " | ".join([*cells, f"**{rule.action.value}**", rule.why]) + " |")
+        cells += [f"**{rule.action.value}**", rule.why]
+        cells.append("the same" if rule.on_node is rule.action else rule.on_node.value)
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

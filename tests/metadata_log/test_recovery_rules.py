@@ -2,18 +2,22 @@
 
 import itertools
 from collections.abc import Callable
+from itertools import takewhile, zip_longest
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from metadata_log.care.shared_upload import groups_of
 from metadata_log.files.file_publish import SoleOwner
 from metadata_log.files.fs import OsFs
 from metadata_log.files.names import COMMIT_MARK, segment_name
 from metadata_log.format.commit_mark import CommitMark, read_mark
+from metadata_log.reader.committed import committed_segments
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.recovery.recovery import recover
 from metadata_log.recovery.recovery_rules import (
+    REFUSALS,
     Action,
     Marked,
     Next,
@@ -22,10 +26,13 @@ from metadata_log.recovery.recovery_rules import (
     decide,
     rule_for,
 )
+from metadata_log.shared.shared_log import EMPTY
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from records.errors import CorruptLogError
 from tests.metadata_log.conftest import StepClock, topics
+from tests.shared_log.memory import MemorySharedLog, MemoryStore
+from tests.shared_log.node import Node
 
 COMBINATIONS = list(itertools.product(Marked, Next, Rest))
 # Combinations that can be made; a segment that is not there has no rest, for one.
@@ -51,6 +58,7 @@ class Case:
     def __init__(self, directory: Path, mark: CommitMark) -> None:
         self.directory = directory
         self.mark = mark
+        self.newest_mark = read_mark(OsFs(), directory)
         self.marked = directory / segment_name(0)
         self.next = directory / segment_name(17)
 
@@ -117,7 +125,7 @@ def tree(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != ".lock"}
 
 
-REFUSALS = {
+MESSAGES = {
     Action.REFUSE: "neither slot holds a whole commit mark",
     Action.SHORT_COPY: "short copy",
     Action.DAMAGE: r"\.avro byte \d+: ",
@@ -139,7 +147,7 @@ def test_recovery_does_what_the_table_says(
     before = tree(case.directory)
     fs = OsFs()
     if action in REFUSALS:
-        with pytest.raises(CorruptLogError, match=REFUSALS[action]):
+        with pytest.raises(CorruptLogError, match=MESSAGES[action]):
             recover(fs, case.directory, read_mark(fs, case.directory), SoleOwner())
         assert tree(case.directory) == before
         return
@@ -149,6 +157,75 @@ def test_recovery_does_what_the_table_says(
     assert (after != before) == (action in (Action.CUT, Action.CUT_AND_GO_ON))
     assert recover(fs, case.directory, read_mark(fs, case.directory), SoleOwner()) == tail
     assert tree(case.directory) == after
+
+
+@pytest.mark.parametrize(("marked", "next_is", "rest"), REAL)
+async def test_node_does_what_its_column_says(
+    case: Case, marked: Marked, next_is: Next, rest: Rest, caplog: pytest.LogCaptureFixture
+) -> None:
+    case.set_mark(case.newest_mark)
+    store, whole = shared(case.directory), segments(case.directory)
+    ends = [batch.end_offset for batch in LogReader.open(case.directory).batches()]
+    case.set_mark(case.mark)
+    case.spoil(marked, next_is, rest)
+    intact = intact_end(whole, segments(case.directory), ends)
+    node = Node(case.directory, MemorySharedLog(store), 1)
+    await node.start()
+    assert node.copy is not None
+    assert node.copy.tail.end_offset == intact
+    action = rule_for(marked, next_is, rest).on_node
+    assert action not in REFUSALS
+    if marked is not Marked.NO_MARK:  # everything is read then, and may be intact
+        assert ("is fetched from the shared log" in caplog.text) == (action is Action.CUT_BACK)
+    await node.follow()
+    assert segments(case.directory) == whole
+    await node.stop()
+
+
+async def test_node_without_any_segment_fetches_them_and_another_log_names_the_first(
+    case: Case,
+) -> None:
+    case.set_mark(case.newest_mark)
+    store, whole = shared(case.directory), segments(case.directory)
+    for path in (case.marked, case.next):
+        path.unlink()
+    with pytest.raises(CorruptLogError, match=rf"{case.next.name} byte 0: .* which is missing"):
+        await MetadataLog.open(case.directory)
+    node = Node(case.directory, MemorySharedLog(store), 1)
+    await node.start()
+    await node.follow()
+    assert segments(case.directory) == whole
+    await node.stop()
+
+
+def shared(directory: Path) -> MemoryStore:
+    """Return a store with all records of a log."""
+    store, at = MemoryStore(), EMPTY
+    with LogReader.open(directory) as reader:
+        for segment in committed_segments(OsFs(), reader):
+            for group in groups_of(segment, at):
+                store.put(group, at)
+                at = group.end
+    return store
+
+
+def segments(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(directory.glob("*.avro"))}
+
+
+def intact_end(whole: dict[str, bytes], found: dict[str, bytes], ends: list[int]) -> int:
+    """Return the end of the last block before the first byte that differs, without the rules."""
+    intact = 0
+    for (name, content), following in zip_longest(whole.items(), [*whole][1:]):
+        there = found.get(name, b"")
+        pairs = zip(content, there, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        blocks = content[:same].count(content[-16:]) - 1  # each ends with the header's sync marker
+        first, limit = int(Path(name).stem), int(Path(following).stem) if following else ends[-1]
+        intact = max([intact, *[end for end in ends if first < end <= limit][: max(blocks, 0)]])
+        if same < len(content):
+            break
+    return intact
 
 
 @pytest.mark.parametrize("rest", Rest)

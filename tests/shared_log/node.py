@@ -7,6 +7,7 @@ from pathlib import Path
 from metadata_log.files.fs import Fs, OsFs
 from metadata_log.format.batch import AppendResult, Batch, NewBatch
 from metadata_log.format.manifest import Kind
+from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import NONCE_SIZE, Position, SharedLog, claim_of
 from metadata_log.writer.creation import create_log
@@ -28,7 +29,15 @@ async def _at_once(call: Callable[[], None]) -> None:
 class Node:
     """One node's folder and its connection to the shared log."""
 
-    def __init__(self, directory: Path, log: SharedLog, number: int, fs: Fs | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        log: SharedLog,
+        number: int,
+        fs: Fs | None = None,
+        segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+    ) -> None:
+        self._segment_size_bytes_max = segment_size_bytes_max
         self.fs = fs or OsFs()
         self.directory = directory
         self.log = log
@@ -40,9 +49,19 @@ class Node:
         if not self.fs.exists(directory):
             create_log(directory, CLUSTER_ID, fs=self.fs)
 
+    def take_over(self) -> OwnedLog:
+        """Lock and recover the folder."""
+        return take_over(
+            self.fs,
+            self.directory,
+            Kind.OWN,
+            is_copy=True,
+            segment_size_bytes_max=self._segment_size_bytes_max,
+        )
+
     async def start(self) -> None:
         """Take the folder over, and find its place in the shared log."""
-        owned = take_over(self.fs, self.directory, Kind.OWN, is_copy=True)
+        owned = self.take_over()
         try:
             place = await place_of(self.log, owned.writer.tail, self.directory)
         except BaseException:

@@ -1,6 +1,14 @@
 """All planted bugs, in a fixed order."""
 
-from tests.torture.planted_bugs import fencing, nodes, nodes_disks, nodes_reads, reader, writer
+from tests.torture.planted_bugs import (
+    fencing,
+    nodes,
+    nodes_disks,
+    nodes_power,
+    nodes_reads,
+    reader,
+    writer,
+)
 
 BUGS = (
     *writer.BUGS,
@@ -9,4 +17,5 @@ BUGS = (
     *nodes.BUGS,
     *nodes_reads.BUGS,
     *nodes_disks.BUGS,
+    *nodes_power.BUGS,
 )

@@ -90,8 +90,8 @@ BUGS = (
         file="metadata_log/writer/owned_log.py",
         old="        if not is_copy:\n            raise\n        return cut_back(",
         new="        raise\n        return cut_back(",
-        campaign="nodes",
-        seeds=(0, 1),
+        campaign="nodes_power",
+        seeds=(0,),
         expects="CorruptLogError",
     ),
     Bug(
