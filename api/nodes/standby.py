@@ -91,7 +91,7 @@ class Standby:
             except LostRecordsError:
                 await check_nothing_lost(log, fs, directory)
                 raise
-            if owned.writer.tail.position:
+            if not owned.writer.is_open:
                 await asyncio.to_thread(owned.writer.continue_segment)
             requests = await asyncio.to_thread(_requests_in, fs, directory)
             return cls(log, FolderCopy(directory, owned, place, requests), directory, fs)

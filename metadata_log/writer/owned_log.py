@@ -97,6 +97,8 @@ def take_over(
                 holds_batches=holds_batches,
             )
             publish_end(writer, mark, kind)
+            if is_copy and not writer.tail.position:  # it was cut to nothing
+                _begin_anew(writer)
     except BaseException:
         lock.release()
         raise
@@ -114,6 +116,15 @@ def publish_end(writer: LogWriter, found: CommitMark, kind: Kind) -> None:
         writer.confirmed_end = found.confirmed_end
     try:
         writer.take_over(found)
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _begin_anew(writer: LogWriter) -> None:
+    """Start the first segment, as in a new log; close the writer on failure."""
+    try:
+        writer.start_segment(leader_epoch=0)
     except BaseException:
         writer.abandon()
         raise

@@ -68,7 +68,7 @@ class Node:
             owned.writer.abandon()
             owned.lock.release()
             raise
-        if owned.writer.tail.position and not owned.writer.is_open:
+        if not owned.writer.is_open:
             owned.writer.continue_segment()
         with LogReader.open(self.directory, fs=self.fs) as reader:
             requests = RequestWindow.of_tail(reader)
