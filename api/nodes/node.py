@@ -29,6 +29,7 @@ from api.nodes.membership import MemberContent, Membership
 from api.nodes.node_service import NodeService
 from api.nodes.options import NodeOptions, content_of, handing_over, leader_of, taking
 from api.nodes.release import Release, this_release
+from api.nodes.retries import Retries
 from api.nodes.standby import Standby
 from api.nodes.state import state_of
 from api.nodes.trimming import Trimming
@@ -58,13 +59,9 @@ _LOOKS = 8
 _OFTEN_S = 0.02
 """Pause between two reads of a lease whose holder is handing over."""
 
-_RETRY_S = 0.5
-"""Pause after the store or the disk has failed."""
-
 _SETTLE_FOR_S = 10.0
 """How long to find out if a group was committed; most stores answer again sooner after a fail-over.
 The lease has run out by then."""
-
 
 Serve = Callable[[NodeService], AbstractAsyncContextManager[object]]
 """Runs the listeners of a service."""
@@ -122,6 +119,8 @@ class Node:
         )
         self._unfit = Unfit()
         self._copy: FolderCopy | None = None
+        self._retries = Retries()
+        self._was_shown_standing_by = False
         self._membership = Membership(log, options.node_id, self._clocks, self._content)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -151,18 +150,15 @@ class Node:
                 except (UnavailableError, FencedError) as error:
                     if self._service is None:
                         raise
-                    _LOG.warning("%s; this node stands by", error)
-                    await unless_set(stop, asyncio.sleep(_RETRY_S))
+                    await self._retries.pause(stop, f"{error}; this node stands by")
                 except OSError as error:
                     if self._service is None:
                         raise
-                    _LOG.warning("%s: %s; it is opened again", self._directory, error)
-                    await unless_set(stop, asyncio.sleep(_RETRY_S))
+                    await self._retries.pause(stop, f"{self._directory}: {error}; opened again")
                 except RequestError as error:
                     if self._service is not None and error.code == "NOT_CONTROLLER":
                         # Another node took over before this one had begun to lead.
-                        _LOG.warning("%s; this node stands by", error)
-                        await unless_set(stop, asyncio.sleep(_RETRY_S))
+                        await self._retries.pause(stop, f"{error}; this node stands by")
                         continue
                     if self._service is None or error.code != "UNSUPPORTED_VERSION":
                         raise
@@ -186,7 +182,9 @@ class Node:
             service = await unless_set(stop, self._following(standby, listening, stop))
             if service is None:
                 return
-            self._stands_by(service)
+            if not self._was_shown_standing_by:
+                self._was_shown_standing_by = True
+                self._stands_by(service)
             self._membership.changed()
             held = await unless_set(stop, self._elected(standby, service))
             if held is None:
@@ -211,6 +209,7 @@ class Node:
             self._options.node_id,
             self._fs,
             shared=self._options.shared,
+            before=self._copy,
         )
         self._copy = standby.copy
         try:
@@ -345,6 +344,7 @@ class Node:
             await log.close()
             raise
         await service.lead(log, held.left_s)
+        self._was_shown_standing_by = False
         self._leads(service)
         held.tell(msgspec.msgpack.encode(content))
         self._membership.changed()

@@ -17,6 +17,11 @@ _HAND_OVER_LEASES = 5
 
 _HAND_OVER_LOOK_S = 0.1
 
+_CANNOT_LEAD = {
+    "stopped": "it is stopped",
+    "gone": "it has not registered with the store for 20 s; look whether it runs",
+}
+
 
 async def look(url: str) -> SharedLogState:
     """Return the state of a shared log and of its nodes; raises the errors of `open_store`."""
@@ -34,10 +39,16 @@ async def change_leader(url: str, node_id: int) -> SharedLogState:
     """
     await _check_can_lead(url, node_id)
     async with opened(url) as log:
+        before = await _leader_id(log)
         timeout_s = _HAND_OVER_LEASES * await ask_to_hand_over(log, node_id)
         try:
             async with asyncio.timeout(timeout_s):
-                while (leader := leader_of(await log.lease())) is None or leader.node_id != node_id:
+                while (leads := await _leader_id(log)) != node_id:
+                    if leads not in (None, before):
+                        raise UnavailableError(
+                            f"node {leads} leads now, not node {node_id}: it was faster, or an "
+                            "operator chose it; run again"
+                        )
                     await asyncio.sleep(_HAND_OVER_LOOK_S)
         except TimeoutError:
             raise UnavailableError(
@@ -45,6 +56,11 @@ async def change_leader(url: str, node_id: int) -> SharedLogState:
                 outcome=Outcome.UNKNOWN,
             ) from None
     return await look(url)
+
+
+async def _leader_id(log: SharedLog) -> int | None:
+    leader = leader_of(await log.lease())
+    return None if leader is None else leader.node_id
 
 
 async def _check_can_lead(url: str, node_id: int) -> None:
@@ -55,7 +71,7 @@ async def _check_can_lead(url: str, node_id: int) -> None:
     elif node.not_understood:
         why = f"its release does not understand {', '.join(node.not_understood)}"
     else:
-        why = None if node.role in ("leader", "standby") else node.role
+        why = _CANNOT_LEAD.get(node.role)
     if why is not None:
         raise RequestError("INVALID_REQUEST", f"node {node_id} cannot lead: {why}")
     # Of a leader that has vanished, another node takes the lease.

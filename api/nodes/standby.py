@@ -65,11 +65,14 @@ class Standby:
         fs: Fs | None = None,
         *,
         shared: str = "",
+        before: FolderCopy | None = None,
     ) -> Self:
         """Open a node's folder, and create it if there is none.
 
         Args:
             shared: The URL of the store; recorded in the folder without the password.
+            before: The folder as this process had it open before; its request window is used again
+                if the folder has not changed.
 
         Raises:
             RequestError: the folder belongs to another node, another shared log or no log.
@@ -93,7 +96,9 @@ class Standby:
                 raise
             if not owned.writer.is_open:
                 await asyncio.to_thread(owned.writer.continue_segment)
-            requests = await asyncio.to_thread(_requests_in, fs, directory)
+            requests = None if before is None else before.requests_of(owned.writer.tail)
+            if requests is None:
+                requests = await asyncio.to_thread(_requests_in, fs, directory)
             return cls(log, FolderCopy(directory, owned, place, requests), directory, fs)
         except BaseException:
             owned.writer.abandon()

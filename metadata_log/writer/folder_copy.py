@@ -50,6 +50,8 @@ class FolderCopy:
     Attributes:
         position: The end of the shared log up to which the folder has everything.
         requests: The request window at the folder's end, for a writer that leads.
+        requests_at: The end of the folder, and its last CRC, of which `requests` is the window;
+            None if a writer has it, or a step did not end.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class FolderCopy:
         self._is_open = True
         self.position = position
         self.requests = requests
+        self.requests_at: tuple[int, int] | None = _end_of(self.tail)
         self._header: SegmentHeader | None = None
 
     @property
@@ -91,6 +94,7 @@ class FolderCopy:
             UnavailableError, OSError: the disk is full or fails; open the folder again.
         """
         batches: list[Batch] = []
+        self.requests_at = None
         for group in groups:
             assert group.number == self.position.number, "groups are applied in order"
             for entry in group.entries:
@@ -101,7 +105,12 @@ class FolderCopy:
             self._check_end(group)
             self.position = group.end
         self._writer.commit()
+        self.requests_at = _end_of(self.tail)
         return batches
+
+    def requests_of(self, tail: Tail) -> RequestWindow | None:
+        """Return the request window for a folder that ends like this one did, else None."""
+        return self.requests if self.requests_at == _end_of(tail) else None
 
     def sync(self) -> None:
         """Put everything on stable storage."""
@@ -110,6 +119,7 @@ class FolderCopy:
     def hand_over(self) -> OwnedLog:
         """Give the folder to a writer that leads; this copy is closed afterwards."""
         self._is_open = False
+        self.requests_at = None
         return self._owned
 
     def close(self) -> None:
@@ -191,6 +201,10 @@ class FolderCopy:
 
     def _differs(self, what: str) -> CorruptLogError:
         return CorruptLogError(f"{self._directory} is no copy of the shared log: {what}")
+
+
+def _end_of(tail: Tail) -> tuple[int, int]:
+    return tail.end_offset, tail.last_crc32c
 
 
 class _Bytes:

@@ -113,7 +113,7 @@ def check(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
     if revision is None:
         raise RequestError(
             schema.absent,
-            f"{shown_url(engine.url)} holds no {schema.what}; make them with `{schema.made_by}`",
+            f"{shown_url(engine.url)} holds no {schema.what}; run `{schema.made_by}`",
         )
     if revision != schema.revision:
         raise RequestError(

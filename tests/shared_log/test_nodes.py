@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from metadata_log.shared.shared_log import MissingGroupError
 from metadata_log.writer.folder_copy import LostRecordsError
@@ -65,6 +66,35 @@ async def test_a_follower_that_takes_over_knows_the_requests_without_reading_the
     assert [log.first_batch(each).base_offset for each in found if each] == [
         each.base_offset for each in results
     ]
+    await second.stop()
+    first.crash()
+
+
+async def test_a_folder_that_is_opened_again_has_the_window_it_had(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    first, second = _node(tmp_path, store, 1), _node(tmp_path, store, 2)
+    await first.start()
+    log = await first.lead()
+    await second.start()
+    await log.append(topics(0, 2, request_id="r0"))
+    await second.follow()
+    copy = second.copy
+    assert copy is not None
+    tail = copy.tail
+    assert copy.requests_of(tail) is copy.requests
+    await log.append(topics(1, 2, request_id="r1"))
+    assert copy.requests_of(replace(tail, end_offset=tail.end_offset + 2)) is None
+    groups = await second.log.read(copy.position.number, 10_000)
+    with pytest.raises(CorruptLogError):
+        copy.apply([replace(group, crc32c=0) for group in groups])
+    assert copy.requests_of(tail) is copy.requests_of(copy.tail) is None
+    copy.abandon()
+    await second.start()
+    await second.lead()
+    copy = second.copy
+    assert copy is not None
+    assert copy.requests_of(copy.tail) is None  # the leader has it
     await second.stop()
     first.crash()
 

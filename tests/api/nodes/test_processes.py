@@ -160,7 +160,7 @@ def test_an_operator_chooses_the_leader(nodes: list[Process], url: str) -> None:
     _says_no("nodes", "lead", url, "7", says="node 7 cannot lead: there is no such node")
     _says_no("nodes", "remove", url, str(last.number), says=f"node {last.number} runs; stop it")
     last.end(signal.SIGTERM)
-    _says_no("nodes", "lead", url, str(last.number), says="cannot lead: stopped")
+    _says_no("nodes", "lead", url, str(last.number), says="cannot lead: it is stopped")
     metalog("nodes", "remove", url, str(last.number))
     assert last.number not in _roles(url)
     last.start()
