@@ -4,10 +4,11 @@ Decisions are made one at a time, but nothing waits for the disk between them. `
 decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
 answer pending until they are committed. Thus many events share one fsync. All other readers see
 only the *committed* image. Raw appends wait for the end of the event loop's turn
-(`Controller._decide_appends`). A decision with many records takes two turns: one decides, one
-encodes, applies and appends, so that other work runs between the two turns; the next decision may
-begin in the second one. A decision that may have any number of records is made in steps, and others
-are made between them (decision_steps.py).
+(`Controller._decide_appends`). A decision with many records takes several turns, so that other work
+runs between them: it is decided in one or more, then encoded, and applied and appended in the last.
+Other decisions wait for it meanwhile, but heartbeats that write nothing are answered. A decision
+that may have any number of records is made in steps, and others are made between them
+(decision_steps.py).
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -20,7 +21,6 @@ Pure asyncio: everything runs in one thread, so no two decisions overlap.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -30,32 +30,40 @@ from controller.asked.asked import APPEND, BoundDecision
 from controller.asked.repeated_requests import InFlight
 from controller.decider import Decider, Decision, RawAppend
 from controller.decision_steps import STEP_RECORDS, DecisionSteps
+from controller.decision_turns import DecisionTurns
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, heartbeat
 from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.context.context import Rng, Settings
 from controller.decisions.features.levels_in_use import bootstrap
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
+from controller.deferred_events import DeferredEvents
 from controller.descriptions.view import View
 from controller.pipeline.latest import State
 from controller.pipeline.log_port import LogPort
 from controller.pipeline.pipeline import Pipeline
-from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
+from controller.raw_appends.raw_append import (
+    IN_TURNS,
+    Appended,
+    AppendRecords,
+    append_in_turns,
+    append_records,
+)
 from controller.results.answer import Answer
 from controller.results.decided import Decided
 from controller.results.refusals import cannot_be_repeated, not_active, overloaded
+from controller.results.turns import Turns, whole
 from controller.transaction import Transaction
-from metadata_log.limits import PENDING_BATCHES_MAX
 from metadata_log.writer.clock import Clock
 from metadata_log.writer.request_window import has_id
 from records.envelope import Origin
-from records.errors import MetadataLogError, RequestError, UnavailableError
+from records.errors import MetadataLogError, RequestError
 from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
 
 LARGE_DECISION = 1_000
-"""Minimum number of records of a decision that takes two turns of the event loop, one to decide and
-one to send: encoding and replaying the records takes as long as deciding on them."""
+"""Minimum number of records of a decision that takes several turns of the event loop, to decide and
+to send: encoding and replaying the records takes as long as deciding on them."""
 
 
 class Controller:
@@ -85,13 +93,12 @@ class Controller:
         self._activated = False
         self._requests = InFlight()
         self._transaction_turn = asyncio.Lock()
-        # Events that wait for an open transaction.
-        self._waiting: deque[Callable[[], None]] = deque()
+        # For an open transaction, or for the decision in progress.
+        self._waiting = DeferredEvents(lambda: self._is_free)
         self._transaction_began_ms = 0
         # To be decided together; none while a transaction is open.
         self._appends: list[RawAppend] = []
-        # Sends the records of a large decision; nothing is decided before it is called.
-        self._unsent: Callable[[], None] | None = None
+        self._turns = DecisionTurns(self._attempt, self._waiting.process_waiting)
         state = State.of(image) if index is None else State(image, index)
         self._pipeline = Pipeline(log, state, on_failure=self._gone_back, on_commit=on_commit)
         self._decider = Decider(self._pipeline, clock=clock, rng=rng, settings=self.settings)
@@ -151,7 +158,10 @@ class Controller:
             raise
 
     def resign(self) -> None:
-        """Accept no more requests; requests already decided are still committed."""
+        """Accept no more requests; requests already decided are still committed.
+
+        A request that is in progress is refused.
+        """
         self._decide_appends()
         self._activated = False
 
@@ -186,9 +196,11 @@ class Controller:
         The appends of one turn of the event loop are decided together, at its end, but before any
         request that follows them.
         """
-        if self._pipeline.transaction is not None or has_id(origin):
-            # It has to wait, or its answer is logged.
-            return self.submit(BoundDecision(APPEND, append_records, request), origin=origin)
+        is_large = len(request.records) >= IN_TURNS
+        if not self._is_free or is_large or has_id(origin):
+            # It has to wait, takes several turns, or its answer is logged.
+            bound = BoundDecision(APPEND, append_records, request, in_turns=append_in_turns)
+            return self.submit(bound, origin=origin)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answer[Appended]] = loop.create_future()
         if not self._appends:
@@ -218,6 +230,7 @@ class Controller:
         if has_id(origin):
             raise cannot_be_repeated()
         async with self._transaction_turn:
+            await self._turns.ended()
             self._decide_appends()
             self._check_may_begin()
             self._pipeline.abort_left_open("A batch of it failed", self._decider.now_ms)
@@ -227,7 +240,7 @@ class Controller:
                 pipeline=self._pipeline,
                 decider=self._decider,
                 decide=self._decide,
-                on_end=self._decide_what_waited,  # at once, or newcomers would overtake
+                on_end=self._after_transaction,  # at once, or newcomers would overtake
                 origin=origin,
                 began_ms=self._transaction_began_ms,
                 timeout_ms=self.settings.transaction_timeout_ms,
@@ -237,12 +250,17 @@ class Controller:
     def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[HeartbeatReply]]:
-        """Process a broker's heartbeat; future and errors as for `submit`."""
-        return self._submit(
-            BoundDecision("heartbeat", heartbeat, request),
-            origin,
-            partial(self._decider.heard, request),
-        )
+        """Process a broker's heartbeat; future and errors as for `submit`.
+
+        While another decision is in progress, a heartbeat that writes nothing does not wait.
+        """
+        decide = BoundDecision("heartbeat", heartbeat, request)
+        note = partial(self._decider.heard, request)
+        if self._turns.is_in_progress and self.is_active and not has_id(origin):
+            answer = self._decider.answer(decide, origin, note)
+            if answer is not None:
+                return answer
+        return self._submit(decide, origin, note)
 
     def paused(self, pause_ms: int) -> None:
         """Extend the brokers' sessions by a time in which this process could not run."""
@@ -250,6 +268,7 @@ class Controller:
 
     async def drained(self) -> None:
         """Wait until no batch is in flight."""
+        await self._turns.ended()
         self._decide_appends()
         await self._pipeline.drained()
 
@@ -266,21 +285,8 @@ class Controller:
         if again is not None:
             return again
         self._requests.add(origin, decide, future)
-        self._when_free(future, partial(self._decide, future, decide, origin, note))
+        self._waiting.process(partial(self._decide, future, decide, origin, note), future)
         return future
-
-    def _when_free(self, future: asyncio.Future[Any], event: Callable[[], None]) -> None:
-        """Call `event`, which makes a decision: now, or after the open transaction."""
-        if self._pipeline.transaction is None:
-            event()
-        elif len(self._waiting) < PENDING_BATCHES_MAX:
-            self._waiting.append(event)
-        else:
-            future.set_exception(
-                UnavailableError(
-                    "a transaction is open, and too many requests wait for its end; try again"
-                )
-            )
 
     def _decide(
         self,
@@ -291,29 +297,42 @@ class Controller:
         steps: DecisionSteps[T] | None = None,
     ) -> None:
         """Make a decision, or the next one of its steps."""
-        self._send_unsent()
+        self._decide_appends()
+        turns = self._made(future, decide, origin, note, steps)
+        if self._pipeline.transaction is None:
+            self._turns.begin(future, turns)
+        else:
+            self._attempt(future, partial(whole, turns))
+
+    def _made(
+        self,
+        future: asyncio.Future[Answer[T]],
+        decide: Decision[T],
+        origin: Origin | None,
+        note: Callable[[T], None],
+        steps: DecisionSteps[T] | None,
+    ) -> Turns[None]:
+        """Make a decision and send its records."""
         in_transaction = self._pipeline.transaction is not None
+        made = yield from self._decider.decide(
+            decide,
+            origin,
+            step_max=None if in_transaction else STEP_RECORDS,
+            begun=None if steps is None else steps.response,
+            has_begun=steps is not None,
+        )
+        if len(made.result.records) >= LARGE_DECISION:
+            yield
+        answered, tell = future, note
+        if made.result.is_partial:
+            rest = partial(self._decide_rest, decide, origin, note)
+            answered, tell = (steps or DecisionSteps(future, rest)).part(), _nothing
+        yield from self._decider.send(made, answered, tell)
 
-        def make() -> None:
-            made = self._decider.decide(
-                decide,
-                origin,
-                step_max=None if in_transaction else STEP_RECORDS,
-                begun=None if steps is None else steps.response,
-                has_begun=steps is not None,
-            )
-            answered, tell = future, note
-            if made.result.is_partial:
-                rest = partial(self._decide_rest, decide, origin, note)
-                answered, tell = (steps or DecisionSteps(future, rest)).part(), _nothing
-            send = partial(self._decider.send, made, answered, tell)
-            if len(made.result.records) < LARGE_DECISION or in_transaction:
-                send()
-            else:
-                self._unsent = partial(self._attempt, answered, send)
-                asyncio.get_running_loop().call_soon(self._send_unsent)
-
-        self._attempt(future, make)
+    @property
+    def _is_free(self) -> bool:
+        """True if a decision can be made now."""
+        return self._pipeline.transaction is None and not self._turns.is_in_progress
 
     def _decide_rest(
         self,
@@ -324,17 +343,10 @@ class Controller:
     ) -> None:
         """Make a decision again after one of its steps."""
         rest = steps.rest()
-        self._when_free(rest, partial(self._decide, rest, decide, origin, note, steps))
-
-    def _send_unsent(self) -> None:
-        """Send the records of a large decision, if there is one that waits for its second turn."""
-        send, self._unsent = self._unsent, None
-        if send is not None:
-            send()
+        self._waiting.process(partial(self._decide, rest, decide, origin, note, steps), rest)
 
     def _decide_appends(self) -> None:
-        """Decide on the appends of this turn, after sending an earlier decision that waits."""
-        self._send_unsent()
+        """Decide on the appends of this turn."""
         appends, self._appends = self._appends, []
         if appends and self.is_active:
             with self._decider.append_group() as shared:
@@ -360,7 +372,7 @@ class Controller:
             # Bugs of a decision too: other callers wait for their turn or for this answer.
             future.set_exception(error)
 
-    def _decide_what_waited(self) -> None:
+    def _after_transaction(self) -> None:
         """Process the events deferred during a transaction, in order.
 
         These events may contain heartbeats, perhaps after a check that fences brokers. So the time
@@ -368,8 +380,7 @@ class Controller:
         """
         if self._waiting:
             self._decider.paused(self._decider.now_ms() - self._transaction_began_ms)
-        while self._waiting and self._pipeline.transaction is None:
-            self._waiting.popleft()()
+        self._waiting.process_waiting()
 
     def _check_may_begin(self) -> None:
         if not self.is_active:
@@ -381,10 +392,9 @@ class Controller:
     def _gone_back(self) -> None:
         """Continue from the committed state after a failed append; forget an open transaction."""
         self._decider.restart_sessions()
-        # What is unsent was decided on a state that is lost; it is refused, like the failed ones.
-        self._send_unsent()
+        self._turns.refuse()
         # Answer the failed requests first; the pipeline is open again by then.
-        asyncio.get_running_loop().call_soon(self._decide_what_waited)
+        asyncio.get_running_loop().call_soon(self._after_transaction)
 
 
 def _nothing(_: Any) -> None:

@@ -19,6 +19,7 @@ from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, s
 from controller.decisions.context.context import Context, Rng, Settings
 from controller.decisions.context.mutation_quotas import MutationBuckets
 from controller.decisions.context.sessions import ABOUT_BROKERS, Sessions
+from controller.pipeline.latest import State
 from controller.pipeline.pipeline import Pipeline
 from controller.pipeline.prepared_batch import next_batches, ready
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
@@ -27,9 +28,11 @@ from controller.results.changed_versions import ObjectVersion, changed_versions
 from controller.results.decided import Decided
 from controller.results.refusals import overloaded
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns, whole
 from metadata_log.writer.clock import Clock
 from metadata_log.writer.request_window import is_repeatable
 from records.envelope import Origin, without_id
+from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
@@ -88,8 +91,10 @@ class Decider:
         step_max: int | None = None,
         begun: T | None = None,
         has_begun: bool = False,
-    ) -> Made[T]:
+    ) -> Turns[Made[T]]:
         """Make a decision; the caller must send its records before the next decision is made.
+
+        In between, only decisions that write nothing may be made.
 
         Args:
             step_max: Maximum number of records of a step; None: the decision is not split.
@@ -103,7 +108,10 @@ class Decider:
         reads, draws = Reads(), Draws(self._rng)
         context = self.context(draws, origin)
         context = observed(replace(context, step_max=step_max, begun=begun), reads)
-        result = decide(context)
+        if isinstance(decide, BoundDecision):
+            result = yield from decide.turns(context)
+        else:
+            result = decide(context)
         if result.is_partial:
             # Only the last step is the request, as for `ControllerResult.batches`.
             context = replace(context, origin=without_id(origin))
@@ -112,8 +120,10 @@ class Decider:
 
     def send(
         self, made: Made[T], future: asyncio.Future[Answer[T]], note: Callable[[T], None]
-    ) -> None:
+    ) -> Turns[None]:
         """Send a decision's records; `future` gets the response once they are committed.
+
+        Each batch is encoded in a turn of its own; all are sent in the last one.
 
         Args:
             note: Called with the response as soon as the records are sent, before the commit.
@@ -135,7 +145,7 @@ class Decider:
         versions: tuple[ObjectVersion, ...] | None = ()
         if is_kept:
             # The whole answer is kept in the first batch, so the versions are needed before it.
-            after = self._after(batches)
+            after = self._after(batches) if result.state is None else result.state.image
             versions = _versions(made, after)
             if len(batches) == 1:
                 batches[0] = replace(batches[0], after=after)
@@ -149,9 +159,11 @@ class Decider:
                 seen=made.reads.kept,
                 versions=versions,
             )
-        batches = [ready(batch, None if index else asked) for index, batch in enumerate(batches)]
-        for batch in batches:
-            self._send(batch)
+        for index, batch in enumerate(batches):
+            if index:
+                yield
+            batches[index] = ready(batch, None if index else asked)
+        self._send(batches, result.state)
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
         if tells_versions and not is_kept:
@@ -164,6 +176,27 @@ class Decider:
             is_transaction=result.is_transaction,
             versions=versions,
         )
+
+    def answer(
+        self, decide: Decision[T], origin: Origin | None, note: Callable[[T], None]
+    ) -> asyncio.Future[Answer[T]] | None:
+        """Answer a request that writes nothing, also between the turns of another decision.
+
+        Args:
+            note: As for `send`.
+
+        Returns:
+            None if the request would write, or be refused.
+        """
+        future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
+        try:
+            made = whole(self.decide(decide, origin))
+        except RequestError:
+            return None
+        if made.result.records:
+            return None
+        whole(self.send(made, future, note))
+        return future
 
     @contextmanager
     def append_group(self) -> Iterator[Context]:
@@ -203,7 +236,7 @@ class Decider:
         assert result.checked is not None, "raw appends are checked"
         if not self._pipeline.room:
             raise overloaded()
-        self._send(ready(result.checked, asked_append(append.request)))
+        self._send([ready(result.checked, asked_append(append.request))], None)
         self._pipeline.answer_when_committed(
             append.future, result.response, start_offset=context.next_offset
         )
@@ -255,8 +288,16 @@ class Decider:
         known = batches[0].after if len(batches) == 1 else None
         return self._pipeline.image_after(batches) if known is None else known
 
-    def _send(self, batch: Decided) -> None:
-        self._pipeline.send(batch)
+    def _send(self, batches: list[Decided], state: State | None) -> None:
+        if state is None:
+            for batch in batches:
+                self._pipeline.send(batch)
+        else:
+            self._pipeline.send_transaction(batches, state)
+        for batch in batches:
+            self._note_brokers(batch)
+
+    def _note_brokers(self, batch: Decided) -> None:
         if not batch.types.isdisjoint(ABOUT_BROKERS):
             self.sessions = self.sessions.replayed(
                 batch.records, base_offset=batch.base_offset, now_ms=batch.timestamp

@@ -4,6 +4,7 @@ The result is atomic. The records are between BeginTransactionRecord and EndTran
 are decided as one event, so no other records come in between.
 """
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -15,12 +16,17 @@ from controller.pipeline.latest import Latest, State
 from controller.pipeline.prepared_batch import next_batch
 from controller.results.quota_charges import Charge
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from replay.image.quotas import QuotaEntity
 
 T = TypeVar("T")
+
+
+_APPLIED_IN_TURN = 1_000
+"""Number of records of a step from which they are applied in a turn of their own."""
 
 
 class Steps:
@@ -45,10 +51,14 @@ class Steps:
         Raises:
             RequestError: the step's decision refused it.
         """
-        result = decide(self._context)
-        if result.records:
-            self._apply(result)
-        return result.response
+        return self._taken(decide(self._context))
+
+    def take_in_turns(self, decide: Callable[[Context], Turns[ControllerResult[T]]]) -> Turns[T]:
+        """Decide the next step as `take` does, in several turns of the event loop."""
+        result = yield from decide(self._context)
+        if len(result.records) >= _APPLIED_IN_TURN:
+            yield
+        return self._taken(result)
 
     def result(self, response: T, name: str) -> ControllerResult[T]:
         """Return the records of all steps as one result; without records if no step wrote any."""
@@ -61,7 +71,13 @@ class Steps:
             records=records,
             atomic=len(records) <= BATCH_RECORDS_MAX,
             charges=tuple(self._charges.values()),
+            state=self._latest.state,
         )
+
+    def _taken(self, result: ControllerResult[T]) -> T:
+        if result.records:
+            self._apply(result)
+        return result.response
 
     def _apply(self, result: ControllerResult[T]) -> None:
         context, records = self._context, result.records

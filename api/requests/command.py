@@ -12,6 +12,7 @@ from controller.authorization.caller import Caller
 from controller.decisions.context.context import Context
 from controller.decisions.versions import ExpectedVersion, check_version
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns
 from controller.rights.guard import Guard
 from controller.rights.object_rights import require_seen
 from controller.wire import from_wire, to_wire
@@ -27,6 +28,7 @@ A request about more partitions is decided in parts."""
 
 
 Decide = Callable[[Context, Any], ControllerResult[Any]]
+DecideInTurns = Callable[[Context, Any], Turns[ControllerResult[Any]]]
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -40,6 +42,8 @@ class Command(msgspec.Struct, frozen=True):
             struct's single field.
         tells_versions: True if the answer includes the versions of the changed objects.
         items_max: Maximum of items in a request; None: only the limit of a batch applies.
+        turns: The place of the function that decides in several turns of the event loop; None:
+            the decision takes one.
         name: The command's name, set by the table of commands.
     """
 
@@ -49,12 +53,21 @@ class Command(msgspec.Struct, frozen=True):
     struct: str | None = None
     tells_versions: bool = True
     items_max: int | None = ITEMS_MAX
+    turns: str | None = None
     name: str = ""
 
     @property
     def decide(self) -> Decide:
         """The function that makes the decision."""
         found: Decide = at_place(self.place)
+        return found
+
+    @property
+    def in_turns(self) -> DecideInTurns | None:
+        """The function that makes the decision in several turns; None if it takes one."""
+        if self.turns is None:
+            return None
+        found: DecideInTurns = at_place(self.turns)
         return found
 
     @property
@@ -139,13 +152,25 @@ class Command(msgspec.Struct, frozen=True):
                 them.
         """
 
-        def decide(context: Context, request: Any) -> ControllerResult[Any]:
+        def checked(context: Context) -> Context:
             context = replace(context, caller=caller)
             for expected in expected_versions:
                 require_seen(context.access, expected.object)
                 check_version(context.image, expected)
-            return self.guard.decide(self.decide, context, request)
+            return context
+
+        def decide(context: Context, request: Any) -> ControllerResult[Any]:
+            return self.guard.decide(self.decide, checked(context), request)
+
+        def turns(context: Context, request: Any) -> Turns[ControllerResult[Any]]:
+            assert self.in_turns is not None, "only bound then"
+            return self.guard.decide_in_turns(self.in_turns, checked(context), request)
 
         return BoundDecision(
-            self.name, decide, request, self.response, tells_versions=self.tells_versions
+            self.name,
+            decide,
+            request,
+            self.response,
+            tells_versions=self.tells_versions,
+            in_turns=None if self.in_turns is None else turns,
         )

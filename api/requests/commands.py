@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from api.questions.question import Question
 from api.questions.table import STEPS, find_question, guard_of
-from api.requests.command import ISR_CHANGES_MAX, ITEMS_MAX, Command, Decide
+from api.requests.command import ISR_CHANGES_MAX, ITEMS_MAX, Command, Decide, DecideInTurns
 from api.requests.transactions import (
     NAME,
     STEPS_MAX,
@@ -22,12 +22,14 @@ from api.requests.transactions import (
     guard,
     item_count,
     transact,
+    transact_in_turns,
 )
 from controller.decisions.context.context import Context
 from controller.decisions.request import Request
 from controller.descriptions.view import View
 from controller.forks.commands import Commands
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns
 from controller.rights.guard import Guard
 from controller.wire import from_wire
 from records.command_names import logged_name
@@ -83,6 +85,10 @@ def _run_steps(context: Context, request: Transact) -> ControllerResult[Transact
     return transact(context, request, find_command)
 
 
+def _run_steps_in_turns(context: Context, request: Transact) -> Turns[ControllerResult[Transacted]]:
+    return transact_in_turns(context, request, find_command)
+
+
 class _Transaction(Command, frozen=True):
     """Several commands as one; it requires the rights of all of them and has all their items."""
 
@@ -90,6 +96,11 @@ class _Transaction(Command, frozen=True):
     def decide(self) -> Decide:
         """Decides the steps."""
         return _run_steps
+
+    @property
+    def in_turns(self) -> DecideInTurns:
+        """Decides the steps, some in each turn of the event loop."""
+        return _run_steps_in_turns
 
     @property
     def guard(self) -> Guard:
@@ -214,7 +225,10 @@ _ROWS: dict[str, Command] = {
     ),
     "notes add": _command("notes:add_note", "ALTER_CLUSTER", at_offset=0, text="seen"),
     "records append": Command(
-        "controller.raw_appends.raw_append:append_rows", "BROKER_ACTION", items_max=None
+        "controller.raw_appends.raw_append:append_rows",
+        "BROKER_ACTION",
+        items_max=None,
+        turns="controller.raw_appends.raw_append:append_rows_in_turns",
     ),
     NAME: _Transaction(
         "api.requests.transactions:transact",

@@ -11,6 +11,7 @@ from controller.decisions.context.context import Context
 from controller.decisions.outcome import Refusal
 from controller.decisions.request import Request
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns, whole
 from controller.rights.guard import Guard
 from controller.steps import Steps
 from controller.wire import from_wire, to_wire
@@ -66,6 +67,10 @@ class Transacted(msgspec.Struct, frozen=True):
 Find = Callable[[str], Command]
 
 
+_STEPS_IN_TURN = 100
+"""Steps that are decided in one turn of the event loop, unless they take several."""
+
+
 def transact(context: Context, request: Transact, find: Find) -> ControllerResult[Transacted]:
     """Decide all steps, each on the state left by the previous ones.
 
@@ -74,14 +79,23 @@ def transact(context: Context, request: Transact, find: Find) -> ControllerResul
             UNSUPPORTED_VERSION, the metadata.version has no transactions; or INVALID_REQUEST, there
             are no steps, or too many.
     """
+    return whole(transact_in_turns(context, request, find))
+
+
+def transact_in_turns(
+    context: Context, request: Transact, find: Find
+) -> Turns[ControllerResult[Transacted]]:
+    """Decide as `transact` does, in several turns of the event loop."""
     _check_count(request)
     steps = Steps(context)
     done = []
     for number, step in enumerate(request.steps, 1):
         try:
-            done.append(_decided(steps, step, find))
+            done.append((yield from _decided(steps, step, find)))
         except RequestError as error:
             raise _of_step(error, number, request) from error
+        if number % _STEPS_IN_TURN == 0:
+            yield
     return steps.result(Transacted(tuple(done)), NAME).unless(request.validate_only)
 
 
@@ -128,9 +142,15 @@ def guard(find: Find) -> Guard:
     return Guard(check=check)
 
 
-def _decided(steps: Steps, step: Step, find: Find) -> StepDone:
+def _decided(steps: Steps, step: Step, find: Find) -> Turns[StepDone]:
     command, request = _asked(step, find)
-    response = steps.take(lambda context: command.guard.decide(command.decide, context, request))
+    guard, in_turns = command.guard, command.in_turns
+    if in_turns is None:
+        response = steps.take(lambda context: guard.decide(command.decide, context, request))
+    else:
+        response = yield from steps.take_in_turns(
+            lambda context: guard.decide_in_turns(in_turns, context, request)
+        )
     for refusal in _refusals(response):
         raise RequestError(refusal.code, refusal.message, retry_ms=refusal.retry_ms)
     return StepDone(step.command, to_wire(response))

@@ -7,7 +7,9 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision
+from controller.decisions.context.context import Context
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns
 
 T = TypeVar("T")
 
@@ -39,17 +41,17 @@ class Trace:
     def decision(self, decide: BoundDecision[T]) -> BoundDecision[T]:
         """Return the decision, wrapped so that it is recorded as a part when it is made."""
 
-        def traced(*arguments: Any) -> ControllerResult[T]:
+        def traced(context: Context, _: Any) -> Turns[ControllerResult[T]]:
             begun_ns, error = time.time_ns(), None
             try:
-                return decide.decide(*arguments)
+                return (yield from decide.turns(context))
             except Exception as failure:
                 error = getattr(failure, "code", type(failure).__name__)  # no text of the log
                 raise
             finally:
                 self._ended("decision", begun_ns, error, command=decide.command)
 
-        return replace(decide, decide=traced)
+        return replace(decide, in_turns=traced)
 
     def committed(self, end_offset: int) -> None:
         """Add the commit: from the end of the decision until now.

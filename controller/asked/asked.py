@@ -23,6 +23,7 @@ from controller.placement.registry import name_of, placer_named
 from controller.raw_appends.raw_append import AppendRecords, AppendRows
 from controller.results.changed_versions import ObjectVersion
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns
 from controller.wire import from_log, plain_of
 from metadata_log.writer.request_window import is_repeatable
 from records.base import Record
@@ -49,7 +50,8 @@ class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
 
     `request` is UNSET for a decision that has no request. `response` is the response's type; only
     needed if the return annotation of `decide` does not give it. `tells_versions`: the answer
-    includes the versions of the changed objects.
+    includes the versions of the changed objects. `in_turns` decides the same as `decide`, in
+    several turns of the event loop; None: it takes one.
     """
 
     command: str
@@ -57,12 +59,19 @@ class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
     request: Any = msgspec.UNSET
     response: Any = msgspec.UNSET
     tells_versions: bool = False
+    in_turns: Callable[..., Turns[ControllerResult[T]]] | None = None
 
     def __call__(self, context: Context) -> ControllerResult[T]:
         """Decide in a context."""
         if self.request is msgspec.UNSET:
             return self.decide(context)
         return self.decide(context, self.request)
+
+    def turns(self, context: Context) -> Turns[ControllerResult[T]]:
+        """Decide in a context, in several turns if the decision takes them."""
+        if self.in_turns is None:
+            return self(context)
+        return (yield from self.in_turns(context, self.request))
 
     @property
     def response_type(self) -> Any:

@@ -20,6 +20,7 @@ class Command(msgspec.Struct, frozen=True):
     response: Any
     decide: Decide
     guard: Guard
+    in_turns: None = None
 
 
 Find = Callable[[str], Any]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.partitions.partition_change import LEADER_UNCHANGED
@@ -20,6 +21,7 @@ from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePar
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.image import configs
 from replay.image.metadata import MetadataImage
+from replay.image.provenance import Provenance
 from replay.loader import Replayer
 from replay.transactions import MARKERS
 
@@ -88,6 +90,34 @@ class Latest:
             after = image_after(image, batch)
         self._replayer = None
         return self._moved(batch, batch.records, after)
+
+    def move_to(self, batch: Decided, state: State | None) -> State:
+        """Move behind a batch of a transaction whose records are in a known state already.
+
+        Args:
+            state: The state after the transaction, if the batch ends it; its image's position does
+                not count. None: the batch begins or continues it.
+
+        Returns:
+            The state after the batch, as `advance` returns it.
+        """
+        self._replayer = None
+        self.next_offset, self.timestamp = batch.end_offset, batch.timestamp
+        before = self.state.image.provenance
+        if state is None:
+            begun = before.pending_transaction
+            begin_offset = batch.base_offset if begun is None else begun
+            provenance = replace(before, pending_transaction=begin_offset)
+            state = self.state
+        else:
+            provenance = Provenance(
+                offset=batch.end_offset - 1,
+                leader_epoch=batch.leader_epoch,
+                timestamp=batch.timestamp,
+                not_understood=state.image.provenance.not_understood,
+            )
+        self.state = State(replace(state.image, provenance=provenance), state.index)
+        return self.state
 
     def _moved(
         self, batch: Batch | Decided, records: Iterable[Record], image: MetadataImage

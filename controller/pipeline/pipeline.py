@@ -7,7 +7,7 @@ replaced by the committed one, and each caller gets the outcome of its own recor
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -125,6 +125,21 @@ class Pipeline:
             self._append(batch, state)
         else:
             self._group.append((batch, state))
+
+    def send_transaction(self, batches: Sequence[Decided], state: State) -> None:
+        """Send all batches of a transaction, whose effect is known.
+
+        Args:
+            batches: From the Begin to the End of the transaction.
+            state: The latest state with all records of the transaction; its image's position does
+                not count.
+        """
+        assert self._inside is None and self._group is None, "one transaction, sent at once"
+        assert batches[0].base_offset == self.next_offset, "decided for this place"
+        for batch in batches:
+            assert batch.leader_epoch == self.leader_epoch, "decided for this epoch"
+            ends = batch is batches[-1]
+            self._append(batch, self._latest.move_to(batch, state if ends else None))
 
     @contextmanager
     def group(self) -> Iterator[None]:

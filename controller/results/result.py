@@ -1,7 +1,7 @@
 """Results of decisions: records to write, and the response once they are committed."""
 
 from collections.abc import Iterator, Sequence
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     `charges` are the partitions to subtract from quotas. `checked`: `records` as a batch, already
     encoded and replayed. `is_partial`: these are only the first records; the same decision, made
     again on the state after them, returns the rest. The response is then that of the state so far.
+    `state`: the pipeline's state after all records of a transaction, if it is known already; its
+    image has the position of the last record before the transaction's end.
     """
 
     response: T
@@ -32,6 +34,7 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     charges: tuple[Charge, ...] = ()
     checked: Decided | None = None
     is_partial: bool = False
+    state: Any = None
 
     @property
     def is_transaction(self) -> bool:
@@ -40,7 +43,7 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     def unless(self, validate_only: bool) -> Self:
         """Return the result, without its records if the request is a dry run."""
-        return replace(self, records=(), checked=None) if validate_only else self
+        return replace(self, records=(), checked=None, state=None) if validate_only else self
 
     def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
         """Split the records into batches, each with its origin.

@@ -14,6 +14,7 @@ from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.decisions.context.context import Context
 from controller.decisions.outcome import Refusal
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns
 from records.errors import RequestError
 
 Q = TypeVar("Q")
@@ -141,6 +142,17 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         if self.shown is None:
             return result
         return replace(result, response=self.shown(access, request, result.response))
+
+    def decide_in_turns(
+        self,
+        decide: Callable[[Context, Any], Turns[ControllerResult[Any]]],
+        context: Context,
+        request: Any,
+    ) -> Turns[ControllerResult[Any]]:
+        """Decide like `decide`, in several turns; not for guards of items or of responses."""
+        assert self.items is None and self.shown is None, "the decision needs no parts left out"
+        self.check_request(context.access, request)
+        return (yield from decide(context, request))
 
     def check_all(self, access: Access, request: Any) -> None:
         """Refuse a request as a whole if one of its items is not allowed.

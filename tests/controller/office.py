@@ -13,7 +13,9 @@ from controller.decisions.context.context import Context, Settings
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
 from controller.results.answer import Answer
+from controller.results.decided import Decided
 from controller.results.result import ControllerResult
+from metadata_log.format.batch import Batch
 from records.errors import MetadataLogError, Outcome, RequestError
 from replay.image.metadata import MetadataImage
 from tests.controller.cluster import FEATURES, START_MS, directory
@@ -31,7 +33,11 @@ class Clock:
 
 
 class Office:
-    """A controller, its log and its clock."""
+    """A controller, its log and its clock.
+
+    Attributes:
+        committed: The committed batches, each with the committed image after it.
+    """
 
     def __init__(
         self,
@@ -41,13 +47,18 @@ class Office:
     ) -> None:
         self.log = MemoryLog(end_offset)
         self.clock = Clock()
+        self.committed: list[tuple[Batch, MetadataImage]] = []
         self.controller = Controller(
             self.log,
             image,
             clock=self.clock,
             rng=Random(1),
             settings=settings,
+            on_commit=self._note,
         )
+
+    def _note(self, batch: Decided) -> None:
+        self.committed.append((batch.as_read, self.controller.image))
 
     def namespace(self, name: str, **fields: Any) -> asyncio.Future[Answer[Any]]:
         """Create a namespace with one record; refused if it exists."""

@@ -157,8 +157,9 @@ async def _mixture(random: Random) -> tuple[list[int], list[str], list[int | str
 
 
 def _step(office: Office, random: Random, number: int) -> asyncio.Future[Answer[Any]]:
+    names = [f"n{number % 20}-{index}" for index in range(random.choice((1, 1, 2, 5)))]
+
     def namespaces(context: Context) -> ControllerResult[None]:
-        names = [f"n{number % 20}-{index}" for index in range(random.choice((1, 1, 2, 5)))]
         taken = {namespace.name for namespace in context.image.namespaces()}
         if taken & set(names):
             raise RequestError("INVALID_REQUEST", f"{names} are taken")

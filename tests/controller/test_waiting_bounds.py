@@ -83,7 +83,7 @@ async def test_so_many_requests_wait_for_a_transaction_and_the_others_are_refuse
     office: Office, monkeypatch: pytest.MonkeyPatch, ask: Ask
 ) -> None:
     bound = 50
-    monkeypatch.setattr("controller.controller.PENDING_BATCHES_MAX", bound)
+    monkeypatch.setattr("controller.deferred_events.PENDING_BATCHES_MAX", bound)
     async with office.controller.transaction("import"):
         asked = [ask(office) for _ in range(bound + _MORE)]
         assert [answer.done() for answer in asked] == [False] * bound + [True] * _MORE

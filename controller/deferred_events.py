@@ -1,0 +1,46 @@
+"""Events that wait, in order, until a decision can be made: each makes one."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from metadata_log.limits import PENDING_BATCHES_MAX
+from records.errors import UnavailableError
+
+Event = Callable[[], None]
+
+
+class DeferredEvents:
+    """Queue of events, limited in number."""
+
+    def __init__(self, is_free: Callable[[], bool]) -> None:
+        """Start empty.
+
+        Args:
+            is_free: Tells whether an event can be processed now; an event may change that.
+        """
+        self._is_free = is_free
+        self._events: deque[Event] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def process(self, event: Event, future: asyncio.Future[Any]) -> None:
+        """Process an event, now or later; if too many wait, `future` gets an UnavailableError."""
+        if self._is_free():
+            event()
+        elif len(self._events) < PENDING_BATCHES_MAX:
+            self._events.append(event)
+        else:
+            future.set_exception(
+                UnavailableError(
+                    "a transaction or a large request is carried out, and too many requests wait "
+                    "for its end; try again"
+                )
+            )
+
+    def process_waiting(self) -> None:
+        """Process the events that wait, in order, as long as that is possible."""
+        while self._events and self._is_free():
+            self._events.popleft()()
