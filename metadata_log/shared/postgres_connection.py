@@ -44,6 +44,9 @@ _CONNECTION = {
 
 _PORT = "5432"
 
+_PAUSE_S = 0.005
+"""Pause after a notification."""
+
 _CANCELLED_WAIT = "01000"
 """SQLSTATE of the warning of a commit that no standby has confirmed."""
 
@@ -202,7 +205,8 @@ class Notifier:
 
     It has a connection of its own: a notification in a commit that waits for standbys makes all
     other notifying commits of the server wait, too. It sends one notification at a time, for all
-    appends since the previous one.
+    appends since the previous one, and pauses after each, because every node reads whenever it is
+    notified.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -233,6 +237,7 @@ class Notifier:
                 )
             except MetadataLogError as error:
                 _LOG.debug("followers were not notified: %s", error)
+            await asyncio.sleep(_PAUSE_S)
 
 
 async def _connected(servers: Servers) -> "psycopg.AsyncConnection[Any]":

@@ -2,16 +2,20 @@ r"""The append queue of a log that is not a mirror: waiting batches, batches in 
 
 append --> waiting --> in flight --> answered
      \-> refused           \-> refused, outcome unknown
+
+Callers who were just answered mostly ask again. Where a commit takes long, the next one waits a
+little for them: otherwise callers would take turns in two groups, each waiting for two commits.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Iterator
 
 import msgspec
 
 from metadata_log.format.batch import AppendResult, NewBatch
-from metadata_log.limits import BATCH_RECORDS_MAX, PENDING_BATCHES_MAX
+from metadata_log.limits import BATCH_RECORDS_MAX, GROUP_BATCHES_MAX, PENDING_BATCHES_MAX
 from records.control import NoOpRunRecord
 from records.envelope import Origin
 from records.errors import (
@@ -56,6 +60,8 @@ class AppendQueue:
         self.in_flight: list[QueuedBatch] = []
         self.failure: MetadataLogError | None = None
         self.is_closed = False
+        # Who waits for an answer, or had one with the last group.
+        self._callers = 0
 
     @property
     def has_waiting(self) -> bool:
@@ -85,6 +91,26 @@ class AppendQueue:
         queued = self._waiting.popleft()
         self.in_flight.append(queued)
         return queued
+
+    def answered(self) -> None:
+        """Forget the batches in flight: their callers were answered."""
+        self._callers = min(len(self.in_flight) + len(self._waiting), GROUP_BATCHES_MAX)
+        self.in_flight.clear()
+
+    async def wait_for_callers(self, wake: asyncio.Event, timeout_s: float) -> None:
+        """Wait until the callers of the last group wait again, at most for a time.
+
+        Args:
+            wake: Set after each change of the queue.
+            timeout_s: 0: do not wait.
+        """
+        if timeout_s <= 0:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while len(self._waiting) < self._callers and not self.is_closed:
+                    wake.clear()
+                    await wake.wait()
 
     def refuse_waiting(self, error: Exception) -> None:
         """Refuse all waiting batches."""

@@ -15,10 +15,15 @@ class GroupCommit(Protocol):
     """Makes the groups of batches of one leader epoch durable.
 
     After an error with outcome NOTHING the writer's tail is the same as before the group.
+
+    Attributes:
+        patience_s: How long a group may wait for callers who were just answered, and will mostly
+            ask again.
     """
 
     leader_epoch: int
     run_blocking: RunBlocking
+    patience_s: float
 
     async def start_segment(self) -> None:
         """Start a segment at the writer's tail."""
@@ -34,7 +39,9 @@ class GroupCommit(Protocol):
 
 
 class FolderCommit:
-    """Commits by a sync of the log's own files."""
+    """Commits by a sync of the log's own files, which takes less than to wait for callers."""
+
+    patience_s = 0.0
 
     def __init__(self, writer: LogWriter, leader_epoch: int, run_blocking: RunBlocking) -> None:
         self._writer = writer

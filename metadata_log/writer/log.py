@@ -282,9 +282,8 @@ class MetadataLog:
             self._queue.fail(error)
         except OSError as error:
             # It is unknown what reached the disk. A second sync may succeed and prove nothing.
-            self._queue.fail(
-                FencedError(f"writing {self.directory} failed: {error}; open the log again")
-            )
+            text = f"writing {self.directory} failed: {error}; open the log again"
+            self._queue.fail(FencedError(text))
         except Exception as error:
             _LOG.exception("%s: the writer ended by a mistake of its own", self.directory)
             self._queue.fail(FencedError(f"the writer failed: {error!r}; open the log again"))
@@ -296,6 +295,7 @@ class MetadataLog:
         try:
             if self._needs_segment:
                 await self._group_commit.start_segment()
+            await self._queue.wait_for_callers(self._wake, self._group_commit.patience_s)
             # After every other await, so that requests that arrived meanwhile are included.
             if not self._requests.is_loaded and any(
                 is_repeatable(batch.origin) for batch in self._queue.waiting()
@@ -315,9 +315,9 @@ class MetadataLog:
             self._committed_end = self.end_offset
             self._requests.window.drop_before(self._committed_end)
             self._answer(results)
+            self._queue.answered()
             if self._sync_mark_in_time and not self._queue.is_closed:
                 self._start_mark_timer()
-            group.clear()
 
     def _undo(self, results: list[tuple[QueuedBatch, AppendResult]], error: Exception) -> None:
         """Refuse a group of batches that was rolled back and will never be in the log."""
@@ -338,9 +338,7 @@ class MetadataLog:
         return self._writer.needs_segment or is_new
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Complete the futures of a group's batches; of a refused group, only those of batches
-        that repeat a committed request.
-        """
+        """Resolve what is committed; of a refused group, only repetitions of earlier requests."""
         for queued, result in results:
             if result.end_offset <= self._committed_end:
                 queued.resolve(result)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import secrets
-import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -21,6 +20,9 @@ from metadata_log.writer.node_writer import NodeWriter
 from metadata_log.writer.request_window import RunBlocking
 from records.errors import FencedError, MetadataLogError, Outcome, UnavailableError
 
+_PATIENCE_SHARE = 1 / 8
+_PATIENCE_S_MAX = 0.05
+
 SETTLE_PAUSE_S = 0.2
 """Pause between two attempts to find out whether a group was committed."""
 
@@ -31,6 +33,7 @@ class SharedCommit:
     Attributes:
         end: The end of the shared log, right after the leader's claim or its last group.
         leader_epoch: The epoch of the claim.
+        patience_s: As in `GroupCommit`: a small part of the time that the last commit took.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class SharedCommit:
         self._settle_for_s = settle_for_s
         self.end = end
         self.leader_epoch = end.epoch
+        self.patience_s = 0.0
 
     async def start_segment(self) -> None:
         """Start a segment at the writer's tail; errors as for `commit`."""
@@ -73,7 +77,8 @@ class SharedCommit:
                 higher epoch. With outcome UNKNOWN: the store does not tell whether the group was
                 committed; or it has committed it, and this node's disk is full.
         """
-        start = time.perf_counter()
+        time = asyncio.get_running_loop().time
+        start = time()
         blocks = tuple([Entry(EntryKind.BLOCK, each) for each in self._writer.unwritten])
         try:
             await self._commit(blocks)
@@ -83,7 +88,9 @@ class SharedCommit:
             raise
         with _full_as_fenced():
             self._writer.commit()
-        return time.perf_counter() - start
+        took_s = time() - start
+        self.patience_s = min(took_s * _PATIENCE_SHARE, _PATIENCE_S_MAX)
+        return took_s
 
     async def _commit(self, entries: tuple[Entry, ...]) -> None:
         tail, synced = self._writer.tail, self._writer.synced
