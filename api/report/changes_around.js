@@ -3,7 +3,7 @@
 import { byPeopleCommand } from "report/commands.js";
 import { fill, make } from "report/dom.js";
 import { above } from "report/numbers.js";
-import { clockText, countText, eventParts, plain } from "report/words.js";
+import { clockText, countText, eventParts, plain, valueText } from "report/words.js";
 
 const BEFORE_MS = 600_000;
 const SHOWN_MAX = 5;
@@ -43,6 +43,7 @@ export class ChangesAround {
   /** @returns {Node[]} */
   get nodes() {
     const { before, during, isWhole } = this.around;
+    if (isWhole && !before.length && !during.length) return [make("div", {}, "nothing in the 10 minutes before it, nor while it lasted")];
     const earlier = isWhole ? "in the 10 minutes before" : "before, as far as these records go";
     return [...this._period(before, earlier), ...this._period(during, "while it lasted")];
   }
@@ -70,9 +71,21 @@ export class ChangesAround {
     return list;
   }
 
+  /** The values that a config had before a change and after it; null for a change of anything else. */
+  _valueOf(/** @type {Told} */ { objects: [name], count, from, to }) {
+    const { data } = this;
+    if (count !== 1 || from !== to || !name.startsWith("config:")) return null;
+    const touches = data.named(name).flatMap((object) => Array.from(data.touchesOf(object))).filter((touch) => data.effect[data.rowOf[touch]] === from);
+    const [change] = touches.flatMap((touch) => data.changesOf(touch));
+    if (change === undefined) return "as it was";
+    const { before, after } = change;
+    if (before === null || after === null) return before === null ? `to ${valueText(after)}` : `from ${valueText(before)}`;
+    return `${valueText(before)} -> ${valueText(after)}`;
+  }
+
   _item(/** @type {Told} */ told) {
-    const { text, by } = eventParts(told), onclick = () => this.selection.set({ from: told.from, to: told.to });
+    const { text, by } = eventParts(told), value = this._valueOf(told), onclick = () => this.selection.set({ from: told.from, to: told.to });
     return make("li", {}, make("time", {}, clockText(told.time, this.data.header.times[0])),
-      make("button", { type: "button", class: "link offset", title: "select these records", onclick }, plain(text)), make("span", { class: "by" }, by));
+      make("button", { type: "button", class: "link offset", title: "select these records", onclick }, plain(text)), value && make("span", {}, plain(value)), make("span", { class: "by" }, by));
   }
 }

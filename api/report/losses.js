@@ -4,10 +4,13 @@ import { FENCED, LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { endedUncleanly } from "report/ends.js";
 import { gapsWithin, gapWords } from "report/gaps.js";
 import { isGoing } from "report/object_states.js";
-import { countText } from "report/words.js";
+import { countText, timeText } from "report/words.js";
 
 /** More partitions than these are not looked at one by one. */
 const LOOKED_AT_MAX = 20_000;
+
+/** More brokers are not named one by one. */
+const BROKERS_SAID = 3;
 
 /** @typedef {import("report/outages.js").Outage} Outage */
 
@@ -57,11 +60,32 @@ function redundancy(/** @type {import("report/data.js").Data} */ data, /** @type
 export function whyNobodyElse(data, outages) {
   if (outages[0].bit !== LEADERLESS) return [];
   const states = outages.slice(0, LOOKED_AT_MAX).map(({ object, fromRow }) => (fromRow > 0 ? data.stateAt(object, fromRow - 1) : null));
-  const single = states.filter((state) => state?.replicas.length === 1).length;
-  const inSync = states.filter((state) => state && state.replicas.length > 1 && state.isr.length === 1).length;
-  const found = [];
+  const single = states.filter((state) => state?.replicas.length === 1).length, found = [];
   if (single) found.push(`${countText(single, "partition")} ${single === 1 ? "has" : "have"} one replica: no other broker could lead.`);
-  if (inSync) found.push(`Of ${countText(inSync, "partition")} one replica was in sync before: no other broker could lead without losing records.`);
+  const alone = outages.filter((_, i) => states[i]?.isr.length === 1 && states[i]?.replicas.length !== 1);
+  return [...found, ...aloneInSync(data, alone)];
+}
+
+/** The brokers that alone were in sync with partitions when these lost their leader, most partitions first, and since when.
+ * @param {import("report/data.js").Data} data @param {Outage[]} outages */
+function aloneInSync(data, outages) {
+  /** @type {Map<number, {count: number, row: number}>} The partitions of each broker, and the first row in which it was alone. */
+  const found = new Map();
+  for (const { object, fromRow } of outages) {
+    const [broker] = /** @type {any} */ (data.stateAt(object, fromRow - 1)).isr, row = aloneFrom(data, object, fromRow - 1);
+    const known = found.get(broker) ?? { count: 0, row };
+    found.set(broker, { count: known.count + 1, row: Math.min(known.row, row) });
+  }
+  return [...found].sort(([, a], [, b]) => b.count - a.count).slice(0, BROKERS_SAID).map(([broker, { count, row }]) =>
+    `Broker ${broker} was the only replica in sync of ${countText(count, "partition")}${row > 0 ? `, since ${timeText(data.time[row])}` : ""}: no other broker could lead without losing records.`);
+}
+
+/** The row since which a partition's ISR had one replica; 0 if it had in the first. */
+function aloneFrom(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object, /** @type {number} */ until) {
+  let found = 0;
+  for (const { before, after, touch } of data.stepsOf(object, until)) {
+    if (after?.isr.length === 1 && before?.isr.length !== 1) found = data.rowOf[touch];
+  }
   return found;
 }
 
@@ -76,7 +100,7 @@ export function notKnown(data, outages) {
   if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
   if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Whether Kafka kept the records from offset ${header.confirmed_end} on: they were not confirmed.`);
   const fenced = fencedBy(data, outages);
-  if (fenced.length) found.push(`What happened to ${fenced.join(" and ")} before the fencing: see the broker's own logs.`);
+  if (fenced.length) found.push(`What happened to ${fenced.join(" and ")} before the fencing: see ${fenced.length === 1 ? "the broker's" : "their"} own logs.`);
   found.push("How many messages are concerned: the metadata does not contain them.");
   return found;
 }

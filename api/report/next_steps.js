@@ -5,6 +5,7 @@ import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { endedUncleanly } from "report/ends.js";
 import { waitsFor } from "report/losses.js";
 import { isGoing } from "report/object_states.js";
+import { ofKind } from "report/outages.js";
 import { isUp } from "report/why.js";
 import { countText } from "report/words.js";
 
@@ -25,6 +26,7 @@ class Facts {
     this.all = outages.slice(0, LOOKED_AT_MAX);
     this.isOf = (/** @type {number} */ bit) => outages[0].bit === bit;
     this.isOfBroker = data.kinds[data.objectKind[outages[0].object]] === "broker";
+    this.brokers = ofKind(data, "broker").filter((broker) => data.isThere(broker, data.rows - 1)).length;
     this.begin = Math.min(...this.all.map((each) => each.from ?? data.first));
     this.lasting = this.all.filter((each) => each.to === null && !isGoing(this.state(each)));
     this.end = Math.max(...this.all.map((each) => each.to ?? data.last));
@@ -89,7 +91,7 @@ export const ADVICE = [
     name: "start the brokers that are waited for",
     condition: (facts) => (facts.isOfBroker ? null : some(facts.waiting(false))),
     advice: ([first, ...more], { where, begin, data }) => ({
-      text: `Start broker ${first.broker} first: ${partitions(first.of)} ${first.of.length === 1 ? "waits" : "wait"} for it${more.length ? `; then ${more.map((/** @type {any} */ { broker, of }) => `${broker} (${of.length})`).join(", ")}` : ""}.`,
+      text: `Start broker ${first.broker}${more.length ? " first" : ""}: ${partitions(first.of)} ${first.of.length === 1 ? "waits" : "wait"} for it${more.length ? `; then ${more.map((/** @type {any} */ { broker, of }) => `${broker} (${of.length})`).join(", ")}` : ""}.`,
       command: outagesOfBrokerCommand(where, begin, data.last, first.broker),
     }),
   },
@@ -140,7 +142,8 @@ export const ADVICE = [
     name: "one replica",
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(facts.all.filter((each) => facts.state(each)?.replicas.length === 1)) : null),
     advice: ([first, ...more], facts) => ({
-      text: `Give ${topicsOf(facts, [first, ...more])} more replicas: with one, a partition is down whenever its broker is.`,
+      text: facts.brokers === 1 ? "Add a broker, then replicas: with one broker, each of its restarts takes all down."
+        : `Give ${topicsOf(facts, [first, ...more])} more replicas: with one, a partition is down whenever its broker is.`,
       command: topicCommand(facts.where, facts.topic(first), facts.data.last),
     }),
   },
@@ -148,7 +151,7 @@ export const ADVICE = [
     name: "one in sync before",
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(facts.all.filter((each) => wasAlone(facts, each))) : null),
     advice: ([first, ...more], facts) => ({
-      text: `Only one replica of ${partitions([first, ...more])} was in sync before: find out since when, and why.`,
+      text: `Only one replica of ${partitions([first, ...more])} was in sync before: see what took the others out.`,
       command: outagesCommand(facts.where, 0, /** @type {number} */ (first.from), facts.name(first)),
     }),
   },
@@ -196,10 +199,10 @@ function leftBehind(/** @type {Facts} */ facts) {
   return facts.lasting.length ? [] : [true, false].flatMap((up) => facts.waiting(up, ended.map((each) => ({ ...each, bit: UNDER_REPLICATED }))));
 }
 
-/** True if the partition's topic was deleted. */
-function isDeleted(/** @type {Facts} */ { data }, /** @type {Outage} */ { object }) {
+/** True if the outage ended because the partition's topic was deleted. */
+function isDeleted(/** @type {Facts} */ { data }, /** @type {Outage} */ { object, row }) {
   const topic = data.objectTopic[object] - 1;
-  return topic >= 0 && !data.isThere(topic, data.rows - 1);
+  return topic >= 0 && !data.isThere(object, row + 1) && !data.isThere(topic, row + 1);
 }
 
 function wasAlone(/** @type {Facts} */ facts, /** @type {Outage} */ outage) {

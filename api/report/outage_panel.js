@@ -1,6 +1,7 @@
 // The panel of an outage: when it began and ended, by which record, what came before, what may be lost.
 
 import { ChangesAround, changesAround } from "report/changes_around.js";
+import { brokersDown, newController } from "report/circumstances.js";
 import { outagesCommand, whyCommand } from "report/commands.js";
 import { LEADERLESS } from "report/data.js";
 import { commandLine, fill, make } from "report/dom.js";
@@ -101,6 +102,7 @@ export class OutagePanel {
       ...this._ends(began, ended),
       term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length)), ...whyNobodyElse(data, outages).map((text) => make("div", {}, text))),
       term("written by", ...this._who(outages, chain)),
+      ...this._meanwhile(outages, began),
       ...this._endedBy(outages),
       term("may be lost", sentences(mayBeLost(data, outages))),
       term("not known", sentences(notKnown(data, outages))),
@@ -158,6 +160,13 @@ export class OutagePanel {
     if (cause === null) return make("div", {}, `${count}not known: ${why}`);
     const offsets = of.map((each) => each.cause?.offset ?? cause.offset), first = Math.min(...offsets), last = Math.max(...offsets);
     return make("div", {}, plain(`${count}${cause.text} `), ...this._offsets(first, last), ...(first > (of[0].from ?? Infinity) ? [", in the same batch"] : []));
+  }
+
+  /** What else was so when it began. */
+  _meanwhile(/** @type {Outage[]} */ outages, /** @type {Outage} */ began) {
+    const down = brokersDown(this.data, outages).map((text) => make("div", {}, text)), controller = newController(this.data, began);
+    if (controller !== null) down.push(make("div", {}, `${controller.text}, `, this._offset(controller.offset)));
+    return down.length ? [term("besides", ...down)] : [];
   }
 
   /** What ended it, by whom and why; nothing if all of it lasts. */

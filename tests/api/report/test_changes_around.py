@@ -1,5 +1,6 @@
 """What people changed around an outage: the panel says what `timeline --by-people` says."""
 
+import re
 import shlex
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ _OPEN = """([bit, share]) => {
 _UNFOLD = """() => {
   for (const each of document.querySelectorAll(".outage details")) each.open = true;
 }"""
+
+_PREPOSITION = re.compile("^(to|from) ")
 
 _SHOWN = ".outage .changed > li:not(.more)"
 
@@ -59,11 +62,30 @@ def test_it_lists_what_the_command_lists(metalog: Metalog, demo_log: Path, page:
     assert any(before < every for before, every in counts)
 
 
+def test_a_changed_config_has_its_values(metalog: Metalog, demo_log: Path, page: Page) -> None:
+    page.evaluate(_OPEN, [2, 0.06])
+    _shown(page)
+    command = shlex.split(texts(page, ".answer > .command code")[-1])
+    options = ("--kind", "config", "--json")
+    events = metalog(command[1], demo_log, *command[3:], *options).json["events"]
+    values = set()
+    for event in events:
+        offset = event["from_offset"]
+        if event["kind"] != "topics" or event["to_offset"] != offset or len(event["objects"]) > 1:
+            continue
+        told = metalog("history", demo_log, event["objects"][0], "--from", offset, "--to", offset)
+        item = page.locator(_SHOWN, has_text=event["text"])
+        found = item.locator("span:not(.by)").all_inner_texts()
+        values |= set(found)
+        assert any(_PREPOSITION.sub("", value) in told.out for value in found), (found, told.out)
+    assert len(values) > 3
+
+
 def test_a_change_leads_to_its_records(page: Page) -> None:
     page.evaluate(_OPEN, [4, 1.0])
     page.evaluate(_UNFOLD)
     wait_until_idle(page)
-    time, text, by = page.locator(f"{_SHOWN} >> nth=0").locator("> *").all_inner_texts()
+    time, text, *_, by = page.locator(f"{_SHOWN} >> nth=0").locator("> *").all_inner_texts()
     page.locator(f"{_SHOWN} > button").first.click()
     first, last, _ = selected(page)
     (event, *_) = texts(page, ".events .event")

@@ -176,9 +176,12 @@ def test_a_click_on_health_shows_the_time_of_the_summary(
     assert found["lasted"] == "4 h 20 min"
     assert found["topics"] == "orders"
     assert found["cause"] == (
-        f"{time['cause']} record {time['cause_offset']} Of {PARTITIONS} partitions one replica was "
-        "in sync before: no other broker could lead without losing records."
+        f"{time['cause']} record {time['cause_offset']} Broker 1 was the only replica in sync of "
+        f"{PARTITIONS} partitions, since 2026-01-13T22:50:06.000Z: no other broker could lead "
+        "without losing records."
     )
+    down = "2 of 2 brokers were down: 1, 2."
+    assert found["besides"] == f"{down} node 1 became the controller 6 s before, record 0"
     assert "ISR [1, 2] -> [1]" in found["before"]
     assert (
         found["may be lost"] == f"Nothing of {PARTITIONS} partitions, as far as the metadata says: "
@@ -288,7 +291,7 @@ def test_a_service_knows_what_began_before_the_page(stormy_log: Path, pages: Pag
         assert found["from"].endswith("record 21")
         # The page has the state before of five; only the service knows that of the first.
         assert found["cause"] == (
-            "broker 1 began a controlled shutdown record 20 Of 5 partitions one replica was in "
-            "sync before: no other broker could lead without losing records."
+            "broker 1 began a controlled shutdown record 20 Broker 1 was the only replica in sync "
+            "of 5 partitions: no other broker could lead without losing records."
         )
         assert found["lasted"] == "4 h 20 min"
