@@ -368,7 +368,10 @@ async def send_reply(reply: Reply, scope: Mapping[str, Any]) -> None:
     """Send the reply to the request of this scope."""
     send_whole: SendWhole = scope["state"][SEND_WHOLE]
     scope["state"][STATUS] = reply.status
-    head = _head(reply.status, reply.media_type) + b"content-length: %d\r\n" % len(reply.content)
+    head = _head(reply.status, reply.media_type)
+    if reply.status != 304:
+        # That of a 304 would be the length of what is not sent. Source: RFC 9110, 8.6.
+        head += b"content-length: %d\r\n" % len(reply.content)
     for name, value in reply.headers.items():
         head += f"{name.lower()}: {value}\r\n".encode()
     await send_whole(head, reply.content)

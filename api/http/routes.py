@@ -1,7 +1,7 @@
 """The HTTP application: routes made from the tables, and error responses for all routes.
 
-Commands and appends, which have a body, are found by path alone. Litestar, which routes all other
-requests, would take a tenth of the time of an append.
+Commands and appends, which have a body, and the page's files are found by path alone. Litestar,
+which routes all other requests, would take a tenth of the time of an append.
 """
 
 import functools
@@ -24,6 +24,7 @@ from api.http import (
     metrics,
     openapi,
     operations,
+    page_files,
     questions,
     web_page,
 )
@@ -31,6 +32,7 @@ from api.http.admission import Paths
 from api.http.commands import Answer
 from api.http.compression import compressing
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
+from api.http.page_files import PageFiles
 from api.http.problems import Problem, mistake, problem, problem_of
 from api.http.questions import HTML, LINES
 from api.http.request import (
@@ -66,7 +68,7 @@ _READ_ONLY = problem(
 
 _APPEND_PATH = questions.path_of(commands.APPEND)
 
-_OPEN = frozenset({"/health", "/ready", *web_page.FILES})
+_OPEN = frozenset({"/health", "/ready", *page_files.FILES})
 """Paths without authentication: load balancers ask for the health without a token, and the page,
 once loaded, asks its reader for a token."""
 
@@ -125,7 +127,7 @@ class Posts:
 
 
 @functools.cache
-def make_app() -> Posts:
+def make_app() -> "ASGIApp":
     """Return the application, which answers all requests that were admitted.
 
     It has no state of its own, so all services of a process share it.
@@ -139,7 +141,6 @@ def make_app() -> Posts:
             get(metrics.PATH)(_metrics),
             get(openapi.PATH)(_openapi),
             get(operations.PATH)(_operations),
-            get(list(web_page.FILES))(web_page.serve_file),
             get(web_page.COLUMNS_PATH)(web_page.columns),
             get(first_look.PATH)(first_look.known),
             get(growth.PATH)(growth.follow),
@@ -149,7 +150,8 @@ def make_app() -> Posts:
         exception_handlers=errors_handled(),
     )
     posts = dict.fromkeys(commands.ROUTES, Post(commands.change, BODY_SIZE_BYTES_MAX))
-    return Posts({**posts, _APPEND_PATH: Post(commands.append, RECORDS_SIZE_BYTES_MAX)}, others)
+    posts[_APPEND_PATH] = Post(commands.append, RECORDS_SIZE_BYTES_MAX)
+    return PageFiles(page_files.FILES, Posts(posts, others))
 
 
 def errors_handled() -> "dict[int | type[Exception], Callable[[_Request, Any], Response[Any]]]":

@@ -12,8 +12,9 @@ from litestar import Litestar, Request, Response, get
 from msgspec.structs import replace
 
 from api.documents.logs import Place
-from api.http import openapi, web_page
+from api.http import openapi
 from api.http.admission import Admission, Paths
+from api.http.page_files import LIST_FILES, PageFiles
 from api.http.parameters import fields_of, read_request
 from api.http.problems import Problem, problem_of
 from api.http.questions import Answers, encoded
@@ -180,7 +181,8 @@ def site_of(
     apps: dict[str, ASGIApp] = {
         name: Admission(make_app(), PATHS, state) for name, state in states.items()
     }
-    return Site(Admission(_list_app(), SITE_PATHS, top), apps), {**states, LIST: top}
+    list_app = PageFiles(LIST_FILES, _list_app())
+    return Site(Admission(list_app, SITE_PATHS, top), apps), {**states, LIST: top}
 
 
 @cache
@@ -190,7 +192,6 @@ def _list_app() -> Litestar:
             get(LOGS_PATH)(_logs),
             get(list(JOINT_ROUTES))(_ask_jointly),
             get(openapi.PATH)(_openapi),
-            get(list(web_page.LIST_FILES))(web_page.serve_list_file),
             get("/health")(health),
             get("/ready")(_ready),
         ],
@@ -247,7 +248,7 @@ async def _ready(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
 
 
-_OPEN = frozenset({"/health", "/ready", *web_page.LIST_FILES})
+_OPEN = frozenset({"/health", "/ready", *LIST_FILES})
 
 SITE_PATHS = Paths(
     all=_OPEN | {LOGS_PATH, openapi.PATH, *JOINT_ROUTES},

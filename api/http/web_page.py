@@ -1,28 +1,19 @@
-"""The web page: its files, and the columns of data that it draws.
+"""The columns of data that the web page draws."""
 
-The files contain nothing about a cluster, so they need no authentication; the page requests all
-data with its reader's credentials. Nothing is loaded from other hosts, and only these files'
-scripts are run.
-"""
-
-import base64
 import hashlib
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from litestar import Request, Response
 from msgspec.structs import replace
 
-from api.http.admission import WEB_PAGE
 from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
 from api.http.parameters import read_request
-from api.http.questions import COMMON, HTML, ROUTES, Answers, packed_report, path_of
+from api.http.questions import COMMON, ROUTES, Answers, packed_report, path_of
 from api.http.request import Call, call_of, shared_state
 from api.http.shared_state import SharedState
 from api.questions.report import REPORT, ShowReport
 from api.questions.table import guard_of
-from api.report import assets
 from api.requests.commands import find_command
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.authorization.caller import Caller
@@ -34,14 +25,6 @@ BYTES = "application/octet-stream"
 
 PARAMETERS = ROUTES[path_of(REPORT.name)].parameters
 
-_FOLDER = "/page/"
-_LIST = "/page/list.html"
-_MAIN_OF_LIST = "served/logs.js"
-_OF_LIST = (
-    _MAIN_OF_LIST,
-    *[f"served/{name}.js" for name in ("checks", "drift", "drift_panel", "shared_time")],
-    *[f"served/{name}.js" for name in ("shown_log", "together")],
-)
 _SERVER = "Metalog-Server"
 """Header with the service's address, as it is given on the command line."""
 
@@ -55,84 +38,6 @@ _NOTES = "Metalog-Notes"
 """Header that is `allowed` if the caller may add notes to the log."""
 
 _ADD_NOTE = find_command("notes add").guard
-
-
-class _File(msgspec.Struct, frozen=True):
-    content: bytes
-    headers: dict[str, str]
-
-
-def _file(content: str, media_type: str, **headers: str) -> _File:
-    encoded = content.encode()
-    found = {
-        "Content-Type": f"{media_type}; charset=utf-8",
-        "ETag": f'"{hashlib.sha256(encoded).hexdigest()[:32]}"',
-        "Cache-Control": "no-cache",
-    }
-    return _File(encoded, found | headers)
-
-
-def _files() -> dict[str, _File]:
-    modules = {name: text for prefix in assets.FOLDERS for name, text in _modules(prefix)}
-    imports = assets.json_text({"imports": {name: _FOLDER + name for name in modules}})
-    preloads = "\n".join(
-        [
-            f'<link rel="modulepreload" href="{_FOLDER}{name}">'
-            for name in modules
-            if name not in _OF_LIST
-        ]
-    )
-    policy = {"Content-Security-Policy": _policy(imports)}
-    parts = {"imports": imports, "preloads": preloads, "main": "served/main.js"}
-    of_list = {"imports": imports, "preloads": "", "main": _MAIN_OF_LIST}
-    return {
-        WEB_PAGE: _file(assets.filled("served/page.html", parts), HTML, **policy),
-        _LIST: _file(assets.filled("served/page.html", of_list), HTML, **policy),
-        f"{_FOLDER}report.css": _file(assets.text("report.css"), "text/css"),
-        **{_FOLDER + name: _file(text, "text/javascript") for name, text in modules.items()},
-    }
-
-
-def _modules(prefix: str) -> list[tuple[str, str]]:
-    return list(assets.modules(prefix).items())
-
-
-def _policy(imports: str) -> str:
-    """Return the Content-Security-Policy: only the service's own scripts, and requests to it."""
-    digest = base64.b64encode(hashlib.sha256(imports.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; "
-        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'; require-trusted-types-for 'script'"
-    )
-
-
-_FILES = _files()
-FILES = {path: file for path, file in _FILES.items() if path != _LIST}
-"""The files of the page by path."""
-
-LIST_FILES = {**FILES, WEB_PAGE: _FILES[_LIST]}
-"""The files of the page that lists the logs, by path; pages of logs have paths of their own."""
-
-
-async def serve_file(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return a file of the page."""
-    found = FILES[request.scope["path"]]
-    return _unless_known(request, found.headers, found.content)
-
-
-async def serve_list_file(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return a file of the page that lists the logs."""
-    found = LIST_FILES[request.scope["path"]]
-    return _unless_known(request, found.headers, found.content)
-
-
-def _unless_known(
-    request: Request[Any, Any, Any], headers: dict[str, str], content: bytes
-) -> Response[bytes]:
-    if request.headers.get("if-none-match") == headers["ETag"]:
-        return Response(b"", status_code=304, headers=headers)
-    return Response(content, headers=headers)
 
 
 async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:

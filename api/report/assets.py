@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
+_STATIC = re.compile(r'^(?:import|export) [^;]*?\bfrom "([^"]+)";', re.MULTILINE)
+_LAZY = re.compile(r'\bimport\("([^"]+)"\)(?!\.)')
 
 FOLDERS = {"report/": "", "asked/": "asked/", "play/": "play/", "served/": "served/"}
 """Folder of a module, by the first part of the name by which other modules import it."""
@@ -39,3 +41,12 @@ def filled(name: str, parts: Mapping[str, str]) -> str:
 def json_text(value: Any) -> str:
     """Return JSON that is safe inside an HTML script element: `<` is escaped."""
     return msgspec.json.encode(value).decode().replace("<", "\\u003c")
+
+
+def imported(module: str) -> tuple[dict[str, None], dict[str, None]]:
+    """Return the names of the modules that a module imports: at its start, and later.
+
+    Args:
+        module: The module's text. Types in its comments are written `import("NAME").Type`.
+    """
+    return dict.fromkeys(_STATIC.findall(module)), dict.fromkeys(_LAZY.findall(module))

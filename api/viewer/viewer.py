@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import PurePath
 
@@ -23,6 +24,10 @@ from controller.decisions.context.context import Settings
 from metadata_log.reader.log_reader import LogReader
 from records.errors import MetadataLogError
 
+_SWITCH_S = 0.0005
+"""How long the thread that reads a log runs while a request waits for it. With Python's 5 ms, each
+request of a page that is opened meanwhile takes so much longer."""
+
 
 async def show_until_stopped(
     options: ViewOptions,
@@ -36,6 +41,7 @@ async def show_until_stopped(
     Args:
         first: The answers of a single log that were begun.
     """
+    sys.setswitchinterval(_SWITCH_S)
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
         async with _listening(options) as (http, shown):
             renewal.add(http.read_again)

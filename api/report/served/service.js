@@ -1,7 +1,6 @@
 // Requests to the service over HTTP, with the credentials of the page's reader.
 
 import { quoted } from "report/commands.js";
-import { openData } from "report/data.js";
 import { byText, changeLines, chainText, plain } from "report/words.js";
 
 const TOKEN = "metalog-token";
@@ -83,7 +82,8 @@ export class Service {
   async columns(from, to, signal) {
     const response = await this.get("report/columns", { from, to }, {}, signal);
     this._remember(response);
-    return openData(await bytesOf(response));
+    const bytes = await bytesOf(response), { openData } = await import("report/data.js");
+    return openData(bytes);
   }
 
   /** What is known of the log before its columns are there; null if nothing is.

@@ -6,13 +6,14 @@ import time
 
 import pytest
 
-from api.http import events, growth, metrics, openapi, operations, web_page
+from api.http import events, growth, metrics, openapi, operations
 from api.http.commands import ROUTES as COMMANDS
+from api.http.page_files import FILES
 from api.http.questions import ROUTES, path_of
 from tests.api.http.conftest import Web
 from tests.api.questions.asked import QUERIES
 
-PLAIN = ["/health", "/ready", metrics.PATH, openapi.PATH, operations.PATH, *web_page.FILES]
+PLAIN = ["/health", "/ready", metrics.PATH, openapi.PATH, operations.PATH, *FILES]
 CHANGING = {metrics.PATH}
 """Their content is another one each time."""
 

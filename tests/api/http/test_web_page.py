@@ -15,9 +15,10 @@ import pytest
 
 from api.http import growth, heartbeats, questions, web_page
 from api.http.options import HttpOptions
+from api.http.page_files import FILES
 from api.http.questions import Answers
 from api.http.shared_state import reachable_url
-from api.http.web_page import COLUMNS_PATH, FILES
+from api.http.web_page import COLUMNS_PATH
 from api.questions.report import ReportPiece
 from controller.authorization.acls import AclAuthorizer
 from controller.decisions.context.context import Settings
@@ -39,6 +40,28 @@ async def test_every_file_is_known_by_its_etag(web: Web) -> None:
         assert (whole.status_code, bool(whole.content)) == (200, True)
         again = await web.http.get(path, headers={"If-None-Match": whole.headers["ETag"]})
         assert (again.status_code, again.content) == (304, b"")
+        assert "content-length" not in again.headers
+
+
+async def test_modules_that_draw_nothing_at_first_are_loaded_behind_the_others(web: Web) -> None:
+    page = (await web.http.get("/")).text
+    preloads = re.findall(r'rel="modulepreload" href="(/page/[^"]+)"(.*)>', page)
+    at_once = [path for path, more in preloads if not more]
+    later = [path for path, more in preloads if more == ' fetchpriority="low"']
+    assert "/page/served/first_look.js" in at_once
+    assert {"/page/report/page.js", "/page/report/data.js", "/page/served/sign_in.js"} < set(later)
+    assert [*at_once, *later] == [path for path, _ in preloads]
+    for path in at_once:
+        needed = re.findall(
+            r'^import .*from "(.*)";', (await web.http.get(path)).text, re.MULTILINE
+        )
+        assert {f"/page/{name}" for name in needed} <= set(at_once), path
+
+
+async def test_a_file_of_the_page_takes_get_only(web: Web) -> None:
+    refused = await web.http.post("/page/report.css", content=b"")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
+    assert refused.json()["code"] == "METHOD_NOT_ALLOWED"
 
 
 async def test_the_page_may_reach_only_its_service(web: Web) -> None:
