@@ -1,6 +1,7 @@
 """Answers questions to a running service, limited to the objects that the caller may see."""
 
 import asyncio
+import importlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -111,6 +112,7 @@ class Answers:
         for name in QUESTIONS:
             # Now: while it serves, an import would delay all other requests.
             find_question(name)
+        importlib.import_module("replay.expressions.compiler")
         with log.reader() as reader:
             self.history_start = reader.history_start
         self._ask = ask

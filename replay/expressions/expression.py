@@ -1,20 +1,21 @@
-"""Expressions over an image, and their values while a log is replayed."""
+"""Expressions over an image, and their values while a log is replayed.
 
-from typing import Any
+The parser is imported with the first expression: a process that may get one starts without it.
+"""
 
-from lark import Token as LarkToken
-from lark import Tree
+from typing import TYPE_CHECKING, Any
 
 from records.base import Record
 from records.configs import ConfigRecord
 from records.partitions import PartitionChangeRecord, PartitionRecord
-from replay.expressions.compiler import Compiler
-from replay.expressions.fields_read import may_set
-from replay.expressions.grammar import fail, parse
 from replay.expressions.values import STEPS_EACH, Absent, Env, Token
 from replay.expressions.vocabulary import PARTITIONS, Objects, PartitionsOf, Thing, record_types_of
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS
+
+if TYPE_CHECKING:
+    from lark import Token as LarkToken
+    from lark import Tree
 
 # An expression of these is false where it is absent; any other has no value there.
 _CONDITIONS = frozenset({"either", "both", "compare", "contains", "negated"})
@@ -34,6 +35,9 @@ class Expression:
         Raises:
             RequestError: INVALID_REQUEST, a syntax error or an unknown name; names the column.
         """
+        from replay.expressions.compiler import Compiler
+        from replay.expressions.grammar import parse
+
         self.text = text
         self._tree = parse(text)
         self._is_condition = _is_condition(self._tree)
@@ -53,6 +57,8 @@ class Expression:
             RequestError: INVALID_REQUEST, operand types do not match, or the evaluation takes too
                 long; names the column.
         """
+        from replay.expressions.compiler import Compiler
+
         compiler = Compiler(incremental=False)
         part = compiler.compile(self._tree)
         return self.value_of(part.evaluate, Env(image, compiler.slot_count))
@@ -72,6 +78,8 @@ class Expression:
         if isinstance(value, Thing):
             return f"{value.kind}:{KINDS[value.kind].label(env.image, value.key)}"
         if isinstance(value, Objects | PartitionsOf):
+            from replay.expressions.grammar import fail
+
             raise fail(
                 self._tree,
                 "the expression gives a whole collection; use its size, or a condition on it",
@@ -90,6 +98,9 @@ class IncrementalEvaluator:
     """
 
     def __init__(self, expression: Expression) -> None:
+        from replay.expressions.compiler import Compiler
+        from replay.expressions.fields_read import may_set
+
         self._expression = expression
         compiler = Compiler(incremental=True)
         self._evaluate = compiler.compile(expression._tree).evaluate

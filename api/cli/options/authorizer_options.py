@@ -3,14 +3,14 @@
 import re
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from api.cli.options.log_format import LogFormat, LogFormatOption
 from api.cli.options.option_groups import SECURITY
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.options.server_configs import SERVE, check_server_config
 
 if TYPE_CHECKING:
+    import typer
+
     from controller.authorization.authorizer import Authorizer
     from controller.decisions.context.context import Settings
 
@@ -89,7 +89,7 @@ def _check_super_users(users: list[str], authorizer: str, option: str) -> None:
         raise _without_authorizer(option)
 
 
-def _without_authorizer(option: str) -> typer.BadParameter:
+def _without_authorizer(option: str) -> "typer.BadParameter":
     return bad_parameter(
         f"without an authorizer everybody may do everything; add --authorizer {_ACL_NAME}",
         param_hint=option,
