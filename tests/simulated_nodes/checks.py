@@ -9,9 +9,10 @@ from metadata_log.format.batch import Batch
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.request_window import RequestWindow, window_start
 from records.brokers import BrokerRegistrationChangeRecord, FenceBrokerRecord
+from replay.image.digest import image_digest
 from tests.simulated_disk.loop import SimulatedLoop
 from tests.simulated_nodes.clients import Broker
-from tests.simulated_nodes.committed import CommittedFiles
+from tests.simulated_nodes.committed import CommittedFiles, segments
 from tests.simulated_nodes.machine import LEASE_MS, SESSION_MS, WINDOW_OFFSETS, SimulatedNode, Store
 
 _CLOCK_SLACK = 0.8
@@ -115,6 +116,21 @@ class Checks:
                 self._seen[node.number] = state
                 if (problem := self.committed.problem(node.disk)) is not None:
                     self._found(f"the folder of node {node.number} is no copy: {problem}")
+
+    def unlike_nodes(self) -> list[str]:
+        """Return the nodes whose folder or image is not that of the store, when all is quiet."""
+        self.committed_end()
+        committed = [(base, bytes(each)) for base, each in self.committed.files.items()]
+        problems, digests = [], set()
+        for node in self._nodes:
+            found = segments(node.disk)
+            if not found or found != committed[-len(found) :]:
+                problems.append(f"the folder of node {node.number} is no copy of the store")
+            if node.service is not None:
+                digests.add(image_digest(node.service.image))
+        if len(digests) != 1:
+            problems.append("nodes answer from another state than others")
+        return problems
 
     def fenced_too_early(self, brokers: list[Broker], batches: list[Batch]) -> list[str]:
         """Return the brokers that a leader fenced although it had heard of them in time.

@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from api.requests.commands import COMMANDS
 from api.service.service import Service
@@ -20,6 +20,8 @@ from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError
 from tests.simulated_nodes.history import REFUSED, Call, Kind
 from tests.simulated_nodes.machine import SESSION_MS, SimulatedNode
+
+T = TypeVar("T")
 
 NEW = "new"
 """How the names begin that nobody else uses."""
@@ -177,18 +179,38 @@ class Clients:
         call.last, call.told = self._committed_end(), told
 
 
+class Machine(Protocol):
+    """Where a service runs."""
+
+    @property
+    def leads(self) -> bool:
+        """True if its service decides."""
+        ...
+
+    async def call(self, ask: Callable[[Service], Awaitable[T]]) -> T:
+        """Let the service carry out a request; raises as `SimulatedNode.call`."""
+        ...
+
+
 class Broker:
-    """A broker that never dies: it registers once, and sends heartbeats to whoever leads.
+    """A broker's process: it registers once, and sends heartbeats to whoever leads.
 
     Attributes:
         heard: Leader epoch and virtual time of each answer to a heartbeat.
         problems: What a broker must not be told.
     """
 
-    def __init__(self, number: int, nodes: list[SimulatedNode], now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        number: int,
+        nodes: Sequence[Machine],
+        now_s: Callable[[], float],
+        incarnation: int = 1,
+    ) -> None:
         self._nodes = nodes
         self._now_s = now_s
         self.number = number
+        self._incarnation = incarnation
         self._epoch: int | None = None
         self._applied = 0
         self.heard: list[tuple[int, float]] = []
@@ -206,7 +228,7 @@ class Broker:
                     await self._beat(node)
             await asyncio.sleep(SESSION_MS / 1_000 / 6)
 
-    async def _beat(self, node: SimulatedNode) -> None:
+    async def _beat(self, node: Machine) -> None:
         try:
             async with asyncio.timeout(SESSION_MS / 1_000 / 3):
                 await node.call(self._heartbeat if self._epoch is not None else self._register)
@@ -217,12 +239,11 @@ class Broker:
             return
 
     async def _register(self, service: Service) -> None:
-        own_id = Uuid(bytes([self.number]) * 16)
         request = RegisterBroker(
             broker_id=self.number,
             cluster_id="simulated",
-            incarnation_id=own_id,
-            log_dirs=(own_id,),
+            incarnation_id=Uuid(bytes([self._incarnation, self.number] * 8)),
+            log_dirs=(Uuid(bytes([self.number]) * 16),),
             features=_FEATURES,
         )
         answer = await service.run("brokers register", request, caller=CONTROLLER)

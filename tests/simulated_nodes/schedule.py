@@ -20,7 +20,6 @@ from api.nodes.release import Release, this_release
 from metadata_log.format.batch import Batch
 from metadata_log.shared.shared_log import Group
 from records.errors import Outcome, UnavailableError, UnknownHistoryError
-from replay.image.digest import image_digest
 from tests.simulated_disk.loop import SimulatedLoop
 from tests.simulated_nodes import history
 from tests.simulated_nodes.bucket import SimulatedBucket
@@ -185,7 +184,7 @@ class Schedule:
         problems += (
             self.checks.problems + self.clients.problems[:1] + getattr(self.store, "problems", [])
         )
-        problems += self._unlike_nodes()
+        problems += self.checks.unlike_nodes()
         truth = self.checks.committed.truth
         problems += _wrong_epochs(self.store.groups, truth.batches)
         problems += history.problems(self.clients.calls, truth)
@@ -205,21 +204,6 @@ class Schedule:
         self.events["repeated"] += sum(
             isinstance(answers[-1], int) and Outcome.UNKNOWN in answers for answers in told.values()
         )
-
-    def _unlike_nodes(self) -> list[str]:
-        """Return the nodes whose folder or image is not that of the store."""
-        committed = [(base, bytes(each)) for base, each in self.checks.committed.files.items()]
-        problems = []
-        digests = set()
-        for node in self.nodes:
-            found = segments(node.disk)
-            if not found or found != committed[-len(found) :]:
-                problems.append(f"the folder of node {node.number} is no copy of the store")
-            if node.service is not None:
-                digests.add(image_digest(node.service.image))
-        if len(digests) != 1:
-            problems.append("nodes answer from another state than others")
-        return problems
 
 
 def _ends_by_itself(problem: BaseException | None) -> bool:

@@ -33,4 +33,14 @@ BUGS = (
         seeds=(0,),
         expects="without_its_records",
     ),
+    Bug(
+        name="a repeated request is decided again",
+        what="A new leader does not look whether a request was committed under the old one.",
+        file="api/service/service.py",
+        old="        committed = await self._committed_before(origin, found.name, request)\n",
+        new="        committed = None\n",
+        campaign="tests/simulated_nodes/test_stories.py",
+        seeds=(0,),
+        expects="every_step_changes_nothing",
+    ),
 )
