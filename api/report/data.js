@@ -288,6 +288,13 @@ export class Data extends ObjectStates {
     return at < 0 ? [] : [this.kindStart[this.kinds.indexOf("topic")] + at];
   }
 
+  /** The row of the record at an offset; -1 if there is none. @param {number} offset */
+  rowOfRecord(offset) {
+    const row = this.rowAt(offset);
+    // A record of a transaction takes effect, and so has its row, where that ends.
+    return this.offset[row] === offset ? row : this.offset.indexOf(offset);
+  }
+
   /** The record of a row: its offset, time, type and origin. @param {number} row */
   recordOf(row) {
     const origin = this.header.origins[this.origin[row]];

@@ -112,7 +112,7 @@ function fencedBy(data, outages) {
   for (const offset of new Set(outages.map(({ cause }) => cause?.offset ?? null))) {
     const row = offset === null ? 0 : data.rowAt(offset);
     if (row <= 0 || data.offset[row] !== offset) continue;
-    const brokers = data.touchedIn(row - 1, row).filter((object) => data.kinds[data.objectKind[object]] === "broker" && data.outagesAt(object, row) & FENCED);
+    const brokers = data.touchedIn(row - 1, row).filter((object) => data.kinds[data.objectKind[object]] === "broker" && data.outagesAt(object, row) & FENCED && data.isThere(object, row - 1));
     for (const object of brokers) found.add(data.nameAt(object, row).replace(":", " "));
   }
   return [...found].sort();

@@ -4,13 +4,13 @@ import { controllersCommand, historyCommand, outagesOfBrokerCommand, outagesComm
 import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { endedUncleanly } from "report/ends.js";
 import { waitsFor } from "report/losses.js";
-import { isGoing } from "report/object_states.js";
+import { isGoing, NEW } from "report/object_states.js";
 import { ofKind } from "report/outages.js";
 import { isUp } from "report/why.js";
 import { countText } from "report/words.js";
 
 const STEPS_MAX = 3;
-const LOOKED_AT_MAX = 5_000;
+const LOOKED_AT_MAX = 20_000;
 
 /** @typedef {import("report/data.js").Data} Data */
 /** @typedef {import("report/outages.js").Outage} Outage */
@@ -48,7 +48,13 @@ class Facts {
   waiting(up, outages = this.lasting) {
     /** @type {Map<number, Outage[]>} */
     const found = new Map();
-    for (const each of outages) for (const broker of missing(each.bit, this.state(each))) found.set(broker, [...(found.get(broker) ?? []), each]);
+    for (const each of outages) {
+      for (const broker of missing(each.bit, this.state(each))) {
+        const of = found.get(broker);
+        if (of) of.push(each);
+        else found.set(broker, [each]);
+      }
+    }
     return [...found].filter(([broker]) => this.isUp(broker) === up).map(([broker, of]) => ({ broker, of })).sort((a, b) => b.of.length - a.of.length || a.broker - b.broker);
   }
 }
@@ -211,11 +217,13 @@ function wasAlone(/** @type {Facts} */ facts, /** @type {Outage} */ outage) {
   return before !== null && before.replicas.length > 1 && before.isr.length === 1 && !isGoing(after);
 }
 
+/** How often a broker went down; its first registration, which is fenced, does not count. */
 function timesDown(/** @type {Facts} */ { data }, /** @type {Outage} */ { object, bit }) {
   let count = 0, was = false;
   for (const touch of data.touchesOf(object)) {
     const is = (data.outages[touch] & bit) !== 0;
-    if (is && !was) count++;
+    const isNew = data.fateOf(touch) === NEW && data.rowOf[touch] > 0;
+    if (is && !was && !isNew) count++;
     was = is;
   }
   return count;

@@ -206,7 +206,7 @@ export class OutagePanel {
 
   /** The principal of a record, and by which command and why; of a chain if the page lacks the record. */
   _origin(/** @type {number} */ offset, /** @type {import("report/why.js").Link[]} */ chain) {
-    const row = this.data.offset.indexOf(offset), link = chain.find((each) => each.offset === offset);
+    const row = this.data.rowOfRecord(offset), link = chain.find((each) => each.offset === offset);
     const { principal, command, reason } = row > 0 ? this.data.recordOf(row) : { principal: link?.principal ?? null, command: null, reason: null };
     const how = [command, reason].filter(Boolean).join(": ");
     return { who: principal, how: how && ` (${how})` };

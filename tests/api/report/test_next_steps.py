@@ -126,6 +126,9 @@ def test_advice_is_given_and_its_command_answers(
 def test_what_is_over_and_whole_needs_no_step(page_of_it: Page) -> None:
     page_of_it.evaluate(_OPEN, ["partition:alone/0", "under_replicated"])
     assert texts(page_of_it, ".steps li") == []
+    # Nor does a broker that was down once, besides its first registration.
+    page_of_it.evaluate(_OPEN, ["broker:5", "fenced"])
+    assert texts(page_of_it, ".steps li") == []
     # A topic that was deleted later is not what to bring back.
     page_of_it.evaluate(_OPEN, ["partition:later/0", "leaderless"])
     assert texts(page_of_it, ".steps li") == []

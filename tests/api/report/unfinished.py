@@ -42,7 +42,10 @@ async def write_unfinished(directory: Path) -> None:
 
 def _history() -> list[tuple[Record, ...]]:
     return [
-        tuple(broker(number, fenced=False) for number in (1, 2, 3, 4)),
+        (*(broker(number, fenced=False) for number in (1, 2, 3, 4)), broker(5)),
+        (UnfenceBrokerRecord(id=5, epoch=10),),
+        (FenceBrokerRecord(id=5, epoch=10),),
+        (UnfenceBrokerRecord(id=5, epoch=10),),
         *_topic("idle"),
         *_topic("empty"),
         *_topic("waits", leader=2),
