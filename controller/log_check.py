@@ -11,6 +11,7 @@ from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, Replayer, replayer_from
 from replay.time_travel.contradictions import explains
+from replay.time_travel.effects import touched_keys
 
 EXPECT = "expect"
 """Stands for the invariant's name in the violation of a condition that the caller expects."""
@@ -84,12 +85,12 @@ class LogCheck:
         replayer = self._replayer
         end = batch.end_offset if to_offset is None else min(batch.end_offset, to_offset)
         replayer.replay(batch, up_to=end - 1)
-        self._invariants.add(row.payload for row in batch.rows)
         if replayer.in_transaction or batch.end_offset > end:
             return Change([], [])
-        tokens = touched(replayer.delta)
+        delta = replayer.delta
+        keys, tokens = touched_keys(delta), touched(delta) if self._evaluators else set()
         image = replayer.image()
-        steps = begun(self._invariants.step(image, tokens), batch, at_once=True)
+        steps = begun(self._invariants.step(delta, keys, image), batch, at_once=True)
         for text, evaluator in self._evaluators.items():
             if evaluator.is_touched(tokens):
                 key: Key = (EXPECT, None, text)

@@ -4,13 +4,11 @@ After a batch, only affected objects are checked again: the partitions of the ba
 partitions on brokers that changed state, and the whole-image checks whose input changed.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from controller.descriptions.affected import Affected
-from controller.invariants.checks import check_step
 from controller.invariants.of_images import (
     OF_IMAGES,
     ids_are_unique,
@@ -18,13 +16,13 @@ from controller.invariants.of_images import (
     namespaces_have_parents,
 )
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
+from controller.invariants.of_steps import OF_STEPS, Step
 from metadata_log.format.batch import Batch
-from records.base import Record, Uuid
+from records.base import Uuid
 from records.text import uuid_text
-from replay.expressions.values import Token
 from replay.image.configs import TOPIC
+from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
-from replay.image.partition_list import Partitions, find
 from replay.image.partitions import Partition
 from replay.time_travel.labels import escaped
 
@@ -82,7 +80,7 @@ class _Narrowed:
         return ((resource, values) for resource, values in found if values)
 
 
-# The kinds of tokens that a check of a whole image reads, by its name.
+# The kinds of objects that a check of a whole image reads, by its name; see `_kinds`.
 _READS: dict[str, frozenset[str]] = {
     "names_are_unique": frozenset({"names", "namespace"}),
     "ids_are_unique": frozenset({"names", "namespace"}),
@@ -109,12 +107,10 @@ class InvariantTracker:
 
     def __init__(self, start: MetadataImage) -> None:
         """Check a whole image: O(objects)."""
-        self._image = start
         self._of_images: dict[str, set[Key]] = {}
         # By the topic whose name or id is violated; None: those of namespaces.
         self._of_names: dict[Uuid | None, set[Key]] = {}
         self._of_topics: dict[Uuid, set[Key]] = {}
-        self._affected = Affected()
         self._retired: set[Uuid] = set()
         self._check_all_names(start)
         for check in OF_IMAGES:
@@ -130,26 +126,27 @@ class InvariantTracker:
             *self._of_images.values(), *self._of_names.values(), *self._of_topics.values()
         )
 
-    def add(self, records: Iterable[Record]) -> None:
-        """Collect the objects affected by a batch's records; call it inside transactions, too."""
-        self._affected.add(records)
+    def step(
+        self, delta: MetadataDelta, keys: Mapping[str, Collection[Any]], image: MetadataImage
+    ) -> list[Key]:
+        """Check the next image.
 
-    def step(self, image: MetadataImage, tokens: Collection[Token]) -> list[Key]:
-        """Check the next image; `tokens` give the objects that changed since the last image.
+        Args:
+            delta: What has changed since the last image; `image` is its result.
+            keys: The keys of the changed objects: `touched_keys` of the delta.
 
         Returns:
             The illegal steps from the last image to this one; unlike the violations in `active`,
             they do not last.
         """
-        before, self._image = self._image, image
-        affected, self._affected = self._affected, Affected()
-        kinds = {token[0] for token in tokens}
-        topic_ids = {token[1] for token in tokens if token[0] == "topic" and len(token) == 2}
-        renamed = [each for each in topic_ids if before.topic(each) is not image.topic(each)]
+        before, topics = delta.image, delta.topics
+        renamed = [each for each in topics.changed if before.topic(each) is not image.topic(each)]
+        kinds = _kinds(delta, keys, renamed)
         self._check_names(image, kinds, renamed)
-        self._check_images(before, image, kinds, renamed, tokens)
-        self._check_topics(before, image, kinds, topic_ids, tokens)
-        steps = [(v.invariant, None, v.finding) for v in check_step(before, image, affected)]
+        self._check_images(before, image, kinds, renamed, keys)
+        self._check_topics(delta, image, kinds, keys)
+        step = Step.by(delta, keys.get("broker", ()), image)
+        steps = [(check.__name__, None, finding) for check in OF_STEPS for finding in check(step)]
         return [*steps, *self._reused_ids(before, image, renamed)]
 
     def _check_names(
@@ -177,7 +174,7 @@ class InvariantTracker:
         image: MetadataImage,
         kinds: set[str],
         renamed: Collection[Uuid],
-        tokens: Collection[Token],
+        keys: Mapping[str, Collection[Any]],
     ) -> None:
         narrowed = None
         for check in OF_IMAGES:
@@ -188,7 +185,7 @@ class InvariantTracker:
                 self._check_image(check, image)
                 continue
             if narrowed is None:
-                narrowed = _Narrowed(image, renamed, _configs(before, renamed, tokens))
+                narrowed = _Narrowed(image, renamed, _configs(before, renamed, keys))
             self._check_image(check, narrowed)
 
     def _check_image(self, check: Callable[[Any], Iterator[str]], image: Any) -> None:
@@ -196,26 +193,26 @@ class InvariantTracker:
 
     def _check_topics(
         self,
-        before: MetadataImage,
+        delta: MetadataDelta,
         image: MetadataImage,
         kinds: set[str],
-        topic_ids: set[Uuid],
-        tokens: Collection[Token],
+        keys: Mapping[str, Collection[Any]],
     ) -> None:
+        topics = delta.topics
         if "feature" in kinds:
             # Whether eligible leader replicas are kept decides about every partition.
-            for topic_id in topic_ids | {topic.topic_id for topic in image.topics()}:
+            for topic_id in topics.changed | {topic.topic_id for topic in image.topics()}:
                 self._check_topic(image, topic_id)
             return
-        touched: dict[Uuid, set[int]] = {topic_id: set() for topic_id in topic_ids}
-        for token in tokens:
-            if token[0] == "partition" and len(token) == 2:
-                touched.setdefault(token[1][0], set()).add(token[1][1])
+        touched = {
+            topic_id: [*filter(None, topics.changed_partitions(topic_id).values())]
+            for topic_id in topics.changed
+        }
         if "broker" in kinds:
-            _add_on_brokers(touched, before, image, tokens)
+            _add_on_brokers(touched, delta.image, image, keys["broker"])
         # Nearly always nothing is found, so the partitions of all topics are checked at once first.
         some: list[Partition] = []
-        for topic_id, partition_ids in touched.items():
+        for topic_id, partitions in touched.items():
             # Modes are judged by what waits for removal.
             if topic_id in self._of_topics or "removal" in kinds:
                 self._check_topic(image, topic_id)
@@ -223,7 +220,7 @@ class InvariantTracker:
             topic = image.topic(topic_id)
             if topic is not None:
                 all_ = image.partitions(topic_id)
-                some += _existing(all_, partition_ids)
+                some += partitions
                 if any(next(check(image, topic, all_), None) for check in OF_TOPICS):
                     self._check_topic(image, topic_id)
         if any(next(check(image, some), None) for check in OF_PARTITIONS):
@@ -265,11 +262,6 @@ def _found(checks: Iterable[Callable[[Any], Iterator[str]]], image: Any) -> set[
     return {(check.__name__, None, finding) for check in checks for finding in check(image)}
 
 
-def _existing(all_: Partitions, partition_ids: set[int]) -> list[Partition]:
-    found = (find(all_, partition_id) for partition_id in partition_ids)
-    return [partition for partition in found if partition is not None]
-
-
 def _put(where: dict[Any, set[Key]], key: Any, found: set[Key]) -> None:
     if found:
         where[key] = found
@@ -277,36 +269,51 @@ def _put(where: dict[Any, set[Key]], key: Any, found: set[Key]) -> None:
         where.pop(key, None)
 
 
+def _kinds(
+    delta: MetadataDelta, keys: Mapping[str, Collection[Any]], renamed: Collection[Uuid]
+) -> set[str]:
+    """Return the kinds of objects that changed.
+
+    Also "names" if topics or namespaces were named anew, and "partitions" if partitions may have
+    been created or removed.
+    """
+    kinds = set(keys)
+    if renamed or "namespace" in kinds:
+        kinds.add("names")
+    if any(map(delta.topics.may_have_new_members, delta.topics.changed)):
+        kinds.add("partitions")
+    return kinds
+
+
 def _configs(
-    before: MetadataImage, topic_ids: Collection[Uuid], tokens: Collection[Token]
+    before: MetadataImage, topic_ids: Collection[Uuid], keys: Mapping[str, Collection[Any]]
 ) -> set[tuple[int, str]]:
     """Return the config resources that changed, or whose topic may have been removed or moved."""
-    found = {token[1] for token in tokens if token[0] == "config" and len(token) == 2}
     topics = (before.topic(topic_id) for topic_id in topic_ids)
-    return found | {(TOPIC, before.full_name(topic)) for topic in topics if topic is not None}
+    names = (before.full_name(topic) for topic in topics if topic is not None)
+    return {*keys.get("config", ()), *((TOPIC, name) for name in names)}
 
 
 def _add_on_brokers(
-    touched: dict[Uuid, set[int]],
+    touched: dict[Uuid, list[Partition]],
     before: MetadataImage,
     image: MetadataImage,
-    tokens: Collection[Token],
+    broker_ids: Collection[int],
 ) -> None:
     """Add the partitions on brokers that were added, removed, fenced or unfenced: O(partitions)."""
     changed = set()
-    for token in tokens:
-        if token[0] == "broker" and len(token) == 2:
-            old, new = before.broker(token[1]), image.broker(token[1])
-            if (old is None or old.fenced) is not (new is None or new.fenced) or (
-                old is None
-            ) is not (new is None):
-                changed.add(token[1])
+    for broker_id in broker_ids:
+        old, new = before.broker(broker_id), image.broker(broker_id)
+        if (old is None or old.fenced) is not (new is None or new.fenced) or (old is None) is not (
+            new is None
+        ):
+            changed.add(broker_id)
     if not changed:
         return
     for topic in image.topics():
         for partition in image.partitions(topic.topic_id):
             if partition.leader in changed or not changed.isdisjoint(partition.isr):
-                touched.setdefault(topic.topic_id, set()).add(partition.partition_id)
+                touched.setdefault(topic.topic_id, []).append(partition)
 
 
 def begun(keys: Iterable[Key], batch: Batch | None, *, at_once: bool = False) -> list[Violation]:

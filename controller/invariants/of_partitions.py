@@ -50,21 +50,24 @@ def leader_is_in_sync(image: MetadataImage, some: Some) -> Findings:
 
 def leader_can_lead(image: MetadataImage, some: Some) -> Findings:
     """P5: the leader's broker is registered and not fenced."""
+    live: set[int] = {NO_LEADER}
     for p in some:
-        if p.leader != NO_LEADER:
-            broker = image.broker(p.leader)
-            if broker is None or broker.fenced:
-                state = "not registered" if broker is None else "fenced"
-                yield _says(p, f"leader {p.leader} is {state}")
+        if p.leader not in live:
+            if _is_live(image, p.leader):
+                live.add(p.leader)
+                continue
+            state = "not registered" if image.broker(p.leader) is None else "fenced"
+            yield _says(p, f"leader {p.leader} is {state}")
 
 
 def isr_is_of_the_live(image: MetadataImage, some: Some) -> Findings:
     """P14: a fenced or unregistered broker is in the ISR only if it is the only member."""
+    live: set[int] = set()
     for p in some:
-        if len(p.isr) > 1:
-            gone = [each for each in p.isr if not _is_live(image, each)]
+        if len(p.isr) > 1 and not live.issuperset(p.isr):
+            live.update([each for each in p.isr if each not in live and _is_live(image, each)])
+            gone = [each for each in dict.fromkeys(p.isr) if each not in live]
             if gone:
-                gone = list(dict.fromkeys(gone))
                 yield _says(p, f"ISR {list(p.isr)}, of which {gone} are fenced or gone")
 
 

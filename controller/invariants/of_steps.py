@@ -1,6 +1,6 @@
 """Invariants between two consecutive images, for the objects that the step affected."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -9,6 +9,7 @@ from controller.decisions.partitions.replica_states import NON_EXISTENT, check_d
 from controller.descriptions.affected import Affected
 from records.errors import RequestError
 from records.text import uuid_text
+from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.partition_list import find
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE, Partition
@@ -20,13 +21,14 @@ class Step(msgspec.Struct, frozen=True):
     """Two consecutive images, and the objects affected by the records between them.
 
     Attributes:
+        broker_ids: Affected brokers.
         changed: Pairs (before, after) of affected partitions that are in both images and differ.
         gone: Affected partitions that are no longer in the second image, although their topic is.
     """
 
     before: MetadataImage
     after: MetadataImage
-    affected: Affected
+    broker_ids: Collection[int]
     changed: Sequence[tuple[Partition, Partition]]
     gone: Sequence[Partition]
 
@@ -44,7 +46,29 @@ class Step(msgspec.Struct, frozen=True):
                     gone.append(old)
                 elif new is not old:
                     changed.append((old, new))
-        return cls(before, after, affected, changed, gone)
+        return cls(before, after, affected.broker_ids, changed, gone)
+
+    @classmethod
+    def by(cls, delta: MetadataDelta, broker_ids: Collection[int], after: MetadataImage) -> "Step":
+        """Return the step that a delta makes from its image to `after`, its result.
+
+        Args:
+            broker_ids: The brokers that the delta has changed.
+        """
+        before, topics, changed, gone = delta.image, delta.topics, [], []
+        for topic_id in sorted(topics.changed):
+            if before.topic(topic_id) is None or after.topic(topic_id) is None:
+                continue
+            of_topic = before.partitions(topic_id)
+            for partition_id, new in sorted(topics.changed_partitions(topic_id).items()):
+                old = find(of_topic, partition_id)
+                if old is None:
+                    continue
+                if new is None:
+                    gone.append(old)
+                else:
+                    changed.append((old, new))
+        return cls(before, after, broker_ids, changed, gone)
 
 
 def epochs_never_go_back(step: Step) -> Findings:
@@ -107,7 +131,7 @@ def deletions_take_legal_steps(step: Step) -> Findings:
 
 def broker_epochs_never_go_back(step: Step) -> Findings:
     """S5: a broker that registers again gets a higher epoch."""
-    for broker_id in sorted(step.affected.broker_ids):
+    for broker_id in sorted(step.broker_ids):
         old, new = step.before.broker(broker_id), step.after.broker(broker_id)
         if old is None or new is None:
             continue

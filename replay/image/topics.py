@@ -1,6 +1,6 @@
 """Topics by id and by name, each with its partitions."""
 
-from collections.abc import Iterable, Iterator, KeysView
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 
 import msgspec
 from immutables import Map
@@ -103,7 +103,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
 
 
 _NO_IDS: Map[str, Uuid] = Map()
-_NO_CHANGES: KeysView[int] = dict[int, None]().keys()
+_NO_CHANGES: Mapping[int, None] = {}
 
 
 class TopicsDelta:
@@ -126,13 +126,13 @@ class TopicsDelta:
         """Ids of the topics that were created, changed in any way, or removed."""
         return self._topics.keys()
 
-    def changed_partitions(self, topic_id: Uuid) -> KeysView[int]:
-        """Return the ids of the partitions that were set or removed in a changed topic.
+    def changed_partitions(self, topic_id: Uuid) -> Mapping[int, Partition | None]:
+        """Return the partitions that were set or removed in a changed topic, by id.
 
-        Empty if the topic itself was removed.
+        None stands for a removed partition. Empty if the topic itself was removed.
         """
         delta = self._topics[topic_id]
-        return _NO_CHANGES if delta is None else delta.changes.keys()
+        return _NO_CHANGES if delta is None else delta.changes
 
     def may_have_new_members(self, topic_id: Uuid) -> bool:
         """True if partitions of a changed topic may have been created or removed."""

@@ -10,10 +10,10 @@ from controller.log_check import check_log
 from metadata_log.reader.log_reader import LogReader
 from records.base import ZERO_UUID, Record, Uuid
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveTopicRecord, TopicRecord
-from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image, replayer_from
+from replay.time_travel.effects import touched_keys
 from replay.time_travel.labels import unescaped
 from tests.controller.plain_invariants import HistoryCheck, check_image
 from tests.histories import random_history
@@ -32,13 +32,12 @@ def _compare(log: BatchSource, start: MetadataImage) -> int:
     whole, count = HistoryCheck(start), 0
     for batch, image in images(log, replayer.next_offset, log.end_offset, start=start):
         replayer.replay(batch)
-        tracker.add(row.payload for row in batch.rows)
         by_history = {v.invariant for v in whole.step(batch, image)}
         if replayer.in_transaction:
             continue
-        tokens = touched(replayer.delta)
-        replayer.image()
-        steps = {invariant for invariant, _, _ in tracker.step(image, tokens)}
+        delta = replayer.delta
+        keys = touched_keys(delta)
+        steps = {invariant for invariant, _, _ in tracker.step(delta, keys, replayer.image())}
         expected = {(v.invariant, v.finding) for v in check_image(image)}
         assert {_finding(*key) for key in tracker.active} == expected, batch.base_offset
         assert steps <= by_history
