@@ -25,8 +25,10 @@ from controller.decider import Decision
 from controller.decisions.context.context import Settings
 from controller.results.answer import Answer
 from controller.wire import to_wire
+from metadata_log.files.fs import OsFs
 from metadata_log.format.manifest import Kind
 from metadata_log.reader.log_reader import LogReader
+from metadata_log.shared.identity import check_not_shared
 from metadata_log.writer.cut_off_log import settle
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.request_batches import first_batch
@@ -91,12 +93,14 @@ class LocalAdmin:
         """Run a command, and answer once it is committed; see `Admin`.
 
         Raises:
-            RequestError: there is no log, it is a mirror, or the whole request is refused; nothing
-                was written.
+            RequestError: there is no log, it is a mirror or a node's folder, or the whole request
+                is refused; nothing was written.
             UnavailableError: another process writes the log.
             CorruptLogError: the log is damaged.
         """
         found = find_command(command)
+        # What is decided on a copy may be outdated, also a refusal.
+        check_not_shared(OsFs(), self._directory)
         decide = found.bound(request, self._caller)
         origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
         await settle(self._directory, asked=asked_settings(self._settings))
