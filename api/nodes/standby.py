@@ -14,7 +14,7 @@ from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity, join, node_of
 from metadata_log.shared.shared_log import Lease, SharedLog
-from metadata_log.writer.creation import create_log
+from metadata_log.writer.creation import create_log_of
 from metadata_log.writer.folder_copy import (
     FolderCopy,
     LostRecordsError,
@@ -211,7 +211,7 @@ async def _check_is_copy(log: SharedLog, fs: Fs, directory: Path) -> None:
 def _make_folder(fs: Fs, directory: Path, identity: Identity) -> None:
     """Create an empty log of a shared log's cluster, unless the directory has one."""
     if not fs.exists(directory) or not fs.list(directory):
-        create_log(directory, identity.cluster_id, fs=fs)
+        create_log_of(fs, directory, identity.cluster_id)
         return
     cluster_id = read_manifest(fs, directory).cluster_id
     if cluster_id != identity.cluster_id:

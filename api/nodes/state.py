@@ -6,7 +6,7 @@ from api.nodes.membership import GONE_MS, content_of
 from api.nodes.options import content_of as lease_content
 from api.nodes.options import leader_of
 from api.questions.nodes import LostRecords, SharedLogNode, SharedLogState
-from metadata_log.shared.shared_log import Lease, Member, Position, SharedLog, kept_group
+from metadata_log.shared.shared_log import EMPTY, Lease, Member, Position, SharedLog, kept_group
 
 
 async def state_of(log: SharedLog) -> SharedLogState:
@@ -37,10 +37,8 @@ async def state_of(log: SharedLog) -> SharedLogState:
 
 async def kept_from(log: SharedLog) -> int:
     """Return the least end offset with which a folder can still follow the trimmed shared log."""
-    start = await log.start()
-    if start == 0:
-        return 0
-    return (await kept_group(log, start, (await log.end()).number - 1)).end_offset
+    start, end = await log.start(), await log.end()
+    return 0 if end == EMPTY else (await kept_group(log, start, end.number - 1)).end_offset
 
 
 def held_by(members: Sequence[Member], nodes: Sequence[SharedLogNode]) -> int | None:

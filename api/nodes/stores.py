@@ -4,15 +4,16 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metadata_log.care.shared_copy import Compared, compare_with_folder
-from metadata_log.care.shared_upload import groups_of
+from metadata_log.care.shared_upload import base_groups, groups_of, new_claim
 from metadata_log.files.fs import ByteStore, OsFs
 from metadata_log.files.lock import lock_directory
 from metadata_log.format.manifest import Kind, read_manifest
-from metadata_log.reader.committed import committed_segments
+from metadata_log.reader.committed import committed_segments, highest_epoch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity, node_of
 from metadata_log.shared.shared_log import EMPTY, Position, SharedLog, other_shared_log
@@ -133,19 +134,22 @@ async def compare_with_store(
 async def create_shared_log(
     url: str, directory: Path, progress: Callable[[int], None] | None = None
 ) -> tuple[Identity, Position]:
-    """Create a shared log with all records of a log; return its identity and its end.
+    """Create a shared log with all that a log has; return its identity and its end.
+
+    If the log starts from a checkpoint, new nodes start from it, too.
 
     The shared log exists only once the upload is complete. Nothing may write to the log during the
     upload; afterwards only a node may.
 
     Args:
         url: As for `open_store`.
-        directory: A log that is no mirror, and begins at offset 0.
-        progress: Called with the end offset after each step.
+        directory: A log that is no mirror.
+        progress: Called with the bytes uploaded so far, of `upload_size`: with 0 before the first
+            step, then after each.
 
     Raises:
         RequestError: LOG_EXISTS, the store holds a shared log, or the rest of an upload; or the
-            directory is a mirror, or does not begin at offset 0; or as `open_store`.
+            directory is a mirror; or as `open_store`.
         UnavailableError: the store cannot be reached, or another process writes the log.
         CorruptLogError: the log is damaged.
     """
@@ -163,7 +167,7 @@ async def create_shared_log(
         await log.open()
         if await log.end() != EMPTY:
             raise other_shared_log(shown_url(url))
-        end = await _upload(log, directory, progress or (lambda offset: None))
+        end = await upload(log, directory, progress or (lambda offset: None))
         await log.create(identity)
     finally:
         lock.release()
@@ -181,18 +185,37 @@ def _new_store_of(url: str) -> "PostgresSharedLog | BucketSharedLog":
     return _store_of(url, accept_hollow=False)
 
 
-async def _upload(log: SharedLog, directory: Path, progress: Callable[[int], None]) -> Position:
-    at = EMPTY
+async def upload(log: SharedLog, directory: Path, progress: Callable[[int], None]) -> Position:
+    """Append all that a log has to an empty shared log; arguments and errors as above."""
+    at, sent = EMPTY, 0
+    progress(sent)
     with LogReader.open(directory) as reader:
-        if reader.start_offset > 0:
-            raise RequestError(
-                "INVALID_REQUEST",
-                f"{directory} begins at offset {reader.start_offset}, but a shared log needs all "
-                "records; restore them from the archive first",
-            )
-        for segment in committed_segments(OsFs(), reader):
-            for made in groups_of(segment, at):
-                await log.append(made, after=at)
-                at = made.end
-                progress(at.end_offset)
+        segments = committed_segments(OsFs(), reader)
+        parts = [partial(groups_of, segment) for segment in segments]
+        if reader.base is not None:
+            parts.insert(0, partial(base_groups, reader.base, segments[0]))
+        for part in parts:
+            for group in part(at):
+                await log.append(group, after=at)
+                at = group.end
+                sent += sum(len(entry.content) for entry in group.entries)
+                progress(sent)
+        # An epoch that only this folder knows, as after `fork`, is not used again.
+        claimed = highest_epoch(OsFs(), reader)
+        if claimed > at.epoch:
+            claim = new_claim(at, claimed)
+            await log.append(claim, after=at)
+            at = claim.end
     return at
+
+
+def upload_size(directory: Path) -> int:
+    """Return how many bytes `create_shared_log` uploads: of the base, and of all segments.
+
+    Raises:
+        CorruptLogError: the log is damaged.
+        UnavailableError: the log's start moved up meanwhile.
+    """
+    with LogReader.open(directory) as reader:
+        sizes = [segment.size for segment in committed_segments(OsFs(), reader)]
+        return sum(sizes) + (0 if reader.base is None else reader.base.size)

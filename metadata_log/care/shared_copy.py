@@ -30,7 +30,8 @@ class Compared(msgspec.Struct, kw_only=True):
     Attributes:
         difference: The first block that differs, None if there is none.
         groups: Number of groups that were compared.
-        from_offset: Offset of the first compared block; the shared log has no blocks before it.
+        from_offset: Offset of the first compared block; the folder or the shared log has no blocks
+            before it.
         to_offset: End of the equal blocks, exclusive.
         missing: Number of records in the shared log that the folder does not have yet.
     """
@@ -58,12 +59,16 @@ async def compare_with_folder(
     with LogReader.open(directory, fs=fs) as reader:
         blocks = _blocks(fs, reader)
         end, number = await log.confirmed_end(), await log.start()
-        found.from_offset = 0 if number == 0 else None
         while number < end.number:
             for group in await log.read(number, _READ_BYTES):
                 number = group.number + 1
+                if group.number == 0:  # a claim, where the first records begin
+                    found.from_offset = max(group.end_offset, reader.start_offset)
+                    found.to_offset = found.from_offset
                 if number > end.number or found.difference is not None:
                     continue
+                if 0 < reader.start_offset >= group.end_offset:
+                    continue  # the folder has dropped it
                 _compare(found, group, blocks)
                 if progress is not None:
                     progress(found.to_offset)

@@ -2,9 +2,12 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 from msgspec.structs import replace
 
+from metadata_log.files.fs import missing_as_unavailable
+from metadata_log.format.checkpoint import Checkpoint
 from metadata_log.format.segment_file import SegmentFile
 from metadata_log.reader.committed import CommittedSegment
 from metadata_log.shared.shared_log import (
@@ -20,6 +23,30 @@ _GROUP_BYTES = 4 * 1024 * 1024
 """A group of batches is complete once its blocks have this many bytes."""
 
 
+def base_groups(base: Checkpoint, first: CommittedSegment, at: Position) -> Iterator[Group]:
+    """Yield a claim, and groups with the checkpoint that a log starts from.
+
+    They end where the log's first segment begins: at its offset, with the CRC before it.
+
+    Args:
+        first: The log's first segment.
+        at: The end of the shared log, which is empty.
+
+    Raises:
+        UnavailableError: the checkpoint was removed meanwhile.
+    """
+    start = replace(at, end_offset=first.base_offset, crc32c=first.header.previous_crc32c)
+    claim = new_claim(start, max(base.leader_epoch, 1))
+    yield claim
+    at = claim.end
+    with missing_as_unavailable(base.path.parent), closing(base.fs.open(base.path)) as file:
+        for position in range(0, base.size, _GROUP_BYTES):
+            part = file.pread(min(_GROUP_BYTES, base.size - position), position)
+            made = _group(at, [Entry(EntryKind.BASE, part)])
+            yield made
+            at = made.end
+
+
 def groups_of(segment: CommittedSegment, at: Position, from_offset: int = 0) -> Iterator[Group]:
     """Yield a segment's groups of batches, after a claim if the segment begins a new epoch.
 
@@ -32,7 +59,7 @@ def groups_of(segment: CommittedSegment, at: Position, from_offset: int = 0) -> 
     """
     epoch = segment.header.leader_epoch
     with SegmentFile.opened(segment.fs, segment.path) as opened:
-        if epoch == 0 and segment.size == opened.first_position:
+        if epoch == at.epoch == 0 and segment.size == opened.first_position:
             return  # of a log that nobody has written to yet
         if epoch > at.epoch:
             claim = new_claim(at, epoch)

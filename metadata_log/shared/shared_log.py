@@ -45,6 +45,8 @@ class EntryKind(enum.IntEnum):
     """The header of a new segment file, which begins with these bytes."""
     BLOCK = 1
     """A block, appended to the last segment file."""
+    BASE = 2
+    """A part of the checkpoint that a log starts from; all parts come before the first segment."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -114,13 +116,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 def claim_of(at: Position, epoch: int, nonce: bytes) -> Group:
     """Return the claim with which a node takes over at a position."""
-    return Group(
-        number=at.number,
-        epoch=epoch,
-        nonce=nonce,
-        end_offset=at.end_offset,
-        crc32c=at.crc32c,
-    )
+    end, crc32c = at.end_offset, at.crc32c
+    return Group(number=at.number, epoch=epoch, nonce=nonce, end_offset=end, crc32c=crc32c)
 
 
 def check_follows(group: Group, after: Position) -> None:

@@ -22,15 +22,22 @@ def create_log(directory: Path | str, cluster_id: str, *, fs: Fs | None = None) 
         cluster_id: 1 to 255 letters, digits, `.`, `_` or `-`.
 
     Raises:
-        RequestError: the directory exists and is not empty; or INVALID_REQUEST, the cluster id has
-            another form.
+        RequestError: as `create_log_of`; or INVALID_REQUEST, the cluster id has another form.
     """
     if not _CLUSTER_ID.fullmatch(cluster_id):
         raise RequestError(
             "INVALID_REQUEST",
             f"{cluster_id[:40]!r} is no cluster id: use 1 to 255 letters, digits, '.', '_' or '-'",
         )
-    fs, directory = fs or OsFs(), Path(directory)
+    create_log_of(fs or OsFs(), Path(directory), cluster_id)
+
+
+def create_log_of(fs: Fs, directory: Path, cluster_id: str) -> None:
+    """Create an empty log of a cluster that exists, whatever the form of its id.
+
+    Raises:
+        RequestError: LOG_EXISTS, the directory exists and is not empty.
+    """
     with contextlib.suppress(FileExistsError):
         fs.make_directory(directory)
     if fs.list(directory):

@@ -72,6 +72,8 @@ class FolderCopy:
         self.requests = requests
         self.requests_at: tuple[int, int] | None = _end_of(self.tail)
         self._header: SegmentHeader | None = None
+        # Of the checkpoint that the log starts from, as far as it was read.
+        self._base = b""
 
     @property
     def durable_end(self) -> int:
@@ -98,11 +100,15 @@ class FolderCopy:
         for group in groups:
             assert group.number == self.position.number, "groups are applied in order"
             for entry in group.entries:
-                if entry.kind is EntryKind.SEGMENT:
-                    self._start_segment(entry.content)
-                else:
-                    batches += self._copy_block(entry.content)
-            self._check_end(group)
+                match entry.kind:
+                    case EntryKind.BASE:
+                        self._base += entry.content if self._is_new else b""
+                    case EntryKind.SEGMENT:
+                        self._start_segment(entry.content)
+                    case EntryKind.BLOCK:
+                        batches += self._copy_block(entry.content)
+            if not self._is_new:
+                self._check_end(group)
             self.position = group.end
         self._writer.commit()
         self.requests_at = _end_of(self.tail)
@@ -138,8 +144,18 @@ class FolderCopy:
             self._writer.abandon()
             self._owned.lock.release()
 
+    @property
+    def _is_new(self) -> bool:
+        """True if the folder has neither records nor the checkpoint that the log starts from."""
+        tail = self.tail
+        return tail.end_offset == tail.last_crc32c == tail.previous_length == 0
+
     def _start_segment(self, content: bytes) -> None:
         header, size = decode_header(content)
+        if self._base:
+            self._writer.begin(header, content, self._base)
+            self._header, self._base = header, b""
+            return
         expected = self._writer.next_header(header.leader_epoch)
         if header.base_offset < self.tail.end_offset:
             return  # the folder has it, and blocks behind it

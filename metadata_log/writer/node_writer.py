@@ -10,10 +10,15 @@ files are synced before the commit mark, at least once a second, so there is lit
 
 from collections.abc import Sequence
 
-from metadata_log.files.names import segment_name
-from metadata_log.format.segment import SegmentHeader
+import msgspec
+
+from metadata_log.files.file_publish import publish_file
+from metadata_log.files.names import checkpoint_name, index_name, segment_name
+from metadata_log.format.base import check_base_header
+from metadata_log.format.checkpoint import open_checkpoint
+from metadata_log.format.segment import SegmentHeader, decode_header
 from metadata_log.format.segment_file import read_segment_header
-from metadata_log.format.tail import Tail
+from metadata_log.format.tail import EMPTY_TAIL, Tail
 from metadata_log.writer.log_writer import LogWriter
 
 
@@ -41,6 +46,38 @@ class NodeWriter(LogWriter):
         self.tail = self.synced
         if self._index is not None:
             self._index.forget()
+
+    def begin(self, header: SegmentHeader, encoded: bytes, base: bytes) -> None:
+        """Let an empty log start from a checkpoint, with its first segment.
+
+        After a crash in the middle, recovery gives an empty log again.
+
+        Args:
+            header: That of the segment; `encoded` are its bytes.
+            base: The content of the checkpoint.
+
+        Raises:
+            CorruptLogError: the checkpoint is damaged, or is not one that the segment follows.
+            UnavailableError: the disk is full.
+        """
+        of_base, _ = decode_header(base)
+        path = self._directory / checkpoint_name(of_base.base_offset, of_base.leader_epoch)
+        publish_file(self._fs, path, lambda file: file.pwrite(base, 0), self._owner).close()
+        open_checkpoint(self._fs, path)
+        self._close_segment()
+        self.tail = msgspec.structs.replace(
+            EMPTY_TAIL,
+            end_offset=header.base_offset,
+            last_crc32c=header.previous_crc32c,
+            max_timestamp=header.max_timestamp,
+        )
+        self._create_segment(header, encoded)
+        start = header.base_offset
+        check_base_header(self._fs, self._directory, self._cluster_id, [path.name], [start])
+        if start > 0:
+            for name in (index_name(0), segment_name(0)):
+                if self._fs.exists(self._directory / name):
+                    self._fs.unlink(self._directory / name)
 
     def copy_segment(self, header: SegmentHeader, encoded: bytes) -> None:
         """Start a segment at the tail with a header that another node encoded.

@@ -9,8 +9,9 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+from metadata_log.files.fs import OsFs
 from metadata_log.reader.log_reader import LogReader
-from metadata_log.writer.creation import create_log
+from metadata_log.writer.creation import create_log_of
 from records.control import NoOpRunRecord, NoteRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
@@ -82,7 +83,7 @@ def save_fork(
     try:
         made = folder / "log"
         if found.start == 0:
-            create_log(made, reader.cluster_id)
+            create_log_of(OsFs(), made, reader.cluster_id)
         else:
             fork_log(reader, made, found.start - 1, progress=lambda offset: None)
         asyncio.run(save(made, [*found.units, _note_rows(found.notes(about), image)]))

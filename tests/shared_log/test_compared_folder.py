@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from metadata_log.care.shared_copy import Compared, compare_with_folder
+from replay.care.retain import retain
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
 from tests.shared_log.node import Node
 
@@ -43,6 +44,18 @@ async def test_a_whole_copy_and_one_that_is_behind(tmp_path: Path) -> None:
     assert found.groups == sum(not group.is_claim for group in store.groups)
     behind = await _compared(store, second)
     assert (behind.difference, behind.to_offset, behind.missing) == (None, end - 6, 6)
+
+
+async def test_a_folder_that_dropped_its_first_segments_is_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metadata_log.writer.request_window.REQUEST_WINDOW_OFFSETS", 5)
+    store, first, _ = await _two_nodes(tmp_path)
+    end = store.end.end_offset
+    start = retain(first.directory, end, check_dropped=lambda segments: None).history_start
+    found = await _compared(store, first)
+    assert 0 < start < end
+    assert (found.difference, found.from_offset, found.to_offset) == (None, start, end)
 
 
 async def test_the_first_block_that_differs_is_named(tmp_path: Path) -> None:

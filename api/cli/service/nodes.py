@@ -55,14 +55,22 @@ def create(
     ],
     json: Json = False,
 ) -> None:
-    """Make a shared log with all records of LOG, and make LOG the folder of a node."""
-    from api.nodes.stores import create_shared_log
-    from metadata_log.writer.cut_off_log import seen_end
+    """Make a shared log with all records of LOG, and make LOG the folder of a node.
+
+    New nodes start from the checkpoint that LOG starts from, if it has one, as after `fork`.
+    """
+    from api.nodes.stores import create_shared_log, upload_size
     from replay.snapshot.database import shown_url
 
-    end_offset = seen_end(source).mark.end_offset
-    with progress("uploading", 0, end_offset) as advance:
-        identity, end = event_loop.run(create_shared_log(store, source, advance))
+    size = upload_size(source)
+    with progress("uploading", 0, size) as advance:
+
+        def uploaded(sent: int) -> None:
+            if sent == 0 and not json:
+                print_line(f"{source}: {bytes_size_text(size)} to upload")
+            advance(sent)
+
+        identity, end = event_loop.run(create_shared_log(store, source, uploaded))
     created = SharedLogCreated(
         shared=shown_url(store),
         log_id=identity.log_id,

@@ -291,6 +291,16 @@ BUGS = (
         expects="came_later_stops",
     ),
     Bug(
+        name="a base that is believed",
+        what="A new node does not check the checkpoint that the log starts from.",
+        file="metadata_log/writer/node_writer.py",
+        old="        open_checkpoint(self._fs, path)\n",
+        new="",
+        campaign="tests/shared_log/test_based_log.py",
+        seeds=(0,),
+        expects="damaged_or_not_whole",
+    ),
+    Bug(
         name="a batch is told twice",
         what="A node that stood by tells the batch that it left unfinished again.",
         file="api/service/follower_service.py",
