@@ -21,7 +21,7 @@ from controller.decisions.context.mutation_quotas import MutationBuckets
 from controller.decisions.context.sessions import ABOUT_BROKERS, Sessions
 from controller.pipeline.latest import State
 from controller.pipeline.pipeline import Pipeline
-from controller.pipeline.prepared_batch import next_batches, ready
+from controller.pipeline.prepared_batch import next_batches, ready, replayed
 from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
 from controller.results.answer import Answer
 from controller.results.changed_versions import ObjectVersion, changed_versions
@@ -39,6 +39,10 @@ T = TypeVar("T")
 
 Decision = Callable[[Context], ControllerResult[T]]
 """Reads a context and returns what to write; changes nothing."""
+
+
+REPLAYED_IN_TURN = 1_000
+"""Number of records from which a batch is replayed in a turn of the event loop of its own."""
 
 
 class RawAppend(msgspec.Struct, frozen=True):
@@ -123,7 +127,8 @@ class Decider:
     ) -> Turns[None]:
         """Send a decision's records; `future` gets the response once they are committed.
 
-        Each batch is encoded in a turn of its own; all are sent in the last one.
+        Each batch is encoded in a turn of its own, and a large one replayed in another; all are
+        sent, and indexed, in the last one.
 
         Args:
             note: Called with the response as soon as the records are sent, before the commit.
@@ -163,6 +168,10 @@ class Decider:
             if index:
                 yield
             batches[index] = ready(batch, None if index else asked)
+        if len(batches) == 1 and len(result.records) >= REPLAYED_IN_TURN and result.state is None:
+            yield
+            batches[0] = replayed(batches[0], context.image)
+            yield
         self._send(batches, result.state)
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)

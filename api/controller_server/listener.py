@@ -183,7 +183,8 @@ class ControllerListener:
         assert body is not None
         after = self._service.image.provenance.next_offset
         committed = after - 1 if after > before else NOTHING_COMMITTED
-        return response_in_envelope(inner, body, committed_offset=committed)
+        response = partial(response_in_envelope, inner, body, committed_offset=committed)
+        return await beside(len(frame.raw), response)
 
     async def _run(self, command: str, request: Any, caller: Caller) -> Any:
         """Run a command and return its response."""

@@ -8,6 +8,7 @@ and not answered; at that limit, reading pauses until a request has been answere
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 
 from api.kafka import frames
 from api.kafka.apis import API_VERSIONS, by_key
@@ -223,7 +224,8 @@ class _Conversation:
             return None
         place = frame.api, frame.version, frame.correlation_id
         if not isinstance(body, bytes):
-            return (frames.encode_response(*place, body),)
+            response = partial(frames.encode_response, *place, body)
+            return (await beside(len(frame.raw), response),)
         if len(body) <= LARGE_BYTES:
             return (frames.encode_raw_response(*place, body),)
         return frames.response_start(*place, len(body)), body  # not copied

@@ -72,6 +72,11 @@ def _command(
     return Command(place, right, example, struct, items_max=items_max)
 
 
+def _in_turns(row: Command) -> Command:
+    """Return the row of a command whose decision may take several turns of the event loop."""
+    return replace(row, turns=f"{row.place}_in_turns")
+
+
 def _of_brokers(place: str, items_max: int = ITEMS_MAX) -> Command:
     place = f"controller.decisions.{place}"
     return Command(place, "BROKER_ACTION", tells_versions=False, items_max=items_max)
@@ -113,7 +118,9 @@ class _Transaction(Command, frozen=True):
 
 
 _ROWS: dict[str, Command] = {
-    "topics create": _command("topics.topics:create_topics", "CREATE_TOPICS", **_ASSIGNED),
+    "topics create": _in_turns(
+        _command("topics.topics:create_topics", "CREATE_TOPICS", **_ASSIGNED)
+    ),
     "topics alter": _command(
         "topics.alterations:alter_topics",
         "ALTER_TOPICS",
@@ -139,19 +146,23 @@ _ROWS: dict[str, Command] = {
         "CancelDeletePartitions",
         topic="orders",
     ),
-    "leaders elect": _command(
-        "partitions.elections:elect_leaders",
-        "ALTER_CLUSTER",
-        None,
-        _PARTITIONS_MAX,
-        partitions=[["orders", 0]],
+    "leaders elect": _in_turns(
+        _command(
+            "partitions.elections:elect_leaders",
+            "ALTER_CLUSTER",
+            None,
+            _PARTITIONS_MAX,
+            partitions=[["orders", 0]],
+        )
     ),
-    "reassignments alter": _command(
-        "partitions.reassignments:alter_reassignments",
-        "ALTER_CLUSTER",
-        None,
-        _PARTITIONS_MAX,
-        partitions=[{"topic": "orders", "partition_id": 0, "broker_ids": [1, 2]}],
+    "reassignments alter": _in_turns(
+        _command(
+            "partitions.reassignments:alter_reassignments",
+            "ALTER_CLUSTER",
+            None,
+            _PARTITIONS_MAX,
+            partitions=[{"topic": "orders", "partition_id": 0, "broker_ids": [1, 2]}],
+        )
     ),
     "brokers register": _command(
         "brokers.registrations:register_broker",
@@ -224,11 +235,8 @@ _ROWS: dict[str, Command] = {
         group="billing",
     ),
     "notes add": _command("notes:add_note", "ALTER_CLUSTER", at_offset=0, text="seen"),
-    "records append": Command(
-        "controller.raw_appends.raw_append:append_rows",
-        "BROKER_ACTION",
-        items_max=None,
-        turns="controller.raw_appends.raw_append:append_rows_in_turns",
+    "records append": _in_turns(
+        Command("controller.raw_appends.raw_append:append_rows", "BROKER_ACTION", items_max=None)
     ),
     NAME: _Transaction(
         "api.requests.transactions:transact",

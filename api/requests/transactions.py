@@ -25,7 +25,7 @@ STEPS_MAX = 1_000
 """Maximum steps, and items in all steps together; more would delay all other requests."""
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True, dict=True):
     """A command's name, and its request encoded by `controller.wire`.
 
     The name is the one in logs, even if the step is made with the command line's verb.
@@ -37,6 +37,17 @@ class Step(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         """Replace the command line's verb by the logged name, so that both give the same hash."""
         msgspec.structs.force_setattr(self, "command", logged_name(self.command))
+
+    def request_as(self, as_type: Any) -> Any:
+        """Return the decoded request; it is decoded once, however often it is read.
+
+        Raises:
+            RequestError: INVALID_REQUEST, it is not of this type.
+        """
+        known = self.__dict__.get("_decoded")
+        if known is None or known[0] is not as_type:
+            known = self.__dict__["_decoded"] = as_type, from_wire(self.request, as_type)
+        return known[1]
 
     @classmethod
     def of(cls, command: str, request: Any) -> "Step":
@@ -160,7 +171,7 @@ def _asked(step: Step, find: Find) -> tuple[Command, Any]:
     if step.command == NAME:
         raise RequestError("INVALID_REQUEST", "a transaction cannot hold another one")
     command = find(step.command)
-    return command, from_wire(step.request, command.request)
+    return command, step.request_as(command.request)
 
 
 def _refusals(response: Any) -> Iterable[Refusal]:

@@ -5,10 +5,15 @@ from typing import TypeVar
 
 from controller.decisions.context.context import TooLargeError
 from controller.decisions.outcome import Refusal
+from controller.results.turns import Turns, whole
 from records.errors import RequestError
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+ITEMS_IN_TURN = 500
+"""Each takes up to 30 us."""
 
 
 def decide_each(
@@ -23,8 +28,17 @@ def decide_each(
     Raises:
         TooLargeError: the request as a whole makes too many records.
     """
-    results = []
+    return whole(decide_each_in_turns(items, decide, refused))
+
+
+def decide_each_in_turns(
+    items: Iterable[T], decide: Callable[[T], R], refused: Callable[[T, Refusal], R]
+) -> Turns[tuple[R, ...]]:
+    """Decide like `decide_each`, ITEMS_IN_TURN of the items in each turn of the event loop."""
+    results: list[R] = []
     for item in items:
+        if len(results) % ITEMS_IN_TURN == ITEMS_IN_TURN - 1:
+            yield
         try:
             result = decide(item)
         except TooLargeError:

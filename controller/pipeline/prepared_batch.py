@@ -25,6 +25,7 @@ from records.avro.codec import encoder_of, payload_size
 from records.avro.plain_rows import Place, encode_records
 from records.base import Record
 from records.envelope import Asked, Origin
+from records.errors import ContradictionError
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -127,6 +128,20 @@ def encode(batch: Decided, payloads: tuple[bytes, ...] = ()) -> EncodedRows:
 @functools.lru_cache(256)  # a caller's appends share one
 def _origin_size(origin: Origin | None) -> int:
     return 0 if origin is None else len(encoder_of("origin")(origin))
+
+
+def replayed(batch: Decided, image: MetadataImage) -> Decided:
+    """Return a batch with the image after it, unless it has that or contradicts the image before.
+
+    Args:
+        image: As for `image_after`.
+    """
+    if batch.after is not None:
+        return batch
+    try:
+        return replace(batch, after=image_after(image, batch))
+    except ContradictionError:
+        return batch  # found again when it is sent
 
 
 def image_after(image: MetadataImage, batch: Decided) -> MetadataImage:

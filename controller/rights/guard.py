@@ -23,6 +23,10 @@ Check = Callable[[Access, Any], None]
 """Raises RequestError if the caller may not make a request, or one item of it."""
 
 
+NOTHING: ControllerResult[Any] = ControllerResult(response=())
+"""The result for a request of which no item is allowed."""
+
+
 def unchecked(access: Access, request: Any) -> None:
     """Accept every request; for commands whose rights are checked elsewhere."""
 
@@ -37,21 +41,27 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
     check: Check
     refused: Callable[[Any, Refusal], Any]
 
-    def decide(
-        self,
-        decide: Callable[[Context, Any], ControllerResult[Any]],
-        context: Context,
-        request: Any,
-    ) -> ControllerResult[Any]:
-        """Decide on the allowed items only; the response has a refusal for each other item."""
+    def allowed(self, access: Access, request: Any) -> tuple[Any, list[Refusal | None]]:
+        """Return the request with the allowed items only, and the refusals of all items.
+
+        The request is None if no item is allowed.
+        """
         items: Sequence[Any] = getattr(request, self.field)
-        refusals = self._refusals(context.access, items)
+        refusals = self._refusals(access, items)
         if not any(refusals):
-            return decide(context, request)
+            return request, refusals
         if all(refusals):
-            return ControllerResult(response=self._merged(items, refusals, ()))
+            return None, refusals
         allowed = [i for i, refusal in zip(items, refusals, strict=True) if refusal is None]
-        result = decide(context, replace(request, **{self.field: tuple(allowed)}))
+        return replace(request, **{self.field: tuple(allowed)}), refusals
+
+    def merged(
+        self, request: Any, refusals: Sequence[Refusal | None], result: ControllerResult[Any]
+    ) -> ControllerResult[Any]:
+        """Return a result with a refusal for each item that is not allowed."""
+        if not any(refusals):
+            return result
+        items = getattr(request, self.field)
         return replace(result, response=self._merged(items, refusals, result.response))
 
     def all_refused(self, access: Access, request: Any) -> tuple[Any, ...] | None:
@@ -133,15 +143,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
             RequestError: an error of the decision; or TOPIC_AUTHORIZATION_FAILED or
                 CLUSTER_AUTHORIZATION_FAILED for the whole request.
         """
-        access = context.access
-        self.check_request(access, request)
-        if self.items is not None:
-            result = self.items.decide(decide, context, request)
-        else:
-            result = decide(context, request)
-        if self.shown is None:
-            return result
-        return replace(result, response=self.shown(access, request, result.response))
+        wanted, refusals = self._allowed(context.access, request)
+        result = NOTHING if wanted is None else decide(context, wanted)
+        return self._shown(context.access, request, refusals, result)
 
     def decide_in_turns(
         self,
@@ -149,10 +153,28 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         context: Context,
         request: Any,
     ) -> Turns[ControllerResult[Any]]:
-        """Decide like `decide`, in several turns; not for guards of items or of responses."""
-        assert self.items is None and self.shown is None, "the decision needs no parts left out"
-        self.check_request(context.access, request)
-        return (yield from decide(context, request))
+        """Decide like `decide`, in several turns of the event loop."""
+        wanted, refusals = self._allowed(context.access, request)
+        result = NOTHING if wanted is None else (yield from decide(context, wanted))
+        return self._shown(context.access, request, refusals, result)
+
+    def _allowed(self, access: Access, request: Any) -> tuple[Any, Sequence[Refusal | None]]:
+        self.check_request(access, request)
+        return (request, ()) if self.items is None else self.items.allowed(access, request)
+
+    def _shown(
+        self,
+        access: Access,
+        request: Any,
+        refusals: Sequence[Refusal | None],
+        result: ControllerResult[Any],
+    ) -> ControllerResult[Any]:
+        """Return a result with the refused items, without what the caller may not see."""
+        if self.items is not None:
+            result = self.items.merged(request, refusals, result)
+        if self.shown is None:
+            return result
+        return replace(result, response=self.shown(access, request, result.response))
 
     def check_all(self, access: Access, request: Any) -> None:
         """Refuse a request as a whole if one of its items is not allowed.

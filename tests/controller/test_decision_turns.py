@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,11 @@ from controller.decisions.brokers.heartbeats import Heartbeat
 from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.context.context import Context
 from controller.decisions.ids import new_id
+from controller.decisions.items import ITEMS_IN_TURN
 from controller.decisions.namespaces.namespaces import CreateNamespace, create_namespace
+from controller.decisions.partitions.elections import ElectLeaders
+from controller.decisions.partitions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.topics.topics import CreateTopics, NewTopic
 from controller.raw_appends.raw_append import IN_TURNS, AppendRecords
 from controller.results.result import ControllerResult
 from controller.results.turns import Turns
@@ -267,3 +272,41 @@ def _check_log(office: Office) -> None:
         replayer.replay(batch)
         assert replayer.image() == image
     assert ClusterIndex.of(image) == office.controller.state.index
+
+
+_ITEMS = 2 * ITEMS_IN_TURN + 1
+
+_MANY: dict[str, Any] = {
+    "topics create": CreateTopics(
+        topics=tuple([NewTopic(name=f"t{n}", partitions=1) for n in range(_ITEMS)])
+    ),
+    "leaders elect": ElectLeaders(partitions=tuple([("none", n) for n in range(_ITEMS)])),
+    "reassignments alter": AlterReassignments(
+        partitions=tuple(
+            [PartitionTarget(topic="none", partition_id=n, broker_ids=(1,)) for n in range(_ITEMS)]
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("command", _MANY)
+async def test_many_items_are_decided_in_turns(office: Office, command: str) -> None:
+    """They are all answered, and a heartbeat between their turns."""
+    epoch = await office.register(1)
+    await office.controller.heartbeat(_beat(1, epoch, office))
+    bound = any_command(command).bound(_MANY[command], CONTROLLER)
+    answer = office.controller.submit(bound)
+    for _ in range(_ITEMS // ITEMS_IN_TURN - 1):
+        await _turn()
+        assert not answer.done()
+        assert office.controller.heartbeat(_beat(1, epoch, office)).done()
+    results = (await answer).response
+    refused = [result.refusal for result in results if result.refusal is not None]
+    assert (len(results), len(refused)) == (_ITEMS, 0 if command == "topics create" else _ITEMS)
+    _check_log(office)
+
+
+def test_a_step_is_decoded_once() -> None:
+    step = Step.of("namespaces create", CreateNamespace("a"))
+    assert step.request_as(CreateNamespace) is step.request_as(CreateNamespace)
+    assert step == Step.of("namespaces create", CreateNamespace("a"))

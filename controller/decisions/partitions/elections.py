@@ -10,7 +10,7 @@ import msgspec
 
 from controller.decisions.configs.effective import unclean_election_enabled
 from controller.decisions.context.context import Context, RecordList
-from controller.decisions.items import decide_each
+from controller.decisions.items import decide_each_in_turns
 from controller.decisions.lookup import (
     TopicRef,
     find_partition,
@@ -23,6 +23,7 @@ from controller.decisions.partitions.broker_partitions import PartitionChanges, 
 from controller.decisions.partitions.leader_election import Election
 from controller.decisions.request import Request
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns, whole
 from records.base import Record
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
@@ -66,12 +67,20 @@ def elect_leaders(
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
+    return whole(elect_leaders_in_turns(context, request))
+
+
+def elect_leaders_in_turns(
+    context: Context, request: ElectLeaders
+) -> Turns[ControllerResult[tuple[ElectionResult, ...]]]:
+    """Elect leaders like `elect_leaders`, in several turns of the event loop."""
     records = RecordList()
-    times = Counter([partition_named(context.image, *named) for named in request.partitions])
+    keys = {wanted: partition_named(context.image, *wanted) for wanted in request.partitions}
+    times = Counter([keys[wanted] for wanted in request.partitions])
 
     def elect(wanted: PartitionRef) -> ElectionResult:
         ref, partition_id = wanted
-        if times[partition_named(context.image, ref, partition_id)] > 1:
+        if wanted in keys and times[keys[wanted]] > 1:
             raise _named_twice(ref, partition_id)
         topic = find_topic(context.image, ref)
         partition = find_partition(context.image, topic, partition_id)
@@ -79,7 +88,8 @@ def elect_leaders(
         records.add(_elect(context, partition, name, unclean=request.unclean))
         return _result(wanted)
 
-    results = decide_each(request.partitions or _all_partitions(context), elect, _result)
+    partitions = request.partitions or _all_partitions(context)
+    results = yield from decide_each_in_turns(partitions, elect, _result)
     if not request.partitions:
         results = tuple([result for result in results if _was_needed(result)])
     return records.result(results, validate_only=request.validate_only, atomic=False)

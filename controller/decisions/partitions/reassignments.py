@@ -18,7 +18,7 @@ import msgspec
 
 from controller.decisions.configs.effective import unclean_election_enabled
 from controller.decisions.context.context import Context, RecordList
-from controller.decisions.items import decide_each
+from controller.decisions.items import decide_each_in_turns
 from controller.decisions.levels import LEADER_RECOVERY_LEVEL
 from controller.decisions.lookup import (
     TopicRef,
@@ -41,6 +41,7 @@ from controller.results.refusals import (
     no_reassignment_in_progress,
 )
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns, whole
 from records.partitions import PartitionChangeRecord
 from replay.image.partitions import Partition, is_moving, settled_replicas
 from replay.image.topics import Topic
@@ -81,6 +82,13 @@ def alter_reassignments(
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
+    return whole(alter_reassignments_in_turns(context, request))
+
+
+def alter_reassignments_in_turns(
+    context: Context, request: AlterReassignments
+) -> Turns[ControllerResult[tuple[ReassignmentResult, ...]]]:
+    """Move partitions like `alter_reassignments`, in several turns of the event loop."""
     image = context.image
     times = Counter([partition_named(image, t.topic, t.partition_id) for t in request.partitions])
     records = RecordList()
@@ -91,7 +99,7 @@ def alter_reassignments(
         records.add(*_altered(context, target, request.allow_rf_change))
         return _result(target)
 
-    results = decide_each(request.partitions, alter, _result)
+    results = yield from decide_each_in_turns(request.partitions, alter, _result)
     return records.result(results, validate_only=request.validate_only)
 
 

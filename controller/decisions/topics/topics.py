@@ -22,7 +22,7 @@ from controller.decisions.configs.changes import (
 from controller.decisions.configs.created import CreatedConfig, CreatedConfigs
 from controller.decisions.context.context import Context, PlannedTopic
 from controller.decisions.ids import can_be_id, new_id
-from controller.decisions.items import decide_each
+from controller.decisions.items import decide_each, decide_each_in_turns
 from controller.decisions.lookup import (
     TopicRef,
     find_namespace,
@@ -47,6 +47,7 @@ from controller.results.refusals import (
     topic_already_exists,
 )
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns, whole
 from records.base import Uuid
 from records.configs import ConfigRecord
 from records.errors import RequestError
@@ -123,6 +124,13 @@ def create_topics(
         RequestError: INVALID_REQUEST, there is no placement of that name; or POLICY_VIOLATION, the
             request makes too many records.
     """
+    return whole(create_topics_in_turns(context, request))
+
+
+def create_topics_in_turns(
+    context: Context, request: CreateTopics
+) -> Turns[ControllerResult[tuple[TopicResult, ...]]]:
+    """Create topics like `create_topics`, in several turns of the event loop."""
     creation = _Creation(context, request)
     twice = named_more_than_once([topic.full_name for topic in request.topics])
 
@@ -134,7 +142,7 @@ def create_topics(
     def refused(topic: NewTopic, refusal: Refusal) -> TopicResult:
         return TopicResult(name=topic.full_name, refusal=refusal)
 
-    results = decide_each(request.topics, create, refused)
+    results = yield from decide_each_in_turns(request.topics, create, refused)
     return creation.records.result(results, validate_only=request.validate_only)
 
 
