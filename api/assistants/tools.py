@@ -38,6 +38,7 @@ _POINT = "A point, such as 4107, end-2h, 02:00 or 2026-01-31T02:00Z."
 _DESCRIPTIONS = {
     LIMIT: f"Most items in the answer; {ITEMS} if not given.",
     "object": "Object: topic:orders, partition:orders/0#leader, broker:1, config:topic/orders.",
+    "by_people": "Only changes that people or their tools asked for: what came before an outage.",
     "voters": "Ids of the voters of a static quorum; needed if no log names the voters.",
     "kafka": "The cluster's version, such as 3.7.",
 }
