@@ -148,6 +148,8 @@ class SegmentScan:
             stored = self._next_block()
             try:
                 body = decompress(stored)
+                if from_offset is not None and (self.next_offset or 0) >= from_offset:
+                    from_offset = None  # all blocks from here on are in the range
                 is_before = from_offset is not None and self._is_before(from_offset, stored, body)
                 if is_before or (needles is not None and self._can_skip(stored, body, needles)):
                     self._skip(stored, body)
