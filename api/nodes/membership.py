@@ -127,11 +127,9 @@ class Membership:
 
         Args:
             stop: Is set once this process is `doubled`.
-
-        Raises:
-            UnavailableError: the store does not answer the first time.
         """
-        await self._register()
+        with contextlib.suppress(UnavailableError):
+            await self._register()
         registering = asyncio.create_task(self._run(stop), name="membership")
         try:
             yield

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,12 @@ from metadata_log.care.shared_copy import Compared, compare_with_folder
 from metadata_log.care.shared_upload import base_groups, groups_of, new_claim
 from metadata_log.files.fs import ByteStore, OsFs
 from metadata_log.files.lock import lock_directory
+from metadata_log.files.names import NODE_FILE
 from metadata_log.format.manifest import Kind, read_manifest
 from metadata_log.reader.committed import committed_segments, highest_epoch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity, node_of
+from metadata_log.shared.refusal import StoreRefusesError
 from metadata_log.shared.shared_log import EMPTY, Position, SharedLog, other_shared_log
 from records.errors import RequestError
 from replay.snapshot.database import open_database, shown_url
@@ -43,8 +45,9 @@ async def open_store(url: str, *, accept_hollow: bool = False) -> SharedLog:
     """
     log = await asyncio.to_thread(_store_of, url, accept_hollow)
     try:
-        await log.open()
-        await log.identity()
+        with _refusals():
+            await log.open()
+            await log.identity()
     except BaseException:
         await log.close()
         raise
@@ -118,9 +121,19 @@ async def opened(url: str) -> AsyncIterator[SharedLog]:
     """
     log = await open_store(url, accept_hollow=True)
     try:
-        yield log
+        with _refusals():
+            yield log
     finally:
         await log.close()
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """Convert what a store refuses: an operator has to look, and no retry helps."""
+    try:
+        yield
+    except StoreRefusesError as error:
+        raise RequestError("INVALID_REQUEST", str(error)) from error
 
 
 async def compare_with_store(
@@ -149,7 +162,7 @@ async def create_shared_log(
 
     Raises:
         RequestError: LOG_EXISTS, the store holds a shared log, or the rest of an upload; or the
-            directory is a mirror; or as `open_store`.
+            directory is a mirror, or a node's folder; or as `open_store`.
         UnavailableError: the store cannot be reached, or another process writes the log.
         CorruptLogError: the log is damaged.
     """
@@ -160,15 +173,22 @@ async def create_shared_log(
             f"{directory} mirrors a Kafka cluster and cannot be shared; make a writable log from "
             "it with `metalog fork`",
         )
+    if (node := node_of(OsFs(), directory)) is not None:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{directory} is the folder of node {node.node_id} of a shared log; if that shared log "
+            f"is gone for good, remove {directory / NODE_FILE} first",
+        )
     identity = Identity(cluster_id=manifest.cluster_id, log_id=secrets.token_hex(8))
     log = await asyncio.to_thread(_new_store_of, url)
     lock = lock_directory(OsFs(), directory)
     try:
-        await log.open()
-        if await log.end() != EMPTY:
-            raise other_shared_log(shown_url(url))
-        end = await upload(log, directory, progress or (lambda offset: None))
-        await log.create(identity)
+        with _refusals():
+            await log.open()
+            if await log.end() != EMPTY:
+                raise other_shared_log(shown_url(url))
+            end = await upload(log, directory, progress or (lambda offset: None))
+            await log.create(identity)
     finally:
         lock.release()
         await log.close()

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
+from metadata_log.shared.refusal import StoreRefusesError
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 try:
@@ -95,7 +96,7 @@ class Connection:
         Raises:
             UnavailableError: with outcome NOTHING if the connection could not be made, else
                 UNKNOWN.
-            RequestError: the server refuses this user or statement; nothing happened.
+            StoreRefusesError: the server refuses this user or statement; nothing happened.
         """
         async with self._turn, self._ran(statement, values) as cursor:
             return [] if cursor.description is None else await cursor.fetchall()
@@ -266,7 +267,5 @@ def _named(error: "psycopg.Error") -> MetadataLogError:
     reason = str(error).partition("\n")[0]
     sqlstate = error.sqlstate or ""
     if sqlstate[:2] in ("28", "3D", "3F", "42", "22"):
-        return RequestError(
-            "INVALID_REQUEST", f"the PostgreSQL server refuses the request: {reason}"
-        )
+        return StoreRefusesError(f"the PostgreSQL server refuses the request: {reason}")
     return UnavailableError(f"the shared log's server: {reason}", outcome=Outcome.UNKNOWN)

@@ -18,6 +18,7 @@ from sqlalchemy import URL
 from metadata_log.shared import postgres as module
 from metadata_log.shared import postgres_connection as connection_module
 from metadata_log.shared.postgres import PostgresSharedLog
+from metadata_log.shared.refusal import StoreRefusesError
 from metadata_log.shared.settlement import Settled, Settlement
 from metadata_log.shared.shared_log import (
     EMPTY,
@@ -276,7 +277,7 @@ async def test_a_reader_may_read_and_no_more(log: PostgresSharedLog, database: U
         async with _opened(database.set(username=role, password="pw")) as reader:
             assert await reader.end() == await reader.confirmed_end() == at
             assert [each.is_claim for each in await reader.read(0, 1_000)] == [True]
-            with pytest.raises(RequestError, match="permission denied") as caught:
+            with pytest.raises(StoreRefusesError, match="permission denied") as caught:
                 await reader.append(_group(at), after=at)
             assert caught.value.outcome is Outcome.NOTHING
     finally:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from metadata_log.files.fs import OsFs
 from metadata_log.writer.creation import create_log_of
-from tests.api.nodes.processes import WAIT_S, Process, leader, metalog, until
+from tests.api.nodes.processes import WAIT_S, Process, leader, metalog, refused, until
 from tests.forked_commands import METALOG
 
 
@@ -38,6 +38,8 @@ def test_a_new_node_leads_what_was_forked(tmp_path: Path, s3_place: str) -> None
         assert {each["name"] for each in listed["namespaces"]} == {"a", "b", "c"}
     finally:
         node.end(signal.SIGTERM)
+    said = refused("nodes", "create", s3_place + "/other", "--from", str(node.folder))
+    assert f"{node.folder} is the folder of node 2 of a shared log" in said
     verified = metalog("verify", str(node.folder), "--shared", s3_place)
     assert "equal to the shared log from offset" in str(verified)
     assert until(lambda: metalog("nodes", "list", s3_place))["kept_from"] > 0

@@ -7,18 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from api.nodes import operations, retries
+from api.nodes import membership, operations, retries
 from api.nodes.options import content_of
+from metadata_log.shared.refusal import StoreRefusesError
 from metadata_log.shared.shared_log import Lease, SharedLog
 from metadata_log.writer.request_window import RequestWindow
 from records.errors import UnavailableError
 from tests.api.nodes.group import WAIT_S, Group
 
 
+@pytest.mark.parametrize("error", [UnavailableError, StoreRefusesError])
 async def test_a_store_that_only_reads_is_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: type[UnavailableError],
 ) -> None:
-    """A PostgreSQL that was not promoted yet; the folder's requests are read once, too."""
+    """It was not promoted yet, or took rights away; the folder's requests are read once, too."""
     group = Group(tmp_path, count=1)
     (member,) = group.members
     monkeypatch.setattr(retries, "_PAUSE_S", 0.01)
@@ -35,8 +40,14 @@ async def test_a_store_that_only_reads_is_said_once(
 
     async def refuse(lease: Lease, *, instead_of: Lease | None) -> bool:
         refused.append(lease)
-        raise UnavailableError("the server only reads")
+        raise error("the server only reads")
 
+    async def refuse_heartbeat(*_: object, **__: object) -> int:
+        raise error("the server only reads")
+
+    register = member.log.register
+    monkeypatch.setattr(membership, "REGISTER_EVERY_S", 0.05)
+    monkeypatch.setattr(member.log, "register", refuse_heartbeat)
     monkeypatch.setattr(member.log, "renew", refuse)
     member.start()
     async with asyncio.timeout(WAIT_S):
@@ -47,7 +58,11 @@ async def test_a_store_that_only_reads_is_said_once(
         "the server only reads; this node stands by"
     ]
     assert len(read) == 1
+    monkeypatch.setattr(member.log, "register", register)
     monkeypatch.setattr(member.log, "renew", renew)
+    async with asyncio.timeout(WAIT_S):
+        while not await member.log.members():
+            await asyncio.sleep(0.01)
     assert await group.leader() is member
     await group.stop()
     assert member.roles == ["standby", "leader"]
