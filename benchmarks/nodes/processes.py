@@ -30,20 +30,21 @@ class Node:
     ) -> None:
         self.number = number
         self.folder = scratch / f"node-{number}"
-        self.port = free_port()
+        self.port, self._kafka_port = free_port(), free_port()
         self.socket = f"{LOOPBACK}:{self.port}"
         self.start_timeout_s = start_timeout_s
+        self._output = self.folder.with_suffix(".txt")
         self._url = url
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the process, and return at once."""
-        with self.folder.with_suffix(".txt").open("ab") as output:
+        with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "api.cli", "serve", str(self.folder)),
                     *("--shared", self._url, "--node", str(self.number)),
-                    *("--lease-ms", str(LEASE_MS), "--kafka", f"{LOOPBACK}:0"),
+                    *("--lease-ms", str(LEASE_MS), "--kafka", f"{LOOPBACK}:{self._kafka_port}"),
                     *("--socket", self.socket, "--snapshot-every", "0"),
                     # The brokers of a generated log send no heartbeats, and are not to be fenced.
                     *("--session-timeout-ms", str(_DAY_MS)),
@@ -51,6 +52,16 @@ class Node:
                 stdout=output,
                 stderr=output,
             )
+
+    def check_runs(self) -> None:
+        """Check that the process has not ended by itself.
+
+        Raises:
+            RuntimeError: it has; with the last line of its output.
+        """
+        if self._process is not None and self._process.poll() is not None:
+            last = self._output.read_text(errors="replace").splitlines()[-1:]
+            raise RuntimeError(f"node {self.number} ended: {''.join(last)}")
 
     def end(self, sent: signal.Signals) -> None:
         """Send a signal, and wait for the end of the process."""
@@ -74,6 +85,8 @@ async def leader_of(url: str, nodes: Sequence[Node]) -> Node:
     """Wait until one node leads and all others stand by; return the leader."""
     async with asyncio.timeout(sum(node.start_timeout_s for node in nodes)):
         while True:
+            for node in nodes:
+                node.check_runs()
             with contextlib.suppress(MetadataLogError):
                 roles = {each.node: each.role for each in (await look(url)).nodes}
                 standbys = [number for number, role in roles.items() if role == "standby"]
