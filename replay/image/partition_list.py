@@ -82,6 +82,9 @@ def find(partitions: Partitions, partition_id: int) -> Partition | None:
     """Return the partition with this id, None if there is none."""
     if isinstance(partitions, ChunkedPartitions):
         partitions = partitions._chunks.get(partition_id >> _CHUNK_BITS, ())
+    usual = partition_id & (CHUNK_SIZE - 1)  # as `_index`, without a call
+    if usual < len(partitions) and partitions[usual].partition_id == partition_id:
+        return partitions[usual]
     index = _index(partitions, partition_id)
     return None if index is None else partitions[index]
 

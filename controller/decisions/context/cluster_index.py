@@ -292,6 +292,8 @@ class _Update:
         elif old.isr is not new.isr or old.leader != new.leader:
             count_left(self._left, old, -1)
             count_left(self._left, new, 1)
+            if old.leader == new.leader and old.adding_replicas is new.adding_replicas:
+                return  # most changes: only the ISR differs, which is in none of the sets
         one = new or old
         assert one is not None, "not both are None"
         for partitions, has in self._sets:
