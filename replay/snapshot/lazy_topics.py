@@ -60,6 +60,9 @@ class LazyParts(Parts):
         """Return the objects of one chunk, like `Parts.decoded`."""
         return _topics_decoder.decode(plain) if part == "topics" else Parts.decoded(part, plain)
 
+    def _share(self, stored: StoredTopic) -> None:
+        """Do nothing: the partitions are not decoded yet."""
+
     def _topics(self) -> TopicsImage:
         return cast(TopicsImage, LazyTopics(self.objects["topics"]))
 

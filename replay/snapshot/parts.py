@@ -22,6 +22,7 @@ from replay.image.provenance import Provenance
 from replay.image.topics import Topic, TopicEntry, TopicsImage
 from replay.image.versions import UNKNOWN, listed_offsets, packed_offsets
 from replay.snapshot.chunks import Chunk, chunks_of
+from replay.snapshot.shared_values import SharedValues
 
 
 class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -62,6 +63,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.objects: dict[str, list[Any]] = {part: [] for part in STORED}
+        self._shared = SharedValues()
 
     @classmethod
     def differing(cls, old: MetadataImage, new: MetadataImage) -> tuple[Self, Self]:
@@ -94,7 +96,10 @@ class Parts:
         Raises:
             KeyError, msgspec.DecodeError: as for `decoded`.
         """
-        self.objects[part] += self.decoded(part, plain)
+        objects = self.decoded(part, plain)
+        for each in objects if part == "topics" else ():
+            self._share(each)
+        self.objects[part] += objects
 
     def image(self, provenance: Provenance) -> MetadataImage:
         """Build the image of these objects: O(topics + other objects).
@@ -112,6 +117,9 @@ class Parts:
     def chunks(self) -> Iterator[tuple[str, int, Chunk]]:
         """Yield the chunks to store: part name, position in the part, and content."""
         yield from _chunks(self.objects)
+
+    def _share(self, stored: StoredTopic) -> None:
+        self._shared.share(stored.topic.topic_id, stored.partitions)
 
     def _topics(self) -> TopicsImage:
         return topics_image(self.objects["topics"])
