@@ -72,8 +72,8 @@ class FolderCopy:
         self.requests = requests
         self.requests_at: tuple[int, int] | None = _end_of(self.tail)
         self._header: SegmentHeader | None = None
-        # Of the checkpoint that the log starts from, as far as it was read.
-        self._base = b""
+        # Parts of the checkpoint that the log starts from, as far as they were read.
+        self._base: list[bytes] = []
 
     @property
     def durable_end(self) -> int:
@@ -102,7 +102,7 @@ class FolderCopy:
             for entry in group.entries:
                 match entry.kind:
                     case EntryKind.BASE:
-                        self._base += entry.content if self._is_new else b""
+                        self._base += [entry.content] if self._is_new else []
                     case EntryKind.SEGMENT:
                         self._start_segment(entry.content)
                     case EntryKind.BLOCK:
@@ -153,8 +153,8 @@ class FolderCopy:
     def _start_segment(self, content: bytes) -> None:
         header, size = decode_header(content)
         if self._base:
-            self._writer.begin(header, content, self._base)
-            self._header, self._base = header, b""
+            self._writer.begin(header, content, b"".join(self._base))
+            self._header, self._base = header, []
             return
         expected = self._writer.next_header(header.leader_epoch)
         if header.base_offset < self.tail.end_offset:
