@@ -10,11 +10,13 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from api.broker.clean_shutdown import NO_EPOCH, CleanShutdown
 from api.broker.cluster import Cluster
 from api.broker.log_directory import LogDirectory
 from api.broker.registration import Identity
+from api.broker.repeated_requests import repeated
 from api.clients.client import ANSWER_TIMEOUT_S, ServerAddress
 from api.kafka import apis, frames
 from api.kafka.apis import Api
@@ -53,8 +55,6 @@ log = logging.getLogger(__name__)
 _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
 _NO_CONTROLLER = -1  # the controller epoch before the first update
-_FORWARD_WAIT_S = 5.0
-"""How long a forwarded request waits for a connection, so that a controller can restart."""
 _APPLY_WAIT_S = 5.0
 """Longest time for which the response to a change waits until this broker has applied it."""
 
@@ -236,21 +236,21 @@ class ControllerLink:
 
         The response to a change is returned once this broker has applied the change, so that the
         client finds it here; or after a few seconds, if the controller's updates do not arrive.
-        Waits a few seconds if the controller cannot be reached; never sends a request twice. Each
-        read-only query uses a separate connection. So a query delays no heartbeat, and the
-        controller abandons the query if this call is cancelled.
+        Repeated as in `repeated` if the controller cannot be reached. Each read-only query uses a
+        separate connection. So a query delays no heartbeat, and the controller abandons the query
+        if this call is cancelled.
 
         Raises:
-            RequestError: NOT_CONTROLLER, nothing was sent; or the controller does not accept
+            RequestError: NOT_CONTROLLER, nothing was changed; or the controller does not accept
                 requests forwarded by this broker.
             UnavailableError: no response arrived; the outcome is unknown.
         """
-        try:
-            async with asyncio.timeout(_FORWARD_WAIT_S):
-                while self._connection is None or not self._connection.is_open:
-                    await asyncio.sleep(_RECONNECT_S)
-        except TimeoutError:
-            raise RequestError("NOT_CONTROLLER", "the controller cannot be reached") from None
+        ask = partial(self._asked, frame, caller)
+        return await repeated(ask, changes_nothing=is_question(frame))
+
+    async def _asked(self, frame: RequestFrame, caller: Caller) -> bytes:
+        if self._connection is None or not self._connection.is_open:
+            raise RequestError("NOT_CONTROLLER", "the controller cannot be reached")
         if not is_question(frame):
             return await self._sent(self._connection, frame, caller, REQUEST_TIMEOUT_S)
         connection = await self._connect()
@@ -296,7 +296,7 @@ class ControllerLink:
                 await cancel_all(*tasks)
         finally:
             connection, self._connection = self._connection, None
-            await connection.close()
+            await connection.close_after_answers()
 
     def _newest(self, api: Api) -> int:
         """Return the newest version of a request that both sides support."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from api.kafka import (
 from api.kafka.apis import Api, by_key
 from api.kafka.dispatch import DispatchTable, Handler
 from api.kafka.envelopes import is_own_question, is_question, opened, response_in_envelope
-from api.kafka.errors import code_for, with_codes
+from api.kafka.errors import CODES, code_for, with_codes
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame, encode_body
 from api.kafka.large_requests import beside
@@ -61,7 +62,7 @@ from api.service.service import Service
 from api.service.session import Session
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
-from records.errors import RequestError, UnavailableError
+from records.errors import Outcome, RequestError, UnavailableError
 
 Q = TypeVar("Q", bound=Request)
 
@@ -105,6 +106,14 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
     controller_listener: str | None = None
+
+
+class _LedElsewhere(Exception):
+    """Another node has begun to lead, and nothing was changed: a broker is to ask that node."""
+
+
+_IS_FORWARDED = ContextVar("_IS_FORWARDED", default=False)
+"""True while a request in an envelope is answered."""
 
 
 class ControllerListener:
@@ -169,8 +178,11 @@ class ControllerListener:
     async def _envelope(self, frame: RequestFrame, caller: Caller) -> Response:
         """Answer the request in an envelope, on behalf of the client named in the envelope.
 
-        The request is refused if the forwarding broker lacks the right CLUSTER_ACTION.
+        The request is refused if the forwarding broker lacks the right CLUSTER_ACTION, and by a
+        node that does not lead: the broker then asks the one that does.
         """
+        if not self._service.is_active:
+            return EnvelopeResponse(error_code=CODES["NOT_CONTROLLER"])
         handlers = self._forwardable()
         try:
             self._service.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
@@ -179,7 +191,13 @@ class ControllerListener:
         except RequestError as error:
             return EnvelopeResponse(error_code=code_for(error))
         before = self._service.image.provenance.next_offset
-        body = await handlers[inner.api](inner, client)
+        token = _IS_FORWARDED.set(True)
+        try:
+            body = await handlers[inner.api](inner, client)
+        except _LedElsewhere:
+            return EnvelopeResponse(error_code=CODES["NOT_CONTROLLER"])
+        finally:
+            _IS_FORWARDED.reset(token)
         assert body is not None
         after = self._service.image.provenance.next_offset
         committed = after - 1 if after > before else NOTHING_COMMITTED
@@ -188,7 +206,13 @@ class ControllerListener:
 
     async def _run(self, command: str, request: Any, caller: Caller) -> Any:
         """Run a command and return its response."""
-        answer = await with_codes(self._service.run(command, request, caller=caller))
+        try:
+            answer = await with_codes(self._service.run(command, request, caller=caller))
+        except RequestError as error:
+            is_elsewhere = error.code == "NOT_CONTROLLER" and error.outcome is Outcome.NOTHING
+            if is_elsewhere and _IS_FORWARDED.get():
+                raise _LedElsewhere from error
+            raise
         return answer.response
 
     def _translated(self, translation: Translation) -> Handler:

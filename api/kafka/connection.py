@@ -41,6 +41,9 @@ class Forwarded(msgspec.Struct, frozen=True):
     committed_offset: int
 
 
+_ANSWERS_S = 1.0
+
+
 class Connection:
     """Client side of a Kafka connection; several requests may be in flight."""
 
@@ -144,10 +147,17 @@ class Connection:
         """Forward a client's request in an envelope, unchanged.
 
         Raises:
-            RequestError: the controller does not accept requests forwarded by this broker.
+            RequestError: NOT_CONTROLLER, another node leads; or the controller does not accept
+                requests forwarded by this broker.
             UnavailableError: no response arrived; the outcome is unknown.
         """
         response = await self.request(sealed(frame, caller), EnvelopeResponse, timeout_s=timeout_s)
+        if name_of(response.error_code) == "NOT_CONTROLLER":
+            raise RequestError(
+                "NOT_CONTROLLER",
+                "the node that this broker asked does not lead",
+                outcome=Outcome.NOTHING,
+            )
         if response.error_code or response.response_data is None:
             # As in Kafka the broker's lack of a right is not told as one of the client's.
             raise RequestError(
@@ -225,6 +235,12 @@ class Connection:
         """Close the connection; requests in flight fail."""
         await cancel_all(self._task)
         await close_writer(self._writer)
+
+    async def close_after_answers(self) -> None:
+        """Close the connection once all requests in flight are answered, or after a second."""
+        if waiting := [future for _, future in self._waiting.values()]:
+            await asyncio.wait(waiting, timeout=_ANSWERS_S)
+        await self.close()
 
     async def _read(self) -> None:
         if self._writer.get_extra_info("ssl_object") is None:

@@ -1,6 +1,7 @@
 """The contract of `Admin`: on a directory, in the service's process, and over both protocols."""
 
 import contextlib
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,11 +11,14 @@ from msgspec.structs import replace
 
 from api.admin.admin import Admin
 from api.admin.local import LocalAdmin
+from api.clients.reconnecting_client import ReconnectingClient
 from api.clients.service_url import connect
+from api.nodes.node_service import NodeService
+from api.nodes.operations import ask_to_hand_over
 from api.requests.transactions import NAME as TRANSACTION
 from api.requests.transactions import Step, Transact
 from api.security.listeners import LOCAL
-from api.server import ServeOptions, serving
+from api.server import ServeOptions, Serving, serving
 from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.configs.changes import AlterConfigs, ConfigChange, ResourceChange
@@ -28,6 +32,7 @@ from records.errors import Outcome, RequestError
 from records.topics import NamespaceRecord
 from replay.image.configs import TOPIC
 from tests.api.kafka.servers import CLUSTER_ID
+from tests.api.nodes.group import Group, Member
 
 ANN = "User:ann"
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -49,10 +54,16 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
-@pytest_asyncio.fixture(params=["directory", "process", "kafka", "socket"])
+@pytest_asyncio.fixture(
+    params=["directory", "process", "kafka", "socket", "nodes, kafka", "nodes, socket"]
+)
 async def admin(request: pytest.FixtureRequest, log: Path) -> AsyncIterator[Admin]:
     if request.param == "directory":
         yield LocalAdmin(log, principal=ANN)
+        return
+    if "nodes" in request.param:
+        async with moved_leader(log, request.param.removeprefix("nodes, ")) as client:
+            yield client
         return
     options = ServeOptions(log=log, socket=LOCAL)
     async with contextlib.AsyncExitStack() as closing:
@@ -64,6 +75,46 @@ async def admin(request: pytest.FixtureRequest, log: Path) -> AsyncIterator[Admi
         ports = {"kafka": running.kafka.port, "socket": running.socket.port}
         url = f"{request.param}://127.0.0.1:{ports[request.param]}"
         yield await closing.enter_async_context(await connect(url))
+
+
+class ListeningMember(Member):
+    """A node with listeners."""
+
+    running: Serving
+
+    @contextlib.asynccontextmanager
+    async def _serve(self, service: NodeService) -> AsyncIterator[None]:
+        options = ServeOptions(log=self.directory, socket=LOCAL)
+        async with super()._serve(service), serving(options, service=service) as self.running:
+            yield
+
+    def port(self, listener: str) -> int:
+        assert self.running.socket is not None
+        return {"kafka": self.running.kafka.port, "socket": self.running.socket.port}[listener]
+
+
+@contextlib.asynccontextmanager
+async def moved_leader(log: Path, listener: str) -> AsyncIterator[ReconnectingClient]:
+    """Yield a client of two nodes that was connected to one when the other began to lead.
+
+    In place of `log` is the folder of the one that leads then.
+    """
+    group = Group(log.parent, 2, ListeningMember)
+    group.start()
+    first = await group.leader()
+    (second,) = [member for member in group.members if member is not first]
+    await second.serves()
+    ports = [member.port(listener) for member in (first, second)]  # type: ignore[attr-defined]
+    addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
+    async with ReconnectingClient(f"{listener}://{addresses}") as client:
+        with contextlib.suppress(RequestError):
+            await client.run(DELETE, DeleteNamespace(name="not there"))
+        await ask_to_hand_over(second.log, second.number)
+        await group.leader(first)
+        shutil.rmtree(log)
+        log.symlink_to(second.directory)
+        yield client
+    await group.stop()
 
 
 def rows(log: Path) -> list[Envelope]:

@@ -127,6 +127,11 @@ class World:
         self.brokers: dict[int, Process] = {}
         create_log(self.log, uuid_text(bytes(range(16))))
 
+    @property
+    def server(self) -> str:
+        """The URL by which brokers and clients reach the cluster."""
+        return f"kafka://127.0.0.1:{self.port}"
+
     async def serve(self, *more: str) -> None:
         """Start the service, on the same port as before."""
         process = await Process.start(
@@ -154,7 +159,8 @@ class World:
         """Start a broker without waiting for it."""
         self.brokers[broker_id] = await Process.start(
             self.directory / f"broker-{broker_id}.txt",
-            *("broker", "--server", f"kafka://127.0.0.1:{port or self.port}", "--id", broker_id),
+            *("broker", "--server", f"kafka://127.0.0.1:{port}" if port else self.server),
+            *("--id", broker_id),
             *("--log-dir", self.log_dir(broker_id), *BROKER_OPTIONS, *more),
             descriptors=descriptors,
         )
@@ -183,12 +189,12 @@ class World:
 
     @contextlib.asynccontextmanager
     async def client(self) -> AsyncIterator[MetadataClient]:
-        async with await MetadataClient.connect(f"kafka://127.0.0.1:{self.port}") as client:
+        async with await MetadataClient.connect(self.server) as client:
             yield client
 
     async def ask(self, *arguments: object) -> Any:
         """Run a command against the service, and return its JSON output."""
-        command = (*arguments, "--server", f"kafka://127.0.0.1:{self.port}", "--json")
+        command = (*arguments, "--server", self.server, "--json")
         process = await asyncio.create_subprocess_exec(
             *(*METALOG, *map(str, command)), stdout=asyncio.subprocess.PIPE
         )

@@ -40,7 +40,7 @@ async def test_client_does_what_the_table_says(world: World, client: str) -> Non
     require(client)
     address = world.brokers[2].ready["listen"]
     if client == "kcat":
-        await _create(address, "of-kcat")
+        await create_topic(address, "of-kcat")
     found = await printed(PROGRAMS[client], address, f"of-{client}")
     assert found == table("client", "create")[client]
 
@@ -57,7 +57,7 @@ async def test_client_finds_what_its_documentation_promises(world: World, client
     address = world.brokers[2].ready["listen"]
     topic = f"promised-{client}"
     if client == "kcat":
-        await _create(address, topic)
+        await create_topic(address, topic)
     expected = {each.operation: each.found for each in promises.PROMISES[client]}
     assert await printed(PROMISING[client], address, topic) == expected
 
@@ -73,7 +73,8 @@ async def test_each_promise_that_is_not_kept_is_explained() -> None:
         assert (each.here is None) == (each.why is None), each.operation
 
 
-async def _create(address: str, topic: str) -> None:
+async def create_topic(address: str, topic: str) -> None:
+    """Create a topic of one partition, for clients that cannot."""
     async with await MetadataClient.connect(f"kafka://{address}") as client:
         new = NewTopic(name=topic, partitions=1, replication_factor=1)
         await client.create_topics(CreateTopics(topics=(new,)))

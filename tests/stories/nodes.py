@@ -1,0 +1,69 @@
+"""The world of the stories with three nodes of a shared log in place of the service."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+from api.nodes.operations import change_leader, look
+from tests.api.nodes.processes import LEASE_MS, free_ports, metalog
+from tests.stories.processes import SERVICE_OPTIONS, Process, World, soon
+
+
+class NodesWorld(World):
+    """Three nodes, brokers by their ids, and a client."""
+
+    def __init__(self, directory: Path, store: str) -> None:
+        """Prepare a shared log; `store` is the URL of an empty database."""
+        super().__init__(directory)
+        self._store = store
+        self._ports = dict(enumerate(free_ports(3), 1))
+        self._nodes: dict[int, Process] = {}
+
+    @property
+    def server(self) -> str:
+        return "kafka://" + ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
+
+    async def serve(self, *more: str) -> None:
+        """Make the shared log, start the nodes, and wait until one leads."""
+        await asyncio.to_thread(metalog, "nodes", "create", self._store, "--from", str(self.log))
+        for number in self._ports:
+            await self._start(number, *more)
+        await soon(self.leader)
+
+    async def _start(self, number: int, *more: str) -> None:
+        self._nodes[number] = await Process.start(
+            self.directory / f"node-{number}.txt",
+            *("serve", self._folder(number), "--shared", self._store, "--node", number),
+            *("--kafka", f"127.0.0.1:{self._ports[number]}", "--lease-ms", LEASE_MS),
+            *("--advertise", f"kafka=127.0.0.1:{self._ports[number]}", *SERVICE_OPTIONS, *more),
+        )
+        await self._nodes[number].is_ready()
+
+    def _folder(self, number: int) -> Path:
+        return self.log if number == 1 else self.directory / f"log-{number}"
+
+    async def leader(self) -> int | None:
+        """Return the number of the node that leads; None if none does."""
+        found = (await look(self._store)).nodes
+        return next((each.node for each in found if each.role == "leader"), None)
+
+    async def hand_over(self) -> None:
+        """Let the leader hand over to another node, as `nodes lead` does."""
+        leader = await soon(self.leader)
+        await change_leader(self._store, next(n for n in self._nodes if n != leader))
+
+    async def end(self) -> None:
+        """End the brokers at once, and the nodes as by SIGTERM."""
+        await super().end()
+        for node in self._nodes.values():
+            if node.is_running:
+                node.send(signal.SIGTERM)
+        await asyncio.gather(*[node.ended() for node in self._nodes.values()])
+
+    def folders_are_equal(self) -> bool:
+        """Return whether the nodes, which have ended, have the same segments."""
+        contents = [
+            {path.name: path.read_bytes() for path in self._folder(number).glob("*.avro")}
+            for number in self._nodes
+        ]
+        return all(each == contents[0] for each in contents)
