@@ -132,12 +132,18 @@ def _converter(hint: Any) -> Callable[[Any], Any] | None:
         convert = _number
     elif typing.get_origin(inner) is tuple:
         item = _converter(typing.get_args(inner)[0])
+        if item is uuid_text:
+            item = _listed_uuid_text
         convert = list if item is None else lambda value: [item(element) for element in value]
     elif inner is Any or _may_be_record(inner):
         convert = _maybe_record
     else:
         return None
     return convert if inner is hint else lambda value: None if value is None else convert(value)
+
+
+# Lists of ids are the log directories of replicas: a few of a broker, in each of its partitions.
+_listed_uuid_text = functools.lru_cache(1_024)(uuid_text)
 
 
 def _number(value: float) -> float | str:
