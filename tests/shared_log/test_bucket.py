@@ -264,6 +264,23 @@ async def test_a_reader_behind_the_trimmed_start_is_told_so(log: BucketSharedLog
         await reader.read(2, 1_000)
 
 
+async def test_a_reader_behind_the_trimmed_start_gets_no_claim(log: BucketSharedLog) -> None:
+    """Claims are never deleted, so one may be there whose place in the log was trimmed."""
+    at = await _led(log)
+    claim = claim_of(at, at.epoch + 1, secrets.token_bytes(NONCE_SIZE))
+    await log.append(claim, after=at)
+    at = claim.end
+    for _ in range(3):
+        mine = _group(at)
+        await log.append(mine, after=at)
+        at = mine.end
+    reader = _connect_again(log)
+    assert await reader.read(claim.number, 1)
+    await log.trim(at.number - 1)
+    with pytest.raises(UnknownHistoryError, match=f"group {claim.number} is trimmed"):
+        await reader.read(claim.number, 1)
+
+
 async def test_many_nodes_read_while_one_trims(log: BucketSharedLog) -> None:
     """A reader gets a group, or hears that it is trimmed; never another end."""
     at = await _led(log)
