@@ -105,9 +105,15 @@ def _notes(found: Chain, history_start: int) -> list[str]:
         notes.append("it is being removed, so no leader is elected")
     if found.waits_for:
         brokers = ", ".join(map(str, found.waits_for))
-        notes.append(
-            f"no leader can be elected cleanly until one of these brokers is back: {brokers}"
-        )
+        if found.needs_unclean:
+            notes.append(
+                "no replica is known to have every record: only an unclean election, "
+                f"of one of these brokers, can end it: {brokers}"
+            )
+        else:
+            notes.append(
+                f"no leader can be elected cleanly until one of these brokers is back: {brokers}"
+            )
         notes.append("no election has lost records since; an unclean one or a lost disk could")
     if found.unclean:
         notes.append("the last election was unclean: records that the new leader lacked are lost")

@@ -96,7 +96,10 @@ function ofPartition(/** @type {import("report/data.js").Data} */ data, /** @typ
       if (!isUp(data, broker, row)) for (const link of brokerLinks(data, broker, row)) addLink(data, links, link);
     }
     const brokers = [...waits].join(", ");
-    if (brokers) notes.push(`no leader can be elected cleanly until one of these brokers is back: ${brokers}`);
+    const isClean = now.isr.length || now.eligible_leader_replicas?.length;
+    if (brokers) notes.push(isClean
+      ? `no leader can be elected cleanly until one of these brokers is back: ${brokers}`
+      : `no replica is known to have every record: only an unclean election, of one of these brokers, can end it: ${brokers}`);
   }
   const election = steps.findLast((step) => setsLeader(step) && step.after.leader !== -1);
   if (election && isUnclean(election)) {

@@ -56,6 +56,7 @@ class Chain(msgspec.Struct, frozen=True):
         unclean: True if the last election chose a leader outside the ISR and the eligible replicas;
             None if no election is known.
         waits_for: The brokers that could lead the partition, if it has no leader.
+        needs_unclean: True if none of those is known to have every record.
         is_going: True if it has no leader because it is being removed.
     """
 
@@ -63,6 +64,7 @@ class Chain(msgspec.Struct, frozen=True):
     links: list[Link]
     unclean: bool | None = None
     waits_for: tuple[int, ...] = ()
+    needs_unclean: bool = False
     is_going: bool = False
 
 
@@ -304,6 +306,7 @@ class Follower:
             [links[offset] for offset in sorted(links, reverse=True)],
             is_unclean(elections[-1].before, elections[-1].after) if elections else None,
             waits_for,
+            bool(waits_for) and not (after.isr or after.eligible_leader_replicas),
             is_going,
         )
 

@@ -110,6 +110,15 @@ def test_partition_that_is_being_removed_waits_for_no_broker() -> None:
     assert (kept.waits_for, kept.is_going) == ((1, 2, 3), False)
 
 
+def test_partition_without_anyone_in_sync_can_only_be_led_uncleanly() -> None:
+    nobody = change("orders", 0, leader=-1, isr=())
+    lost = why("partition:orders/0#leader", UP, ORDERS, (nobody,))
+    assert (lost.waits_for, lost.needs_unclean) == ((1, 2, 3), True)
+    eligible = change("orders", 0, leader=-1, isr=(), eligible_leader_replicas=(2,))
+    kept = why("partition:orders/0#leader", UP, ORDERS, (eligible,))
+    assert (kept.waits_for, kept.needs_unclean) == ((2,), False)
+
+
 def test_partition_that_is_absent_has_no_why() -> None:
     with pytest.raises(RequestError, match="was never set"):
         why("partition:orders/1#leader", ORDERS)
