@@ -201,7 +201,9 @@ def _of_leaderless(times: Sequence[LeaderlessTime], longest: int | None) -> Clau
     else:
         text = f"{len(times):,} times without a leader, longest {lasted}"
     last = times[-1]
-    newest = "" if last is found else f"; last {duration_text(last.duration_ms)}"
+    newest = "" if last is found else f"; the last for {duration_text(last.duration_ms)}"
+    if newest and last.to_time is None and last.last_seen_at is UNSET:
+        newest += " until the records end"
     return Clause(
         about="leaderless",
         text=f"{text} ({_down(found)}){newest}",
@@ -258,6 +260,10 @@ def _of_controllers(nodes: Sequence[int]) -> Clause:
     if len(nodes) == 1:
         return Clause(about="controllers", text=f"node {nodes[0]} was the controller")
     changes = len(nodes) - 1
+    if len(set(nodes)) == 1:
+        often = "once" if changes == 1 else f"{changes:,} times"
+        text = f"node {nodes[0]} was the controller, and began anew {often}"
+        return Clause(about="controllers", text=text)
     often = "once" if changes == 1 else f"{changes:,} times, last"
     text = f"the controller changed {often} to node {nodes[-1]}"
     return Clause(about="controllers", text=text)

@@ -43,7 +43,7 @@ export class ChangesAround {
   /** @returns {Node[]} */
   get nodes() {
     const { before, during, isWhole } = this.around;
-    if (isWhole && !before.length && !during.length) return [make("div", {}, "nothing in the 10 minutes before it, nor while it lasted")];
+    if (isWhole && !before.length && !during.length) return [make("div", {}, "nothing in the 10 minutes before it, nor while it lasted; who stops or starts a broker is not recorded")];
     const earlier = isWhole ? "in the 10 minutes before" : "before, as far as these records go";
     return [...this._period(before, earlier), ...this._period(during, "while it lasted")];
   }

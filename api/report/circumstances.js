@@ -5,6 +5,7 @@ import { ofKind } from "report/outages.js";
 import { countText, durationText } from "report/words.js";
 
 const BEFORE_MS = 600_000;
+const SILENCE_MS = 5000;
 
 /** @typedef {import("report/outages.js").Outage} Outage */
 
@@ -23,9 +24,12 @@ export function brokersDown(data, outages) {
 export function newController(data, began) {
   const { from, fromTime } = began;
   if (from === null || fromTime === null) return null;
-  /** @type {[number, number, number, number|null][]} */
-  const terms = data.header.terms, found = terms.findLast(([offset, time]) => offset < from && time >= fromTime - BEFORE_MS);
-  if (found === undefined || found[0] < data.first) return null;
-  const [offset, time, , node] = found, ago = Math.max(0, fromTime - time);
-  return { offset, text: `${node === null ? "a controller that is not known" : `node ${node}`} became the controller ${ago ? `${durationText(ago)} before` : "just then"}` };
+  /** @type {[number, number, number, number|null, number][]} */
+  const terms = data.header.terms, index = terms.findLastIndex(([offset, time]) => offset < from && time >= fromTime - BEFORE_MS);
+  if (index < 0 || terms[index][0] < data.first) return null;
+  const [offset, time, , node] = terms[index], ago = Math.max(0, fromTime - time);
+  // Without a controller nobody writes down what fails.
+  const silence = index ? time - terms[index - 1][4] : 0;
+  const since = silence > SILENCE_MS ? `, after ${durationText(silence)} without a record: what failed meanwhile shows only from then on` : "";
+  return { offset, text: `${node === null ? "a controller that is not known" : `node ${node}`} became the controller ${ago ? `${durationText(ago)} before` : "just then"}${since}` };
 }

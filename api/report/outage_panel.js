@@ -139,9 +139,10 @@ export class OutagePanel {
 
   _ends(/** @type {Outage} */ began, /** @type {Outage} */ ended) {
     const { data } = this;
-    const end = ended.to === null ? ["the last record: it is not over"] : this._record(ended.to, /** @type {number} */ (ended.toTime));
     const start = began.from === null ? [`before offset ${data.header.history_from}`] : this._record(began.from, /** @type {number} */ (began.fromTime));
     const time = ended.toTime ?? data.header.times[1] ?? data.time[data.rows - 1], since = began.fromTime ?? data.time[0];
+    // What comes after the last record is not known: a log is often copied when its node was stopped.
+    const end = ended.to === null ? [make("time", { datetime: timeText(time) }, timeText(time)), ", where the records end: it is not over by then"] : this._record(ended.to, time);
     return [term("from", ...start), term("to", ...end), term("lasted", `${began.from === null ? "at least " : ""}${durationText(Math.max(0, time - since))}`)];
   }
 
@@ -214,7 +215,7 @@ export class OutagePanel {
 
   /** What to do, each with its command. */
   _nextSteps(/** @type {Outage[]} */ outages) {
-    const items = nextSteps(this.data, this.selection.where, outages).map(({ text, command }) => make("li", {}, plain(text), commandLine(command)));
+    const items = nextSteps(this.data, this.selection.where, outages).map(({ text, command }) => make("li", {}, plain(text), " This shows more:", commandLine(command)));
     return items.length ? [make("h4", {}, "Next steps"), make("ol", { class: "steps" }, ...items), make("h4", {}, "The facts above, by command")] : [];
   }
 

@@ -74,3 +74,19 @@ def test_who_changed_most_comes_first(metalog: Metalog, tmp_path: Path) -> None:
     assert words(metalog, log)["changes"] == (
         "topics, configs and rights changed by User:bob (3), User:eve (2), User:ann (1), 1 other"
     )
+
+
+def test_a_controller_that_only_restarted_did_not_change(metalog: Metalog, tmp_path: Path) -> None:
+    node = Node(tmp_path / "node", voters=1)
+    node.append(broker(1, fenced=False), topic("t"), partition("t", 0, replicas=(1,), isr=(1,)))
+    for _ in range(2):
+        node.append(change("t", 0, leader=-1))
+        node.append(change("t", 0, leader=1))
+        node.elect()
+        node.append(broker(1, fenced=False))
+    node.append(change("t", 0, leader=-1))
+    metalog("import", "kraft", node.directory, tmp_path / "log")
+    found = words(metalog, tmp_path / "log")
+    assert found["controllers"].endswith(" was the controller, and began anew 2 times")
+    assert "; the last for " in found["leaderless"]
+    assert found["leaderless"].endswith(" until the records end")

@@ -1,19 +1,27 @@
 """A click on red: the outage that the page shows is that of `outages`, `why` and `summary`."""
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
+from records.brokers import FenceBrokerRecord
 from tests.api.conftest import Metalog
 from tests.api.report.conftest import Opened
 from tests.api.report.page_actions import select, selected, texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
-from tests.api.report.stormy import PARTITIONS
+from tests.api.report.stormy import EVENING_MS, NIGHT_S, PARTITIONS
 from tests.browser import Pages
+from tests.metadata_log.conftest import StepClock
 from tests.real_logs import DataSet, each_data_set
+from tests.replay.builders import broker, change, partition, topic
 from tests.replay.incidents.real import imported
 
 _OUTAGES = """async () => {
@@ -278,9 +286,37 @@ def test_what_lasts_to_the_end_waits_for_the_last_in_sync(
     page.locator(".outage").wait_for()
     found = terms(page)
     assert found["from"] == "before offset 22"
-    assert found["to"] == "the last record: it is not over"
+    assert found["to"].endswith("Z, where the records end: it is not over by then")
     assert "the last brokers in sync (1)" in found["may be lost"]
     assert "before the records of this page, from offset 22 on" in found["not known"]
+
+
+async def _fail_after_silence(directory: Path) -> None:
+    """Write a log whose second controller finds the only broker gone."""
+    create_log(directory, "silent")
+    clock = StepClock(EVENING_MS)
+    log = await MetadataLog.open(directory, clock=clock, node_id=1)
+    orders = partition("orders", 0, replicas=(1,), isr=(1,))
+    await log.append(NewBatch(records=(broker(1, fenced=False), topic("orders"), orders)))
+    await log.close()
+    clock.time_ms += NIGHT_S * 1_000
+    log = await MetadataLog.open(directory, clock=clock, node_id=2)
+    down = (FenceBrokerRecord(id=1, epoch=10), change("orders", 0, leader=-1))
+    await log.append(NewBatch(records=down))
+    await log.close()
+
+
+def test_an_outage_after_silence_says_that_it_may_be_older(
+    metalog: Metalog, opened: Opened, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor() as thread:  # the browser runs a loop in this one
+        thread.submit(asyncio.run, _fail_after_silence(tmp_path / "log")).result()
+    metalog("report", tmp_path / "log", tmp_path / "r.html")
+    page = opened(tmp_path / "r.html")
+    page.locator(".outage").wait_for()
+    besides = terms(page)["besides"]
+    assert "node 2 became the controller" in besides
+    assert "after 4 h 20 min without a record: what failed meanwhile shows only from" in besides
 
 
 def test_a_service_knows_what_began_before_the_page(stormy_log: Path, pages: Pages) -> None:
