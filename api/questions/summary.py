@@ -199,7 +199,9 @@ def _of_leaderless(times: Sequence[LeaderlessTime], longest: int | None) -> Clau
     if len(times) == 1:
         text = f"once without a leader, for {lasted}"
     else:
-        text = f"{len(times):,} times without a leader, longest {lasted}"
+        total = duration_text(sum(each.duration_ms for each in times))
+        in_all = "" if total == duration_text(found.duration_ms) else f", {total} in all"
+        text = f"{len(times):,} times without a leader{in_all}, longest {lasted}"
     last = times[-1]
     newest = "" if last is found else f"; the last for {duration_text(last.duration_ms)}"
     if newest and last.to_time is None and last.last_seen_at is UNSET:

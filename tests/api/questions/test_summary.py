@@ -88,5 +88,8 @@ def test_a_controller_that_only_restarted_did_not_change(metalog: Metalog, tmp_p
     metalog("import", "kraft", node.directory, tmp_path / "log")
     found = words(metalog, tmp_path / "log")
     assert found["controllers"].endswith(" was the controller, and began anew 2 times")
+    assert found["leaderless"].startswith(
+        "!3 times without a leader, 0.002 s in all, longest 0.001 s "
+    )
     assert "; the last for " in found["leaderless"]
     assert found["leaderless"].endswith(" until the records end")
