@@ -13,7 +13,11 @@ from pathlib import Path
 from benchmarks.generated_log import write_log
 from benchmarks.harness import Result, cpu_seconds, milliseconds, time_in_turn
 from metadata_log.reader.log_reader import LogReader
+from replay.incidents.outage import Outage
 from replay.loader import load_image
+from replay.snapshot.ports import SNAPSHOTS_NAME
+from replay.snapshot.store import SnapshotStore
+from replay.snapshot_lifecycle import create_snapshot
 from replay.sql_history.store import HistoryStore, default_url
 from replay.sql_sync import sync
 from replay.time_travel.objects import parse_object
@@ -24,6 +28,10 @@ _HISTORY_RECORDS = 1_000_000
 _RATE_TARGET = 30_000
 _SIZE_TARGET_BYTES = 260
 _HISTORY_TARGET = 0.02
+# The end of a batch, at which 39,000 of 106,000 partitions are down, and a range after it.
+_SNAPSHOT_AT = 900_017
+_OUTAGES_FROM, _OUTAGES_TO = 902_000, 904_000
+_OUTAGES_TARGET_S = 1.5
 
 
 def run(scratch: Path) -> list[Result]:
@@ -78,6 +86,7 @@ def _history(log: Path) -> list[Result]:
             rounds=1,
             warmups=0,
         )
+        outages = _outages(reader, log)
     return [
         Result(
             name=f"history of a partition with tables / full replay of {_HISTORY_RECORDS:,}",
@@ -86,8 +95,28 @@ def _history(log: Path) -> list[Result]:
             ratio=timed.share,
             target=_HISTORY_TARGET,
             at_most=True,
-        )
+        ),
+        outages,
     ]
+
+
+def _outages(reader: LogReader, log: Path) -> Result:
+    """Measure the outages of a range before which many partitions are down, from a snapshot."""
+    url = f"sqlite:///{log / SNAPSHOTS_NAME}"
+    with SnapshotStore.open(url, reader.cluster_id, upgrade=True) as snapshots:
+        create_snapshot(reader, snapshots, _SNAPSHOT_AT)
+    found: list[Outage] = []
+    seconds = cpu_seconds(
+        lambda: found.extend(Timeline.of(reader).outages(_OUTAGES_FROM, _OUTAGES_TO).intervals)
+    )
+    return Result(
+        name=f"{len(found):,} outages of a range of {_OUTAGES_TO - _OUTAGES_FROM:,} with tables",
+        ours=f"{seconds:.2f} s",
+        peer=f"{_OUTAGES_TARGET_S} s",
+        ratio=seconds / _OUTAGES_TARGET_S,
+        target=1.0,
+        at_most=True,
+    )
 
 
 def _bare_inserts(filled: Path, empty: Path) -> float:
