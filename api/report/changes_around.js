@@ -60,7 +60,7 @@ export class ChangesAround {
   _kind() { return [...this.labels].some((label) => label.startsWith("topic/")) ? "topics" : "brokers"; }
 
   _folded(/** @type {Told[]} */ told) {
-    const list = make("ol", { class: "chain changed" }), folded = make("details", {}, make("summary", {}, `the ${told.length} others`), list);
+    const list = make("ol", { class: "chain changed" }), folded = make("details", {}, make("summary", {}, told.length === 1 ? "the other one" : `the ${told.length} others`), list);
     folded.addEventListener("toggle", () => fill(list, told.map((each) => this._item(each)).values(), AT_ONCE), { once: true });
     return folded;
   }

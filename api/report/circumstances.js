@@ -1,6 +1,7 @@
 // What else was so when outages began: brokers that were down at the same time, and a new controller.
 
 import { FENCED, SHUTTING_DOWN } from "report/data.js";
+import { gapsOf } from "report/gaps.js";
 import { ofKind } from "report/outages.js";
 import { countText, durationText } from "report/words.js";
 
@@ -13,7 +14,8 @@ const SILENCE_MS = 5000;
  * @param {import("report/data.js").Data} data @param {Outage[]} outages @returns {string[]} */
 export function brokersDown(data, outages) {
   // A fencing comes later in the batch than what it causes.
-  const row = Math.max(...outages.map(({ fromRow, cause }) => Math.max(fromRow, data.rowAt(cause?.offset ?? data.first))));
+  const row = outages.reduce((latest, { fromRow, cause }) => Math.max(latest, fromRow, data.rowAt(cause?.offset ?? data.first)), 0);
+  if (row === 0) return []; // they began before these records
   const there = ofKind(data, "broker").filter((broker) => data.isThere(broker, row));
   const down = there.filter((broker) => data.outagesAt(broker, row) & (FENCED | SHUTTING_DOWN)).map((broker) => Number(data.labelAt(broker, row)));
   return down.length > 1 ? [`${down.length} of ${countText(there.length, "broker")} were down: ${down.sort((a, b) => a - b).join(", ")}.`] : [];
@@ -25,11 +27,18 @@ export function newController(data, began) {
   const { from, fromTime } = began;
   if (from === null || fromTime === null) return null;
   /** @type {[number, number, number, number|null, number][]} */
-  const terms = data.header.terms, index = terms.findLastIndex(([offset, time]) => offset < from && time >= fromTime - BEFORE_MS);
-  if (index < 0 || terms[index][0] < data.first) return null;
-  const [offset, time, , node] = terms[index], ago = Math.max(0, fromTime - time);
-  // Without a controller nobody writes down what fails.
-  const silence = index ? time - terms[index - 1][4] : 0;
+  const terms = data.header.terms;
+  // The first one of these records, or after a gap, may go on with an earlier term.
+  const index = terms.findLastIndex(([offset, time, epoch, node], i) => offset < from && time >= fromTime - BEFORE_MS && node !== null && epoch !== terms[i - 1]?.[2]);
+  if (index < 0) return null;
+  const [offset, time, , node] = terms[index], ago = Math.max(0, fromTime - time), silence = silenceBefore(data, index);
   const since = silence > SILENCE_MS ? `, after ${durationText(silence)} without a record: what failed meanwhile shows only from then on` : "";
-  return { offset, text: `${node === null ? "a controller that is not known" : `node ${node}`} became the controller ${ago ? `${durationText(ago)} before` : "just then"}${since}` };
+  return { offset, text: `node ${node} became the controller ${ago ? `${durationText(ago)} before` : "just then"}${since}` };
+}
+
+/** How long no controller wrote before a term began; 0 if that is not known. @param {import("report/data.js").Data} data @param {number} index */
+function silenceBefore(data, index) {
+  if (index === 0) return 0;
+  const [[before, , , , last], [offset, time]] = data.header.terms.slice(index - 1, index + 1);
+  return gapsOf(data).some(({ to }) => before < to && to <= offset) ? 0 : time - last;
 }

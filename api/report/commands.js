@@ -1,6 +1,6 @@
 // Commands: the command lines that print what the page shows. `where` is how they name the log or service.
 
-/** @param {string} where @param {number} from @param {number} to @param {string[]} [kinds] @param {string[]} [objects] */
+/** @param {string} where @param {number|string} from @param {number} to @param {string[]} [kinds] @param {string[]} [objects] */
 export function timelineCommand(where, from, to, kinds = [], objects = []) {
   const only = [...kinds.map((kind) => ` --type ${kind}`), ...objects.map((object) => ` --object ${quoted(object)}`)];
   return `metalog timeline ${where} --from ${from} --to ${to}${only.join("")}`;
@@ -35,7 +35,7 @@ export const newestCommand = (where, object, to, count) =>
 /** @param {string} where @param {string} object @param {number} at */
 export const blameCommand = (where, object, at) => `metalog blame ${where} ${quoted(object)} --at ${at}`;
 
-/** @param {string} where @param {number} from @param {number} to @param {string|null} object */
+/** @param {string} where @param {number|string} from @param {number} to @param {string|null} object */
 export function outagesCommand(where, from, to, object) {
   const only = object === null ? "" : ` --object ${quoted(object)}`;
   return `metalog outages ${where} --from ${from} --to ${to}${only}`;
@@ -44,7 +44,7 @@ export function outagesCommand(where, from, to, object) {
 /** @param {string} where @param {number} from @param {number} to @param {number} broker */
 export const outagesOfBrokerCommand = (where, from, to, broker) => `metalog outages ${where} --from ${from} --to ${to} --broker ${broker}`;
 
-/** @param {string} where @param {number} from @param {number} to */
+/** @param {string} where @param {number|string} from @param {number} to */
 export const controllersCommand = (where, from, to) => timelineCommand(where, from, to, ["controllers"]);
 
 /** Where a log or service is, for commands that take no log as an argument. @param {string} where */

@@ -43,6 +43,11 @@ class Facts {
 
   isUp(/** @type {number} */ broker) { return isUp(this.data, broker, this.data.rows - 1); }
 
+  isThere(/** @type {number} */ broker) {
+    const row = this.data.rows - 1, object = this.data.find(`broker:${broker}`, row);
+    return object !== null && this.data.isThere(object, row);
+  }
+
   /** The brokers, down or up, that partitions wait for at the end of the data, with their partitions, most first.
    * @param {boolean} up @param {Outage[]} outages @returns {{broker: number, of: Outage[]}[]} */
   waiting(up, outages = this.lasting) {
@@ -55,7 +60,7 @@ class Facts {
         else found.set(broker, [each]);
       }
     }
-    return [...found].filter(([broker]) => this.isUp(broker) === up).map(([broker, of]) => ({ broker, of })).sort((a, b) => b.of.length - a.of.length || a.broker - b.broker);
+    return [...found].filter(([broker]) => this.isThere(broker) && this.isUp(broker) === up).map(([broker, of]) => ({ broker, of })).sort((a, b) => b.of.length - a.of.length || a.broker - b.broker);
   }
 }
 
@@ -82,7 +87,7 @@ export const ADVICE = [
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(facts.waiting(true)) : null),
     advice: ([{ broker, of }], { where, data }) => ({
       text: `Broker ${broker} is up and could lead ${partitions(of)}: look whether a controller is active.`,
-      command: controllersCommand(where, 0, data.last),
+      command: controllersCommand(where, "start", data.last),
     }),
   },
   {
@@ -158,7 +163,7 @@ export const ADVICE = [
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(facts.all.filter((each) => wasAlone(facts, each))) : null),
     advice: ([first, ...more], facts) => ({
       text: `Only one replica of ${partitions([first, ...more])} was in sync before: see what took the others out.`,
-      command: outagesCommand(facts.where, 0, /** @type {number} */ (first.from), facts.name(first)),
+      command: outagesCommand(facts.where, "start", /** @type {number} */ (first.from), facts.name(first)),
     }),
   },
   {
@@ -166,7 +171,7 @@ export const ADVICE = [
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(facts.all.filter((each) => each.to !== null && isDeleted(facts, each))) : null),
     advice: ([first], facts) => ({
       text: `If topic ${facts.topic(first)} was not to be deleted: this prints the commands that make it anew as it was, without its records.`,
-      command: recreateCommand(facts.where, Math.max(0, facts.begin - 1), facts.topic(first)),
+      command: recreateCommand(facts.where, Math.max(0, (first.from ?? facts.begin) - 1), facts.topic(first)),
     }),
   },
   {
@@ -174,7 +179,7 @@ export const ADVICE = [
     condition: (facts) => (facts.isOfBroker ? some(facts.all.filter((each) => timesDown(facts, each) > 1)) : null),
     advice: ([first], facts) => ({
       text: `${facts.name(first).replace("broker:", "Broker ")} was down ${timesDown(facts, first)} times: compare when, and how long each time.`,
-      command: outagesCommand(facts.where, 0, facts.data.last, facts.name(first)),
+      command: outagesCommand(facts.where, "start", facts.data.last, facts.name(first)),
     }),
   },
 ];
