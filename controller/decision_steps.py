@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 STEP_RECORDS = 1_000
 """Maximum number of records of a step. Deciding and sending them takes some 20 ms of processor
-time, in two turns of the event loop."""
+time, in several turns of the event loop."""
 
 
 class DecisionSteps(Generic[T]):
