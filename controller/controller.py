@@ -196,8 +196,8 @@ class Controller:
         The appends of one turn of the event loop are decided together, at its end, but before any
         request that follows them.
         """
-        is_large = len(request.records) >= IN_TURNS
-        if not self._is_free or is_large or has_id(origin):
+        has_to_wait = self._waiting or not self._is_free
+        if has_to_wait or len(request.records) >= IN_TURNS or has_id(origin):
             # It has to wait, takes several turns, or its answer is logged.
             bound = BoundDecision(APPEND, append_records, request, in_turns=append_in_turns)
             return self.submit(bound, origin=origin)

@@ -12,7 +12,7 @@ Event = Callable[[], None]
 
 
 class DeferredEvents:
-    """Queue of events, limited in number."""
+    """Queue of events, limited in number; an event never overtakes one that waits."""
 
     def __init__(self, is_free: Callable[[], bool]) -> None:
         """Start empty.
@@ -27,11 +27,14 @@ class DeferredEvents:
         return bool(self._events)
 
     def process(self, event: Event, future: asyncio.Future[Any]) -> None:
-        """Process an event, now or later; if too many wait, `future` gets an UnavailableError."""
-        if self._is_free():
-            event()
-        elif len(self._events) < PENDING_BATCHES_MAX:
+        """Process an event after those that wait; if too many do, `future` gets an error.
+
+        Errors (set on `future`):
+            UnavailableError: too many events wait.
+        """
+        if len(self._events) < PENDING_BATCHES_MAX:
             self._events.append(event)
+            self.process_waiting()
         else:
             future.set_exception(
                 UnavailableError(

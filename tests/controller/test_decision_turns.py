@@ -1,6 +1,7 @@
 """A decision made in several turns of the event loop: what others see and do between them."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
@@ -168,6 +169,33 @@ async def test_a_failure_of_an_earlier_batch_refuses_it(office: Office, turns: i
     assert await outcome_of(decision) == (RequestError, Outcome.NOTHING)
     await waiting
     assert office.names() == ["y"]
+
+
+def _append(office: Office) -> asyncio.Future[Any]:
+    return office.controller.append(AppendRecords(records=(NoOpRecord(),)))
+
+
+@pytest.mark.parametrize("ask", [lambda office: office.namespace("z"), _append])
+async def test_after_a_failure_newcomers_follow_what_waited(
+    office: Office, ask: Callable[[Office], asyncio.Future[Any]]
+) -> None:
+    office.log.hold()
+    earlier = office.namespace("x")
+    refused = office.controller.submit(_namespaces("a", "b", "c", "d"))
+    waiting = [office.namespace("y"), _append(office)]
+    newcomers: list[asyncio.Future[Any]] = []
+
+    def come(_: object) -> None:
+        office.log.error = None
+        newcomers.append(ask(office))
+
+    earlier.add_done_callback(come)
+    office.log.error = UnavailableError("the disk is full")
+    office.log.release()
+    assert await outcome_of(earlier) == (UnavailableError, Outcome.NOTHING)
+    assert await code_of(refused) == "NOT_CONTROLLER"
+    ends = [(await each).end_offset for each in (*waiting, *newcomers)]
+    assert ends == sorted(set(ends)) and len(ends) == 3
 
 
 async def test_nobody_asks_for_it_any_more(office: Office) -> None:
