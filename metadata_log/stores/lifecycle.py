@@ -26,8 +26,8 @@ _TIMEOUT_S = 10.0
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 
-_ACTIONS = ("Expiration", "Transition")
-"""What takes objects away. Old versions and unfinished uploads are nobody's loss."""
+_ACTIONS = ("Expiration/{*}Days", "Expiration/{*}Date", "Transition")
+"""What takes objects away; old versions, delete markers and unfinished uploads are no loss."""
 
 
 class LifecycleRule(msgspec.Struct, frozen=True):

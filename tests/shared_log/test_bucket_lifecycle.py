@@ -19,6 +19,7 @@ from tests.shared_log.faulty_s3 import faulty_s3
 
 EXPIRES = {"Expiration": {"Days": 30}}
 OLD_VERSIONS = {"NoncurrentVersionExpiration": {"NoncurrentDays": 1}}
+DELETE_MARKERS = {"Expiration": {"ExpiredObjectDeleteMarker": True}}
 
 
 def _set_rule(s3_url: str, place: str, rule: Mapping[str, Any]) -> None:
@@ -39,6 +40,7 @@ def _set_rule(s3_url: str, place: str, rule: Mapping[str, Any]) -> None:
         ("PLACE/groups/", EXPIRES, True),
         ("backups/", EXPIRES, False),
         ("", OLD_VERSIONS, False),
+        ("", {**OLD_VERSIONS, **DELETE_MARKERS}, False),
         ("", {**EXPIRES, "Status": "Disabled"}, False),
     ],
 )
@@ -85,6 +87,9 @@ def test_rules_are_read_in_each_form() -> None:
   <Rule><ID>and</ID><Filter><And><Prefix>b/</Prefix><ObjectSizeGreaterThan>9</ObjectSizeGreaterThan></And></Filter>
     <Status>Enabled</Status><Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition></Rule>
   <Rule><Filter/><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule>
+  <Rule><ID>date</ID><Filter/><Status>Enabled</Status><Expiration><Date>2030-01-01T00:00:00Z</Date></Expiration></Rule>
+  <Rule><ID>markers</ID><Filter/><Status>Enabled</Status>
+    <Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration></Rule>
   <Rule><ID>tagged</ID><Filter><Tag><Key>k</Key><Value>v</Value></Tag></Filter><Status>Enabled</Status>
     <Expiration><Days>1</Days></Expiration></Rule>
 </LifecycleConfiguration>"""
@@ -92,6 +97,7 @@ def test_rules_are_read_in_each_form() -> None:
         LifecycleRule("old", "a/"),
         LifecycleRule("and", "b/"),
         LifecycleRule("without an ID", ""),
+        LifecycleRule("date", ""),
     ]
 
 
