@@ -76,7 +76,11 @@ class MemberContent(msgspec.Struct, frozen=True, kw_only=True):
 
 def content_of(member: Member) -> MemberContent:
     """Return what a member wrote about itself when it last registered."""
-    return msgspec.msgpack.decode(member.content, type=MemberContent)
+    return _decoded(member.content)
+
+
+def _decoded(content: bytes) -> MemberContent:
+    return msgspec.msgpack.decode(content, type=MemberContent)
 
 
 class Membership:
@@ -150,9 +154,7 @@ class Membership:
             raise self.doubled
         content = msgspec.structs.replace(self._about(), role="stopped")
         with contextlib.suppress(UnavailableError, OtherHeartbeatError):
-            await self._log.register(
-                self._node_id, msgspec.msgpack.encode(content), instead_of=self._seen
-            )
+            await self._replace_own(msgspec.msgpack.encode(content))
 
     async def outranked(self) -> int:
         """Wait until this clock is wrong and another node's is right; return that node's id."""
@@ -163,6 +165,15 @@ class Membership:
                     if better is not None:
                         return better
             await asyncio.sleep(REGISTER_EVERY_S)
+
+    async def _replace_own(self, content: bytes) -> None:
+        """Replace this process's last heartbeat, also if its answer never came."""
+        try:
+            await self._log.register(self._node_id, content, instead_of=self._seen)
+        except OtherHeartbeatError as other:
+            if _decoded(other.content).process != self._process:
+                raise
+            await self._log.register(self._node_id, content, instead_of=other.content)
 
     async def _better_leader(self) -> int | None:
         for member in await self._log.members():
@@ -209,7 +220,7 @@ class Membership:
             store_ms = await self._log.register(self._node_id, content, instead_of=self._seen)
         except OtherHeartbeatError as other:
             self._seen = other.content
-            self._check_is_first(msgspec.msgpack.decode(other.content, type=MemberContent))
+            self._check_is_first(_decoded(other.content))
             self.changed()
             return
         self._seen = content
