@@ -5,10 +5,9 @@ decides on the *latest* image, applies the records to it, passes them to the log
 answer pending until they are committed. Thus many events share one fsync. All other readers see
 only the *committed* image. Raw appends wait for the end of the event loop's turn
 (`Controller._decide_appends`). A decision with many records takes several turns, so that other work
-runs between them: it is decided in one or more, then encoded, and applied and appended in the last.
-Other decisions wait for it meanwhile, but heartbeats that write nothing are answered. A decision
-that may have any number of records is made in steps, and others are made between them
-(decision_steps.py).
+runs between them (decision_turns.py). Other decisions wait for it meanwhile, but heartbeats that
+write nothing are answered. A decision that may have any number of records is made in steps, and
+others are made between them (decision_steps.py).
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -52,7 +51,7 @@ from controller.results.answer import Answer
 from controller.results.decided import Decided
 from controller.results.refusals import cannot_be_repeated, not_active, overloaded
 from controller.results.turns import Turns, whole
-from controller.transaction import Transaction
+from controller.transaction import Transaction, opened
 from metadata_log.writer.clock import Clock
 from metadata_log.writer.request_window import has_id
 from records.envelope import Origin
@@ -93,8 +92,7 @@ class Controller:
         self._activated = False
         self._requests = InFlight()
         self._transaction_turn = asyncio.Lock()
-        # For an open transaction, or for the decision in progress.
-        self._waiting = DeferredEvents(lambda: self._is_free)
+        self._waiting = DeferredEvents(lambda: self._is_free)  # until a decision can be made
         self._transaction_began_ms = 0
         # To be decided together; none while a transaction is open.
         self._appends: list[RawAppend] = []
@@ -229,22 +227,11 @@ class Controller:
         """
         if has_id(origin):
             raise cannot_be_repeated()
+        begun: asyncio.Future[Transaction] = asyncio.get_running_loop().create_future()
+        begin = partial(self._begin, begun, name, origin)
         async with self._transaction_turn:
-            await self._turns.ended()
-            self._decide_appends()
-            self._check_may_begin()
-            self._pipeline.abort_left_open("A batch of it failed", self._decider.now_ms)
-            self._transaction_began_ms = self._decider.now_ms()
-            async with Transaction(
-                name,
-                pipeline=self._pipeline,
-                decider=self._decider,
-                decide=self._decide,
-                on_end=self._after_transaction,  # at once, or newcomers would overtake
-                origin=origin,
-                began_ms=self._transaction_began_ms,
-                timeout_ms=self.settings.transaction_timeout_ms,
-            ) as transaction:
+            self._waiting.process(partial(self._attempt, begun, begin), begun)
+            async with await opened(begun) as transaction:
                 yield transaction
 
     def heartbeat(
@@ -267,8 +254,9 @@ class Controller:
         self._decider.paused(pause_ms)
 
     async def drained(self) -> None:
-        """Wait until no batch is in flight."""
-        await self._turns.ended()
+        """Wait until no batch is in flight, and no decision that began, or waited, before now."""
+        if self._pipeline.transaction is None:
+            await self._waiting.processed()
         self._decide_appends()
         await self._pipeline.drained()
 
@@ -357,7 +345,7 @@ class Controller:
             if not append.future.done():  # cancelled by the caller
                 append.future.set_exception(not_active())
 
-    def _attempt(self, future: asyncio.Future[Answer[T]], decide: Callable[[], None]) -> None:
+    def _attempt(self, future: asyncio.Future[Any], decide: Callable[[], None]) -> None:
         """Call `decide`, which makes a decision that answers `future`; set errors on `future`."""
         if future.done():  # cancelled by the caller
             return
@@ -382,12 +370,24 @@ class Controller:
             self._decider.paused(self._decider.now_ms() - self._transaction_began_ms)
         self._waiting.process_waiting()
 
-    def _check_may_begin(self) -> None:
-        if not self.is_active:
-            raise not_active()
+    def _begin(self, begun: asyncio.Future[Transaction], name: str, origin: Origin | None) -> None:
+        self._decide_appends()
         if not self._pipeline.room:
             raise overloaded()
         self._decider.context().require_level(TRANSACTIONS_LEVEL, "transactions")
+        self._pipeline.abort_left_open("A batch of it failed", self._decider.now_ms)
+        self._transaction_began_ms = self._decider.now_ms()
+        transaction = Transaction(
+            name,
+            pipeline=self._pipeline,
+            decider=self._decider,
+            decide=self._decide,
+            on_end=self._after_transaction,  # at once, or newcomers would overtake
+            origin=origin,
+            began_ms=self._transaction_began_ms,
+            timeout_ms=self.settings.transaction_timeout_ms,
+        )
+        begun.set_result(transaction)
 
     def _gone_back(self) -> None:
         """Continue from the committed state after a failed append; forget an open transaction."""

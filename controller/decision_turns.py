@@ -60,11 +60,6 @@ class DecisionTurns:
         if decision is not None and not decision.future.done():
             decision.future.set_exception(not_active())
 
-    async def ended(self) -> None:
-        """Wait until no decision is in progress."""
-        while self._decision is not None:
-            await asyncio.sleep(0)
-
     def _take(self, decision: _Decision) -> None:
         needs_more = False
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from metadata_log.limits import PENDING_BATCHES_MAX
@@ -47,3 +48,15 @@ class DeferredEvents:
         """Process the events that wait, in order, as long as that is possible."""
         while self._events and self._is_free():
             self._events.popleft()()
+
+    async def processed(self) -> None:
+        """Wait until the events that wait now are processed, but not for later ones."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._events.append(partial(_wake, turn))
+        self.process_waiting()
+        await turn
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():  # cancelled by the caller
+        turn.set_result(None)

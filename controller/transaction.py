@@ -122,3 +122,14 @@ class Transaction:
     def _over(self) -> RequestError:
         """Return the error for a step, or the end, of a transaction that is over."""
         return self._timed_out or lost_transaction(self._name)
+
+
+async def opened(begun: Future[Transaction]) -> Transaction:
+    """Wait until a transaction is open; abort it if the caller is cancelled at that moment."""
+    try:
+        return await begun
+    except asyncio.CancelledError:
+        if not begun.cancelled() and begun.exception() is None:
+            async with begun.result():
+                raise
+        raise

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controller.asked.asked import BoundDecision
 from controller.controller import Controller
 from controller.decisions.brokers.registrations import RegisterBroker, register_broker
 from controller.decisions.context.context import Context, Settings
@@ -15,6 +16,8 @@ from controller.decisions.namespaces.namespaces import CreateNamespace, create_n
 from controller.results.answer import Answer
 from controller.results.decided import Decided
 from controller.results.result import ControllerResult
+from controller.results.turns import Turns
+from controller.steps import Steps
 from metadata_log.format.batch import Batch
 from records.errors import MetadataLogError, Outcome, RequestError
 from replay.image.metadata import MetadataImage
@@ -85,6 +88,22 @@ class Office:
 def nothing(_: Context) -> ControllerResult[str]:
     """A decision that writes nothing."""
     return ControllerResult(response="looked")
+
+
+def namespaces_in_turns(*names: str) -> BoundDecision[None]:
+    """Create namespaces in one transaction, each in a turn of its own."""
+
+    def in_turns(context: Context, _: object) -> Turns[ControllerResult[None]]:
+        steps = Steps(context)
+        for name in names:
+            steps.take(partial(create_namespace, request=CreateNamespace(name)))
+            yield
+        return steps.result(None, "t")
+
+    def at_once(_: Context) -> ControllerResult[None]:
+        raise AssertionError("it is decided in turns")
+
+    return BoundDecision("t", at_once, in_turns=in_turns)
 
 
 async def code_of(future: asyncio.Future[Answer[Any]]) -> str:

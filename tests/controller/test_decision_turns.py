@@ -25,7 +25,6 @@ from controller.decisions.topics.topics import CreateTopics, NewTopic
 from controller.raw_appends.raw_append import IN_TURNS, AppendRecords
 from controller.results.result import ControllerResult
 from controller.results.turns import Turns
-from controller.steps import Steps
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import NoOpRecord
@@ -34,26 +33,10 @@ from records.partitions import PartitionChangeRecord, PartitionRecord
 from records.topics import TopicRecord
 from replay.loader import Replayer
 from tests.controller.cluster import directory
-from tests.controller.office import Office, code_of, outcome_of
+from tests.controller.office import Office, code_of, namespaces_in_turns, outcome_of
 
 _TURNS = 5
 _IN_TOPIC = 100
-
-
-def _namespaces(*names: str) -> BoundDecision[None]:
-    """Create namespaces in one transaction, each in a turn of its own."""
-
-    def in_turns(context: Context, _: object) -> Turns[ControllerResult[None]]:
-        steps = Steps(context)
-        for name in names:
-            steps.take(partial(create_namespace, request=CreateNamespace(name)))
-            yield
-        return steps.result(None, "t")
-
-    def at_once(_: Context) -> ControllerResult[None]:
-        raise AssertionError("it is decided in turns")
-
-    return BoundDecision("t", at_once, in_turns=in_turns)
 
 
 async def _turn() -> None:
@@ -66,7 +49,7 @@ def _written(office: Office) -> list[Record]:
 
 
 async def test_nothing_is_sent_before_the_last_turn(office: Office) -> None:
-    answer = office.controller.submit(_namespaces("a", "b", "c"))
+    answer = office.controller.submit(namespaces_in_turns("a", "b", "c"))
     for _ in range(3):
         assert _written(office) == []
         await _turn()
@@ -76,10 +59,10 @@ async def test_nothing_is_sent_before_the_last_turn(office: Office) -> None:
 
 
 async def test_other_decisions_wait_and_see_all_of_it(office: Office) -> None:
-    first = office.controller.submit(_namespaces("a", "b"))
+    first = office.controller.submit(namespaces_in_turns("a", "b"))
     later = office.controller.append(AppendRecords(records=(NoOpRecord(),)))
     refused = office.namespace("b")
-    second = office.controller.submit(_namespaces("c", "d"))
+    second = office.controller.submit(namespaces_in_turns("c", "d"))
     last = office.namespace("e")
     assert await code_of(refused) == "DUPLICATE_RESOURCE"
     ends = [(await each).end_offset for each in (first, later, second, last)]
@@ -88,7 +71,7 @@ async def test_other_decisions_wait_and_see_all_of_it(office: Office) -> None:
 
 
 async def test_a_transaction_begins_behind_it(office: Office) -> None:
-    first = office.controller.submit(_namespaces("a", "b"))
+    first = office.controller.submit(namespaces_in_turns("a", "b"))
     async with office.controller.transaction("t") as transaction:
         assert office.names() == [] or first.done()
         inside = transaction.submit(partial(create_namespace, request=CreateNamespace("b")))
@@ -105,7 +88,7 @@ async def test_heartbeats_are_answered_between_its_turns(office: Office) -> None
     epoch = await office.register(1)
     await office.controller.heartbeat(_beat(1, epoch, office))
     office.clock.time_ms += 8_000
-    decision = office.controller.submit(_namespaces("a", "b"))
+    decision = office.controller.submit(namespaces_in_turns("a", "b"))
     beat = office.controller.heartbeat(_beat(1, epoch, office))
     assert beat.done() and not beat.result().response.is_fenced
     assert not decision.done()
@@ -117,7 +100,7 @@ async def test_heartbeats_are_answered_between_its_turns(office: Office) -> None
 
 async def test_a_heartbeat_that_writes_waits(office: Office) -> None:
     epoch = await office.register(1)
-    decision = office.controller.submit(_namespaces("a", "b"))
+    decision = office.controller.submit(namespaces_in_turns("a", "b"))
     beat = office.controller.heartbeat(_beat(1, epoch, office))
     assert not beat.done()
     assert not (await beat).response.is_fenced
@@ -125,7 +108,7 @@ async def test_a_heartbeat_that_writes_waits(office: Office) -> None:
 
 
 async def test_a_heartbeat_that_is_refused_waits(office: Office) -> None:
-    decision = office.controller.submit(_namespaces("a", "b"))
+    decision = office.controller.submit(namespaces_in_turns("a", "b"))
     beat = office.controller.heartbeat(_beat(1, 7, office))
     assert not beat.done()
     assert await code_of(beat) == "STALE_BROKER_EPOCH"
@@ -133,7 +116,7 @@ async def test_a_heartbeat_that_is_refused_waits(office: Office) -> None:
 
 
 async def test_a_refusal_in_a_later_turn_leaves_nothing(office: Office) -> None:
-    first = office.controller.submit(_namespaces("a", "b", "a"))
+    first = office.controller.submit(namespaces_in_turns("a", "b", "a"))
     second = office.namespace("c")
     assert await code_of(first) == "DUPLICATE_RESOURCE"
     await second
@@ -145,7 +128,7 @@ async def test_a_bug_in_a_later_turn_stops_nobody_else(office: Office) -> None:
         yield
         raise ZeroDivisionError
 
-    first = office.controller.submit(BoundDecision("t", _namespaces(), in_turns=in_turns))
+    first = office.controller.submit(BoundDecision("t", namespaces_in_turns(), in_turns=in_turns))
     second = office.namespace("c")
     with pytest.raises(ZeroDivisionError):
         await first
@@ -157,7 +140,7 @@ async def test_a_failure_of_an_earlier_batch_refuses_it(office: Office, turns: i
     office.log.hold()
     earlier = office.namespace("x")
     await _turn()
-    decision = office.controller.submit(_namespaces(*"abcdefgh"))
+    decision = office.controller.submit(namespaces_in_turns(*"abcdefgh"))
     waiting = office.namespace("y")
     for _ in range(turns):
         await _turn()
@@ -181,7 +164,7 @@ async def test_after_a_failure_newcomers_follow_what_waited(
 ) -> None:
     office.log.hold()
     earlier = office.namespace("x")
-    refused = office.controller.submit(_namespaces("a", "b", "c", "d"))
+    refused = office.controller.submit(namespaces_in_turns("a", "b", "c", "d"))
     waiting = [office.namespace("y"), _append(office)]
     newcomers: list[asyncio.Future[Any]] = []
 
@@ -199,7 +182,7 @@ async def test_after_a_failure_newcomers_follow_what_waited(
 
 
 async def test_nobody_asks_for_it_any_more(office: Office) -> None:
-    decision = office.controller.submit(_namespaces("a", "b"))
+    decision = office.controller.submit(namespaces_in_turns("a", "b"))
     waiting = office.namespace("c")
     decision.cancel()
     await waiting
@@ -207,7 +190,10 @@ async def test_nobody_asks_for_it_any_more(office: Office) -> None:
 
 
 async def test_a_controller_that_resigns_refuses_it(office: Office) -> None:
-    decision, waiting = office.controller.submit(_namespaces("a", "b")), office.namespace("c")
+    decision, waiting = (
+        office.controller.submit(namespaces_in_turns("a", "b")),
+        office.namespace("c"),
+    )
     office.controller.resign()
     assert await code_of(decision) == await code_of(waiting) == "NOT_CONTROLLER"
     await office.controller.drained()
@@ -215,7 +201,7 @@ async def test_a_controller_that_resigns_refuses_it(office: Office) -> None:
 
 
 async def test_draining_waits_for_it(office: Office) -> None:
-    decision = office.controller.submit(_namespaces("a", "b"))
+    decision = office.controller.submit(namespaces_in_turns("a", "b"))
     await office.controller.drained()
     assert decision.done() and office.names() == ["a", "b"]
 
