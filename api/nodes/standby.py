@@ -10,7 +10,7 @@ from api.nodes.lost_records import ToldToStopError, check_not_stopped, check_not
 from metadata_log.files.fs import Fs, OsFs
 from metadata_log.files.names import segment_offsets
 from metadata_log.format.batch import Batch
-from metadata_log.format.manifest import Kind, read_manifest
+from metadata_log.format.manifest import read_manifest
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity, join, node_of
 from metadata_log.shared.shared_log import Lease, SharedLog
@@ -19,9 +19,9 @@ from metadata_log.writer.folder_copy import (
     FolderCopy,
     LostRecordsError,
     place_of,
+    take_copy_over,
     too_old,
 )
-from metadata_log.writer.owned_log import take_over
 from metadata_log.writer.request_window import RequestWindow, window_start
 from records.errors import (
     CorruptLogError,
@@ -79,7 +79,8 @@ class Standby:
             UnknownHistoryError: the shared log is trimmed beyond the folder's end.
             LostRecordsError: the folder has records that the shared log lacks.
             UnavailableError: the store does not answer, or another process has the folder.
-            CorruptLogError: the folder is damaged, in a part that was trimmed from the shared log.
+            CorruptLogError: the folder's beginning is damaged, and the shared log is trimmed;
+                nothing was removed.
         """
         identity = await log.identity()
         fs = fs or OsFs()
@@ -87,7 +88,7 @@ class Standby:
         if node_of(fs, directory) is None:
             await _check_is_copy(log, fs, directory)
         join(fs, directory, identity, node_id, without_password(shared))
-        owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
+        owned = await take_copy_over(log, fs, directory)
         try:
             try:
                 place = await place_of(log, owned.writer.tail, directory)

@@ -26,14 +26,23 @@ _LOG = logging.getLogger(__name__)
 
 
 def cut_back(
-    fs: Fs, directory: Path, cluster_id: str, damage: CorruptLogError, owner: Owner
+    fs: Fs,
+    directory: Path,
+    cluster_id: str,
+    damage: CorruptLogError,
+    owner: Owner,
+    *,
+    may_empty: bool,
 ) -> Tail:
     """Cut a folder off after the last block before any damage; return the new end.
 
     Args:
         damage: Why the folder cannot be used as it is.
+        may_empty: True if the shared log has every record of the folder: with a damaged beginning
+            everything is removed.
 
     Raises:
+        CorruptLogError: `damage`, which is at the beginning; nothing was removed.
         FencedError: another writer took over meanwhile.
         UnavailableError: the disk has no room for a copy of the last segment.
     """
@@ -48,6 +57,8 @@ def cut_back(
         if following is not None:
             after = _header(fs, directory / segment_name(following), cluster_id)
         kept.append(_end_of(fs, path, header, after))
+    if not kept and not may_empty:
+        raise damage
     tail = kept[-1] if kept else EMPTY_TAIL
     _LOG.warning(
         "%s; cut back to offset %d, the rest is fetched from the shared log",

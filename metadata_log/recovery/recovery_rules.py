@@ -54,7 +54,7 @@ class Action(Enum):
     CUT = "cut the rest: the log ends here"
     GO_ON = "continue with the next segment"
     CUT_AND_GO_ON = "cut the rest, continue with the next segment"
-    CUT_BACK = "cut back to the last intact block: the shared log has the rest"
+    CUT_BACK = "cut back to the last intact block; to nothing only if the shared log has everything"
 
 
 REFUSALS = frozenset({Action.REFUSE, Action.SHORT_COPY, Action.DAMAGE})

@@ -1,19 +1,25 @@
 """A node's folder as it follows a shared log: every block is checked, then written unchanged."""
 
+import asyncio
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import google_crc32c
 import msgspec
 from msgspec.structs import replace
 
-from metadata_log.files.names import segment_name
+from metadata_log.files.fs import Fs
+from metadata_log.files.names import segment_name, segment_offsets
 from metadata_log.format.batch import Batch
 from metadata_log.format.block import ReadBlock
+from metadata_log.format.commit_mark import read_mark
+from metadata_log.format.manifest import Kind
 from metadata_log.format.segment import SegmentHeader, decode_header
 from metadata_log.format.segment_file import BlockPlace
 from metadata_log.format.segment_scan import SegmentScan
-from metadata_log.format.tail import Tail
+from metadata_log.format.tail import EMPTY_TAIL, Tail
+from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
 from metadata_log.shared.shared_log import (
     EMPTY,
     EntryKind,
@@ -23,7 +29,7 @@ from metadata_log.shared.shared_log import (
     kept_group,
 )
 from metadata_log.writer.node_writer import NodeWriter
-from metadata_log.writer.owned_log import OwnedLog
+from metadata_log.writer.owned_log import OwnedLog, take_over
 from metadata_log.writer.request_window import RequestWindow
 from records.errors import CorruptLogError, UnknownHistoryError
 
@@ -241,6 +247,57 @@ class _Bytes:
         """Do nothing."""
 
 
+async def take_copy_over(
+    log: SharedLog,
+    fs: Fs,
+    directory: Path,
+    *,
+    segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+) -> OwnedLog:
+    """Take over a node's folder, as `take_over`; cut off what is damaged.
+
+    A folder with a damaged beginning is emptied, but only if the shared log has all of it.
+
+    Raises:
+        RequestError, UnavailableError, FencedError: as `take_over`; or the store does not answer.
+        CorruptLogError: the beginning is damaged, and the shared log is trimmed.
+        UnknownHistoryError: the folder has no segments, and the shared log is trimmed.
+        LostRecordsError: the beginning is damaged, and the store has lost records of the folder.
+    """
+    take = partial(
+        take_over,
+        fs,
+        directory,
+        Kind.OWN,
+        is_copy=True,
+        segment_size_bytes_max=segment_size_bytes_max,
+    )
+    try:
+        return await asyncio.to_thread(take)
+    except CorruptLogError as damage:
+        await _check_can_be_fetched(log, fs, directory, damage)
+    return await asyncio.to_thread(take, may_empty=True)
+
+
+async def _check_can_be_fetched(
+    log: SharedLog, fs: Fs, directory: Path, damage: CorruptLogError
+) -> None:
+    """Check that a shared log has everything that a damaged folder had at its last commit mark."""
+    if await log.start() > 0:
+        if not segment_offsets(fs.list(directory)):
+            raise too_old(directory, EMPTY_TAIL)
+        raise CorruptLogError(
+            f"{damage}; the shared log is trimmed, so nothing of the folder was removed: put the "
+            f"file back from a backup, or keep a copy of {directory}, remove it, and fill it by "
+            "`metalog restore` from the archive or from a backup of another node"
+        ) from damage
+    try:
+        marked_end = read_mark(fs, directory).end_offset
+    except CorruptLogError:
+        return
+    _check_reaches(await log.confirmed_end(), directory, marked_end)
+
+
 async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
     """Return the place in a shared log from which a folder that ends at `tail` continues.
 
@@ -257,13 +314,7 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
             raise too_old(directory, tail)
         return EMPTY
     end = await log.confirmed_end()
-    if end.end_offset < tail.end_offset:
-        raise LostRecordsError(
-            f"{directory} ends at offset {tail.end_offset}, the shared log at {end.end_offset}: "
-            "the store has lost acknowledged records",
-            from_offset=end.end_offset,
-            end_offset=tail.end_offset,
-        )
+    _check_reaches(end, directory, tail.end_offset)
     low, high = await log.start(), end.number - 1
     first = await kept_group(log, low, high)
     if low > 0 and first.end_offset > tail.end_offset:
@@ -288,6 +339,17 @@ async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
             await kept_group(log, low, low)  # the store has lost it, and it may be the folder's end
         raise _lost(directory, group, tail)
     return EMPTY if low == 0 else (await kept_group(log, low - 1, low - 1)).end
+
+
+def _check_reaches(end: Position, directory: Path, end_offset: int) -> None:
+    """Check that a shared log that ends at `end` has what a folder has, up to its end."""
+    if end.end_offset < end_offset:
+        raise LostRecordsError(
+            f"{directory} ends at offset {end_offset}, the shared log at {end.end_offset}: "
+            "the store has lost acknowledged records",
+            from_offset=end.end_offset,
+            end_offset=end_offset,
+        )
 
 
 def _has_block(group: Group) -> bool:

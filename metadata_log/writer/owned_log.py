@@ -63,11 +63,13 @@ def take_over(
     segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     holds_batches: bool = False,
     is_copy: bool = False,
+    may_empty: bool = False,
 ) -> OwnedLog:
     """Lock a log, claim a higher epoch, recover the tail, and publish a mark at the tail.
 
     Args:
         is_copy: True for a node's folder: a damaged end is cut off, because the shared log has it.
+        may_empty: As `cut_back`.
 
     Raises:
         RequestError: the directory is not a log of this kind.
@@ -90,7 +92,9 @@ def take_over(
                 fs,
                 directory,
                 cluster_id,
-                _recovered(fs, directory, cluster_id, mark, claim, is_copy=is_copy),
+                _recovered(
+                    fs, directory, cluster_id, mark, claim, is_copy=is_copy, may_empty=may_empty
+                ),
                 claim,
                 batch_size_bytes_max=batch_size_bytes_max,
                 segment_size_bytes_max=segment_size_bytes_max,
@@ -158,7 +162,14 @@ def _mark(fs: Fs, directory: Path, is_copy: bool) -> CommitMark:
 
 
 def _recovered(
-    fs: Fs, directory: Path, cluster_id: str, mark: CommitMark, claim: Claim, *, is_copy: bool
+    fs: Fs,
+    directory: Path,
+    cluster_id: str,
+    mark: CommitMark,
+    claim: Claim,
+    *,
+    is_copy: bool,
+    may_empty: bool,
 ) -> Tail:
     """Recover the log and return its tail, with no bytes or segments left after it."""
     remove_unpublished(fs, directory, claim)
@@ -171,7 +182,7 @@ def _recovered(
     except CorruptLogError as damage:
         if not is_copy:
             raise
-        return cut_back(fs, directory, cluster_id, damage, claim)
+        return cut_back(fs, directory, cluster_id, damage, claim, may_empty=may_empty)
     cut_surplus(fs, surplus)
     return tail
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 from metadata_log.files.fs import Fs, OsFs
 from metadata_log.format.batch import AppendResult, Batch, NewBatch
-from metadata_log.format.manifest import Kind
 from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import NONCE_SIZE, Position, SharedLog, claim_of
 from metadata_log.writer.creation import create_log
-from metadata_log.writer.folder_copy import FolderCopy, place_of
+from metadata_log.writer.folder_copy import FolderCopy, place_of, take_copy_over
 from metadata_log.writer.log import MetadataLog
 from metadata_log.writer.node_writer import NodeWriter
-from metadata_log.writer.owned_log import OwnedLog, take_over
+from metadata_log.writer.owned_log import OwnedLog
 from metadata_log.writer.request_window import RequestWindow
 from metadata_log.writer.shared_commit import SharedCommit
 from records.control import NoOpRecord
@@ -49,19 +48,18 @@ class Node:
         if not self.fs.exists(directory):
             create_log(directory, CLUSTER_ID, fs=self.fs)
 
-    def take_over(self) -> OwnedLog:
+    async def take_over(self) -> OwnedLog:
         """Lock and recover the folder."""
-        return take_over(
+        return await take_copy_over(
+            self.log,
             self.fs,
             self.directory,
-            Kind.OWN,
-            is_copy=True,
             segment_size_bytes_max=self._segment_size_bytes_max,
         )
 
     async def start(self) -> None:
         """Take the folder over, and find its place in the shared log."""
-        owned = self.take_over()
+        owned = await self.take_over()
         try:
             place = await place_of(self.log, owned.writer.tail, self.directory)
         except BaseException:

@@ -188,7 +188,7 @@ class Truth:
         if kept < case.reported:
             raise Violation(f"{case.reported} was reported to be on the disk, {kept} is there")
         if case.number % _OFTEN == 0:
-            for state in _recovery_states(case):
+            for state in await _recovery_states(case, self._trimmed_to(case.reported)):
                 await self._recovered(SimulatedDisk(state), case.reported)
             await self._refused(SimulatedDisk(case.state), kept)
 
@@ -230,7 +230,7 @@ class Truth:
         return store
 
 
-def _recovery_states(case: NodeCase) -> list[DiskState]:
+async def _recovery_states(case: NodeCase, store: MemoryStore) -> list[DiskState]:
     """Return states that a second power loss leaves while a node recovers from the first one."""
     disk, states = SimulatedDisk(case.state), list[DiskState]()
 
@@ -240,7 +240,7 @@ def _recovery_states(case: NodeCase) -> list[DiskState]:
         states.extend(losses.state(n) for n in losses.sample(Random(at), _STATES_OF_A_RECOVERY))
 
     disk.boundary = observe
-    _node(disk, MemoryStore(), 1).take_over()
+    await _node(disk, store, 1).take_over()
     return states
 
 

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from metadata_log.writer.folder_copy import LostRecordsError
+from records.errors import CorruptLogError, UnknownHistoryError
+from replay.care.retain import retain
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
 from tests.shared_log.node import Node
 from tests.shared_log.node_life import NodeLife, make_operations
@@ -58,3 +61,81 @@ async def test_damage_is_fetched_again(tmp_path: Path, damage: str) -> None:
     assert node.files() == other.files()
     await node.stop()
     await other.stop()
+
+
+@pytest.fixture
+async def stopped(tmp_path: Path) -> Node:
+    """A node with several segments."""
+    node = Node(tmp_path / "node", MemorySharedLog(MemoryStore()), 1)
+    for _ in range(3):
+        await node.start()
+        await node.lead()
+        await node.append(3)
+        await node.stop()
+    return node
+
+
+def _segments(node: Node) -> dict[str, bytes]:
+    return {name: content for name, content in node.files().items() if "checkpoint" not in name}
+
+
+def _spoil_the_beginning(node: Node, damage: str) -> None:
+    first = node.directory / min(_segments(node))
+    content = bytearray(first.read_bytes())
+    content[10] ^= 1
+    match damage:
+        case "header":
+            first.write_bytes(content)
+        case "no checkpoint":
+            (checkpoint,) = node.directory.glob("*.checkpoint.avro")
+            checkpoint.unlink()
+
+
+def _start_moved_up(node: Node) -> None:
+    retain(node.directory, node.batches()[-1].base_offset, check_dropped=lambda _: None)
+    assert int(Path(min(_segments(node))).stem) > 0
+
+
+@pytest.mark.parametrize("damage", ["header", "no checkpoint"])
+async def test_a_folder_stays_if_the_shared_log_lacks_its_beginning(
+    stopped: Node, damage: str
+) -> None:
+    _start_moved_up(stopped)
+    await stopped.log.trim(2)
+    _spoil_the_beginning(stopped, damage)
+    before = stopped.files()
+    with pytest.raises(CorruptLogError, match="is trimmed, so nothing of the folder was removed"):
+        await stopped.start()
+    assert stopped.files() == before
+
+
+@pytest.mark.parametrize("damage", ["header", "no checkpoint"])
+async def test_a_folder_is_filled_anew_if_the_shared_log_has_its_beginning(
+    stopped: Node, damage: str
+) -> None:
+    whole = _segments(stopped)
+    _start_moved_up(stopped)
+    _spoil_the_beginning(stopped, damage)
+    await stopped.start()
+    await stopped.follow()
+    assert _segments(stopped) == whole
+    await stopped.stop()
+
+
+async def test_a_damaged_folder_stays_if_the_store_has_lost_records(stopped: Node) -> None:
+    _spoil_the_beginning(stopped, "header")
+    assert isinstance(stopped.log, MemorySharedLog)
+    end = stopped.log._store.groups.pop().end_offset
+    before = stopped.files()
+    with pytest.raises(LostRecordsError, match="the store has lost acknowledged") as caught:
+        await stopped.start()
+    assert caught.value.end_offset == end
+    assert stopped.files() == before
+
+
+async def test_a_folder_without_segments_is_too_old_for_a_trimmed_log(stopped: Node) -> None:
+    await stopped.log.trim(2)
+    for name in stopped.files():
+        (stopped.directory / name).unlink()
+    with pytest.raises(UnknownHistoryError, match="metalog restore"):
+        await stopped.start()
