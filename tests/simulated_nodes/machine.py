@@ -85,6 +85,7 @@ class SimulatedNode:
 
     Attributes:
         service: The service, once the process has caught up.
+        has_served: Whether the process, or the last one, has ever had a service.
         log: The process's connections to the store.
         lives: Number of processes so far.
     """
@@ -95,6 +96,7 @@ class SimulatedNode:
         self.disk = SimulatedDisk()
         self.clocks = SimulatedClocks(around.loop)
         self.service: Service | None = None
+        self.has_served = False
         self.log = around.store.connect(around.random)
         self.lives = 0
         self._context = Context()
@@ -120,6 +122,7 @@ class SimulatedNode:
 
     def start(self) -> None:
         self.lives += 1
+        self.has_served = False
         self._stop = asyncio.Event()
         self._context = copy_context()
         self._context.run(PROCESS.set, self._process)
@@ -237,6 +240,7 @@ class SimulatedNode:
     @contextlib.asynccontextmanager
     async def _serve(self, service: Service) -> AsyncIterator[None]:
         self.service = service
+        self.has_served = True
         try:
             yield
         finally:

@@ -160,7 +160,7 @@ class Schedule:
                     self.events["restored"] += 1
                     node.restore(source)
                     node.start()
-        elif not node.runs and _ends_by_itself(node.problem()):
+        elif not node.runs and _ends_by_itself(node):
             node.start()
 
     def _is_whole(self) -> bool:
@@ -206,10 +206,16 @@ class Schedule:
         )
 
 
-def _ends_by_itself(problem: BaseException | None) -> bool:
-    """Return whether a node can be started again after this: no store, or no room on its disk."""
+def _ends_by_itself(node: SimulatedNode) -> bool:
+    """Return whether a node that ended can be started again: it stopped, or could not begin.
+
+    Without a store, or without room on its disk, it cannot begin. What serves outlives both.
+    """
+    problem = node.problem()
     is_full = isinstance(problem, OSError) and problem.errno == errno.ENOSPC
-    return is_full or isinstance(problem, UnavailableError | None)
+    return problem is None or (
+        (is_full or isinstance(problem, UnavailableError)) and not node.has_served
+    )
 
 
 def _wrong_epochs(groups: Sequence[Group], batches: Sequence[Batch]) -> list[str]:

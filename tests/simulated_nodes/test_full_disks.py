@@ -69,6 +69,16 @@ def test_a_leader_that_cannot_close_its_folder_stands_by(schedule: Schedule, way
 
 
 @each_way
+def test_a_standby_outlives_a_full_disk(schedule: Schedule, way: str) -> None:
+    full = next(node for node in schedule.nodes if not node.leads)
+    WAYS[way](full.disk, Random(0))
+    end_offset = _change(schedule)
+    full.make_room()
+    schedule.loop.advance(3.0)
+    assert _answers_up_to(full) >= end_offset
+
+
+@each_way
 def test_a_process_that_is_to_end_does_so_though_its_disk_is_full(
     schedule: Schedule, way: str
 ) -> None:
