@@ -42,16 +42,11 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
     refused: Callable[[Any, Refusal], Any]
 
     def allowed(self, access: Access, request: Any) -> tuple[Any, list[Refusal | None]]:
-        """Return the request with the allowed items only, and the refusals of all items.
-
-        The request is None if no item is allowed.
-        """
+        """Return the request with the allowed items only, and the refusals of all items."""
         items: Sequence[Any] = getattr(request, self.field)
         refusals = self._refusals(access, items)
         if not any(refusals):
             return request, refusals
-        if all(refusals):
-            return None, refusals
         allowed = [i for i, refusal in zip(items, refusals, strict=True) if refusal is None]
         return replace(request, **{self.field: tuple(allowed)}), refusals
 
@@ -144,7 +139,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
                 CLUSTER_AUTHORIZATION_FAILED for the whole request.
         """
         wanted, refusals = self._allowed(context.access, request)
-        result = NOTHING if wanted is None else decide(context, wanted)
+        result = NOTHING if _is_nothing(refusals) else decide(context, wanted)
         return self._shown(context.access, request, refusals, result)
 
     def decide_in_turns(
@@ -155,7 +150,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Turns[ControllerResult[Any]]:
         """Decide like `decide`, in several turns of the event loop."""
         wanted, refusals = self._allowed(context.access, request)
-        result = NOTHING if wanted is None else (yield from decide(context, wanted))
+        result = NOTHING if _is_nothing(refusals) else (yield from decide(context, wanted))
         return self._shown(context.access, request, refusals, result)
 
     def _allowed(self, access: Access, request: Any) -> tuple[Any, Sequence[Refusal | None]]:
@@ -201,3 +196,8 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         if self.items is not None:
             response = self.items.masked(access, request, response)
         return response if self.shown is None else self.shown(access, request, response)
+
+
+def _is_nothing(refusals: Sequence[Refusal | None]) -> bool:
+    """True if there are items, and all are refused."""
+    return bool(refusals) and all(refusals)

@@ -148,7 +148,7 @@ function scriptNodes({ lines, ...rest }) {
 
 /** The questions of an OpenAPI document. @param {any} document @returns {Question[]} */
 export function questionsOf({ paths }) {
-  const found = Object.entries(paths).filter(([path, { get }]) => path.startsWith("/v1/") && get && !Object.keys(get.responses["200"].content).some((type) => /octet-stream|event-stream/.test(type)));
+  const found = Object.entries(paths).filter(([path, { get }]) => path.startsWith("/v1/") && !path.startsWith("/v1/report/") && get && !Object.keys(get.responses["200"].content).some((type) => /octet-stream|event-stream/.test(type)));
   return found.map(([path, { get }]) => ({
     path: path.slice("/v1/".length), name: path.slice("/v1/".length).replaceAll("/", " "), text: get.summary,
     parameters: get.parameters.filter((/** @type {Parameter} */ { name }) => !LEFT_OUT.has(name)),

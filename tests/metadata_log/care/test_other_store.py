@@ -20,8 +20,9 @@ SUITES = (
     *("replay/audit/test_committed_files.py", "replay/audit/test_export_to_bucket.py"),
     *("replay/audit/test_log_source.py", "replay/care/test_restore.py"),
     *("shared_log/test_bucket.py", "shared_log/test_bucket_lifecycle.py"),
-    *("api/nodes/test_processes.py", "replay/audit/test_export.py"),
+    *("api/nodes/test_processes.py", "api/nodes/test_made_of_a_fork.py"),
     *("api/viewer/test_bucket.py", "replay/audit/test_documents.py"),
+    "replay/audit/test_export.py",
 )
 """All that use the fixtures of tests/s3.py, except those that are heavy themselves."""
 

@@ -118,7 +118,9 @@ def test_only_the_columns_of_the_option_are_read(demo_log: Path) -> None:
     assert found["offset"].to_pylist() == list(range(found.num_rows))
     changes = read(demo_log, relation="changes", columns="kind,confirmed")
     assert changes.column_names == ["kind", "confirmed"]
-    assert changes["kind"] == read(demo_log, relation="changes")["kind"]
+    # The order is not promised: within a task it is that in which blocks of a shuffle arrive.
+    whole = read(demo_log, relation="changes")["kind"]
+    assert sorted(changes["kind"].to_pylist()) == sorted(whole.to_pylist())
 
 
 @pytest.mark.parametrize(
