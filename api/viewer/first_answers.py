@@ -21,14 +21,16 @@ class FirstAnswers(NamedTuple):
     Attributes:
         workers: They compute the answers; whoever began them closes them.
         end_offset: The log's end when they were begun.
+        is_read_whole: True if loading the log will tell the summary.
     """
 
     workers: Workers
     end_offset: int
+    is_read_whole: bool
 
     @classmethod
     def begin(cls, place: str, range_: ShownRange | None = None) -> Self:
-        """Start to compute the columns, and the summary unless loading the log will tell it.
+        """Start to compute the columns.
 
         Args:
             place: A directory, or the URL of an archive or a backup.
@@ -39,12 +41,18 @@ class FirstAnswers(NamedTuple):
             CorruptLogError: the log is damaged.
         """
         with LogReader.open(place) as reader:
-            first = cls(Workers(reader.directory, is_live=False), reader.end_offset)
+            workers = Workers(reader.directory, is_live=False)
             request, at = _columns(range_)
-            first.workers.begin(REPORT.name, to_wire(request), at)
-            if not is_read_whole(reader):
-                first.workers.begin(SUMMARY.name, to_wire(ASKED), "end")
-            return first
+            workers.begin(REPORT.name, to_wire(request), at)
+            return cls(workers, reader.end_offset, is_read_whole(reader))
+
+    def begin_summary(self) -> None:
+        """Start to compute the summary, unless loading the log will tell it.
+
+        Call this once the server listens: on two cores, it would start later beside two processes.
+        """
+        if not self.is_read_whole:
+            self.workers.begin(SUMMARY.name, to_wire(ASKED), "end")
 
 
 def _columns(range_: ShownRange | None) -> tuple[ShowReport, str]:

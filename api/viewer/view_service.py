@@ -44,7 +44,7 @@ class ViewService(FollowerService):
             settings: Settings of the service; the cluster id is taken from the log.
             progress: Called, in a thread, with the end offset of each loaded batch, and the end
                 offset of the log.
-            first: Answers that were begun; the service closes their workers.
+            first: Answers that were begun; the service begins the rest, and closes their workers.
             look: Called, in a thread, with what is known before the records are read, and again
                 once the newest snapshot is known.
 
@@ -53,6 +53,9 @@ class ViewService(FollowerService):
             ContradictionError: a record contradicts the state before it.
             CorruptLogError: the log is damaged.
         """
+
+        if first is not None:
+            first.begin_summary()
 
         def read() -> tuple[LogReader, FirstReading]:
             with LogReader.open(place) as reader:
