@@ -36,7 +36,7 @@ def store() -> Iterator[URL]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def nodes(store: URL, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodesWorld]:
-    """Three nodes and brokers 1, 2, 3; at the end the nodes' folders are equal."""
+    """Three nodes and brokers 1, 2, 3; at the end the nodes' folders agree."""
     world = NodesWorld(tmp_path_factory.mktemp("nodes"), text_of(store))
     try:
         await world.serve()
@@ -44,7 +44,7 @@ async def nodes(store: URL, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
         yield world
     finally:
         await world.end()
-    assert world.folders_are_equal()
+    assert world.folders_agree()
 
 
 @pytest.mark.parametrize(
