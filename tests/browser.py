@@ -3,11 +3,15 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -21,6 +25,12 @@ _TIMEOUT_MS = 120_000
 """Only so that a test ends: on a busy machine Playwright's 5 and 30 s were too short."""
 
 expect.set_options(timeout=_TIMEOUT_MS)
+
+
+def apart(call: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call in another thread: while a browser is open, its event loop runs in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(call, *arguments, **named).result()
 
 
 @contextlib.contextmanager

@@ -104,7 +104,9 @@ async def moved_leader(log: Path, listener: str) -> AsyncIterator[ReconnectingCl
     first = await group.leader()
     (second,) = [member for member in group.members if member is not first]
     await second.serves()
-    ports = [member.port(listener) for member in (first, second)]  # type: ignore[attr-defined]
+    assert isinstance(first, ListeningMember)
+    assert isinstance(second, ListeningMember)
+    ports = [member.port(listener) for member in (first, second)]
     addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
     async with ReconnectingClient(f"{listener}://{addresses}") as client:
         with contextlib.suppress(RequestError):

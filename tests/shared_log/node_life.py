@@ -19,6 +19,7 @@ from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import ROOT, DiskState, SimulatedDisk
 from tests.simulated_disk.expectations import Violation
 from tests.simulated_disk.explorer import Chooser
+from tests.simulated_disk.operations import Operation, random_operations
 
 _LOG = Path(ROOT) / "log"
 _SEGMENT_SIZE_BYTES_MAX = 15_000
@@ -51,19 +52,10 @@ _WEIGHTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation; `seed` determines its details, independently of other operations."""
-
-    kind: Kind
-    seed: str
-
-
-def make_operations(seed: int, count: int) -> list[Operation]:
+def make_operations(seed: int, count: int) -> list[Operation[Kind]]:
     """Return `count` operations; the first two give the log some records."""
-    kinds = Random(seed).choices([*_WEIGHTS], [*_WEIGHTS.values()], k=count - 2)
-    whole = [Kind.APPEND, Kind.FOLLOW, *kinds]
-    return [Operation(kind, f"{seed}/{number}") for number, kind in enumerate(whole)]
+    first = (Kind.APPEND, Kind.FOLLOW)
+    return random_operations(Random(seed), _WEIGHTS, seed, count, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,7 @@ class NodeLife:
     _point: int = 0
     _reported: int = 0
 
-    async def run(self, operations: Sequence[Operation]) -> "Truth":
+    async def run(self, operations: Sequence[Operation[Kind]]) -> "Truth":
         """Run the operations; return what the node's folder has to be in the end."""
         self._store = MemoryStore()
         self._disk = SimulatedDisk()
@@ -102,7 +94,7 @@ class NodeLife:
         await self._other.start()
         await self._other.lead()
         for operation in operations:
-            await self._run(operation.kind, Random(operation.seed))
+            await self._run(operation.kind, operation.random())
             self._report()
         await self._node.stop()
         if self._other.leads is None:

@@ -24,6 +24,7 @@ from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import ROOT, DiskState, SimulatedDisk
 from tests.simulated_disk.expectations import Violation
 from tests.simulated_disk.explorer import Chooser
+from tests.simulated_disk.operations import Operation, random_operations
 
 LOG = Path(ROOT) / "log"
 # Above every epoch of a life.
@@ -54,20 +55,10 @@ _WEIGHTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation; `seed` determines its details, independently of other operations."""
-
-    kind: Kind
-    seed: str
-
-
-def make_operations(seed: int, count: int) -> list[Operation]:
+def make_operations(seed: int, count: int) -> list[Operation[Kind]]:
     """Return `count` operations, after two that give the mirror some content."""
-    random = Random(seed)
-    kinds = random.choices([*_WEIGHTS], [*_WEIGHTS.values()], k=count - 2)
-    whole = [Kind.APPEND, Kind.COMMIT, *kinds]
-    return [Operation(kind, f"{seed}/{number}") for number, kind in enumerate(whole)]
+    first = (Kind.APPEND, Kind.COMMIT)
+    return random_operations(Random(seed), _WEIGHTS, seed, count, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +96,13 @@ class MirrorLife:
     _point: int = 0
     _cases: list[MirrorCase] = field(default_factory=list)
 
-    def run(self, operations: Sequence[Operation]) -> Iterator[MirrorCase]:
+    def run(self, operations: Sequence[Operation[Kind]]) -> Iterator[MirrorCase]:
         """Yield the cases of each operation after it is done."""
         self._disk = _disk_with_a_mirror(holds_batches=self.seed % 4 > 0)
         self._open()
         for operation in operations:
             yield from self._taken()
-            self._run(operation.kind, Random(operation.seed))
+            self._run(operation.kind, operation.random())
         self._close()
         yield from self._taken()
 

@@ -3,9 +3,10 @@
 Each operation has its own seed, so that leaving others out does not change it.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
+
+from tests.simulated_disk import operations
 
 
 class Kind(StrEnum):
@@ -28,17 +29,7 @@ class Kind(StrEnum):
     TAKEOVER = "takeover"  # another writer, at an I/O boundary; the first does not notice
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One step of a workload; `seed` determines its sizes and times."""
-
-    kind: Kind
-    seed: str
-
-    def random(self) -> Random:
-        """Return a new random generator of the operation's seed."""
-        return Random(self.seed)
-
+Operation = operations.Operation[Kind]
 
 _WEIGHTS = {
     Kind.APPEND: 6,
@@ -61,6 +52,4 @@ _WEIGHTS = {
 
 def make_workload(seed: int, count: int) -> list[Operation]:
     """Return `count` operations."""
-    random = Random(f"workload/{seed}")
-    kinds = random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
-    return [Operation(kind, f"{seed}/{index}") for index, kind in enumerate(kinds)]
+    return operations.random_operations(Random(f"workload/{seed}"), _WEIGHTS, seed, count)

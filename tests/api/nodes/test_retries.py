@@ -9,6 +9,7 @@ import pytest
 
 from api.nodes import membership, operations, retries
 from api.nodes.options import content_of
+from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.refusal import StoreRefusesError
 from metadata_log.shared.shared_log import Lease, SharedLog
 from metadata_log.writer.request_window import RequestWindow
@@ -30,9 +31,9 @@ async def test_a_store_that_only_reads_is_said_once(
     read: list[Path] = []
     of_tail = RequestWindow.of_tail
 
-    def count(reader: object) -> RequestWindow:
+    def count(reader: LogReader) -> RequestWindow:
         read.append(tmp_path)
-        return of_tail(reader)  # type: ignore[arg-type]
+        return of_tail(reader)
 
     monkeypatch.setattr(RequestWindow, "of_tail", count)
     renew = member.log.renew

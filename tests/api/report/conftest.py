@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from api.cli.main import run
 from tests.api.report.stormy import write_stormy
-from tests.browser import Pages, chromium
+from tests.browser import Pages, apart, chromium
 
 _PICTURES = Path(__file__).parents[3] / ".report-pictures"
 """Not in git: pictures of the page to be looked at."""
@@ -53,9 +52,7 @@ def report_file(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def stormy_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of `write_stormy`; tests must not change it."""
     log = tmp_path_factory.mktemp("stormy") / "log"
-    # If a browser is open, its loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, write_stormy(log)).result()
+    apart(asyncio.run, write_stormy(log))
     return log
 
 

@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tests.api.conftest import Metalog
 from tests.api.report.conftest import picture
 from tests.api.report.page_actions import select, texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
-from tests.browser import Pages
+from tests.browser import Pages, apart
 from tests.real_logs import DataSet, each_covering_data_set
 from tests.replay.incidents.real import imported
 
@@ -182,9 +181,7 @@ def test_a_refused_expression_says_why(asking: Page) -> None:
 def check_future(metalog: Metalog, page: Page, folder: Path) -> dict[str, Any]:
     """Compare the second future with the command's, and with the log that the command saves."""
     arguments = command_of(page, "what if not")
-    # The browser's loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        saved = thread.submit(metalog, *arguments, "--save", folder / "fork", "--json").result()
+    saved = apart(metalog, *arguments, "--save", folder / "fork", "--json")
     told = saved.json
     objects = {each["object"] for each in told["partings"]}
     (count,) = re.findall(r"(\d+) objects? would", page.inner_text(".asked"))

@@ -7,7 +7,6 @@ import resource
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from api.questions.report import ShowReport, report_shown
 from metadata_log.reader.log_reader import LogReader
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
+from tests.browser import apart
 from tests.replay.report.test_rebuilt_states import redacted
 from tests.replay.report.unpacked import Rebuilt, Unpacked, packed_of
 
@@ -44,9 +44,7 @@ def with_secrets(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
             *("--host", HOSTS[1]),
         ],
     ]
-    # If a browser is open, its loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        ran = list(thread.map(run, [[*command, "--log", str(log)] for command in commands]))
+    ran = [apart(run, [*command, "--log", str(log)]) for command in commands]
     assert ran == [0] * len(commands)
     return log
 

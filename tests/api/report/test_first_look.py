@@ -3,7 +3,6 @@
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from tests.api.report.conftest import SHOWN
 from tests.api.report.page_actions import texts
 from tests.api.report.served import Visitor
 from tests.api.report.test_health import plainly
-from tests.browser import Pages
+from tests.browser import Pages, apart
 
 _AT = 600
 
@@ -40,9 +39,8 @@ def log(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     log = tmp_path_factory.mktemp("read") / "log"
     shutil.copytree(demo_log, log)
     (log / SNAPSHOTS_NAME).unlink(missing_ok=True)
-    with ThreadPoolExecutor(1) as thread:
-        command = ["snapshot", "create", str(log), "--at", str(_AT)]
-        assert thread.submit(run, command).result() == 0
+    command = ["snapshot", "create", str(log), "--at", str(_AT)]
+    assert apart(run, command) == 0
     return log
 
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from tests.api.conftest import Metalog
 from tests.api.report.conftest import Opened
 from tests.api.report.page_actions import select, texts
 from tests.api.report.served import Visitor, served
-from tests.browser import Pages
+from tests.browser import Pages, apart
 from tests.real_logs import DataSet, each_data_set
 from tests.replay.builders import broker, change, partition, topic
 
@@ -182,9 +181,7 @@ def test_all_ways_agree_at_every_offset_of_a_log_with_a_reassignment(
     metalog: Metalog, opened: Opened, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    # The browser's loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, write_moves(log)).result()
+    apart(asyncio.run, write_moves(log))
     with LogReader.open(log) as reader:
         offsets = range(reader.history_start, reader.end_offset)
     counts = all_agree(metalog, opened, log, tmp_path, offsets)
@@ -197,9 +194,8 @@ def test_an_outage_from_before_the_kept_history_says_so(
     """As in a fork of a log in the middle of an outage, served with its page."""
     log, folder = tmp_path / "log", tmp_path / "fork"
     folder.mkdir()
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, write_moves(log)).result()
-        fork = thread.submit(metalog, "fork", log, folder / "log", "--at", 12).result()
+    apart(asyncio.run, write_moves(log))
+    fork = apart(metalog, "fork", log, folder / "log", "--at", 12)
     assert fork.code == 0
     http = HttpOptions(host="127.0.0.1", port=0)
     with served(folder, http) as service, Visitor(pages).visit(service.url) as page:

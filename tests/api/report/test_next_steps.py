@@ -3,7 +3,6 @@
 import asyncio
 import shlex
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.api.conftest import Metalog
 from tests.api.report.conftest import SHOWN, picture
 from tests.api.report.page_actions import texts
 from tests.api.report.unfinished import OUTAGES, write_unfinished
-from tests.browser import Pages
+from tests.browser import Pages, apart
 
 _NAMES = """async () => (await import("report/next_steps.js")).ADVICE.map(({ name }) => name)"""
 
@@ -86,9 +85,7 @@ SAID = {
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of `write_unfinished`."""
     log = tmp_path_factory.mktemp("unfinished") / "log"
-    # If a browser is open, its loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, write_unfinished(log)).result()
+    apart(asyncio.run, write_unfinished(log))
     return log
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from tests.api.report.conftest import SHOWN, Opened
 from tests.api.report.page_actions import lines, select, selected, texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
 from tests.api.report.stormy import PARTITIONS
-from tests.browser import Pages
+from tests.browser import Pages, apart
 from tests.replay.builders import broker, change, partition, topic
 from tests.replay.report.unpacked import Unpacked, packed_of
 
@@ -54,9 +53,7 @@ async def write_silent(directory: Path) -> None:
 
 def test_hosts_are_masked_in_the_summary_and_in_causes(metalog: Metalog, tmp_path: Path) -> None:
     log, file = tmp_path / "log", tmp_path / "r.html"
-    # The browser's loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, write_silent(log)).result()
+    apart(asyncio.run, write_silent(log))
     for options, is_masked in (([], False), (["--mask-hosts"], True)):
         assert metalog("report", log, file, *options).code == 0
         header = Unpacked(packed_of(file)).header

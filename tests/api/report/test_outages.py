@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from tests.api.report.conftest import Opened
 from tests.api.report.page_actions import select, selected, texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
 from tests.api.report.stormy import EVENING_MS, NIGHT_S, PARTITIONS
-from tests.browser import Pages
+from tests.browser import Pages, apart
 from tests.metadata_log.conftest import StepClock
 from tests.real_logs import DataSet, each_data_set
 from tests.replay.builders import broker, change, partition, topic
@@ -309,8 +308,7 @@ async def _fail_after_silence(directory: Path) -> None:
 def test_an_outage_after_silence_says_that_it_may_be_older(
     metalog: Metalog, opened: Opened, tmp_path: Path
 ) -> None:
-    with ThreadPoolExecutor() as thread:  # the browser runs a loop in this one
-        thread.submit(asyncio.run, _fail_after_silence(tmp_path / "log")).result()
+    apart(asyncio.run, _fail_after_silence(tmp_path / "log"))
     metalog("report", tmp_path / "log", tmp_path / "r.html")
     page = opened(tmp_path / "r.html")
     page.locator(".outage").wait_for()

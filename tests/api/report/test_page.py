@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tests.api.conftest import Metalog
 from tests.api.report.conftest import Opened, picture
 from tests.api.report.page_actions import lines, select, selected, show_all, states, texts
 from tests.api.report.restless import write_restless
+from tests.browser import apart
 from tests.replay.report.test_rebuilt_states import redacted
 
 _COUNTED_OTHERWISE = """count => {
@@ -73,9 +73,7 @@ def test_states_at_any_offset_are_those_of_a_replay(demo_log: Path, page: Page) 
 def restless_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log in which a partition, a broker and a config changed hundreds of times."""
     log = tmp_path_factory.mktemp("restless") / "log"
-    # The browser's loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, write_restless(log)).result()
+    apart(asyncio.run, write_restless(log))
     return log
 
 
@@ -299,9 +297,7 @@ def noted_file(tmp_path: Path) -> Path:
         ),
         ["report", str(log), str(file)],
     ]
-    # The browser's loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        assert list(thread.map(run, commands)) == [0] * len(commands)
+    assert [apart(run, each) for each in commands] == [0] * len(commands)
     return file
 
 

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from tests.api.report.conftest import picture
 from tests.api.report.page_actions import texts, wait_until_idle
 from tests.api.report.served import Visitor, viewed
 from tests.api.report.test_accessibility import axe, check
-from tests.browser import Pages
+from tests.browser import Pages, apart
 
 __all__ = ["axe"]
 
@@ -46,9 +45,7 @@ def logs(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     """The demo, and another one of the same day."""
     other = tmp_path_factory.mktemp("other") / "other"
     command = ["demo", str(other), "--topics", "5", "--changes", "100", "--seed", "7", "--json"]
-    # If a browser is open, its loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(run, command).result() == 0
+    assert apart(run, command) == 0
     return demo_log, other
 
 

@@ -7,7 +7,6 @@ import asyncio
 import json
 import shlex
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from tests.api.report.page_actions import lines, show_all, texts
 from tests.api.report.served import Visitor, viewed
 from tests.api.report.stormy import EVENING_MS, write_stormy
 from tests.api.report.test_other_questions import ask
-from tests.browser import Pages
+from tests.browser import Pages, apart
 from tests.metadata_log.conftest import StepClock
 from tests.metadata_log.kraft.logs import LogFiles, batch, leader_change, topic
 
@@ -49,9 +48,7 @@ class Logs(NamedTuple):
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Logs:
     directory = tmp_path_factory.mktemp("twenty")
-    # If a browser is open, its loop runs in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, _write_night(directory / "night")).result()
+    apart(asyncio.run, _write_night(directory / "night"))
     nodes = directory / "kafka1", directory / "kafka2"
     start = batch(0, 1, leader_change())
     for number, (node, end) in enumerate(
