@@ -36,7 +36,7 @@ _HANDED_OVER_MAX_S = 0.25
 _KILLED_MAX_S_WITH_PARTITIONS = 5.0
 _HANDED_OVER_MAX_S_WITH_PARTITIONS = 0.5
 _PARTITIONS_A_SECOND = 20_000
-"""Started by a busy machine, at least."""
+"""That a busy machine starts, at least."""
 _AFTER_S = 2.0
 """How long appends go on after the fault, at least twice a lease when a leader was killed."""
 

@@ -31,7 +31,7 @@ _APPENDS = 2_000
 _WARM_UPS = 2
 _LOSS_MAX = 0.2
 _RENEWALS = 3_600
-"""In an hour, of the default lease of 3 s, which is renewed three times as long as it lasts."""
+"""In an hour: a lease of 3 s is renewed once a second."""
 _NODES = 3
 _REGISTER_EVERY = 5
 """Renewals in the time in which each node registers once."""

@@ -63,7 +63,7 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
         """Return the response if no item is allowed, else None."""
         items: Sequence[Any] = getattr(request, self.field)
         refusals = self._refusals(access, items)
-        return self._merged(items, refusals, ()) if items and all(refusals) else None
+        return self._merged(items, refusals, ()) if _is_nothing(refusals) else None
 
     def masked(self, access: Access, request: Any, response: Sequence[Any]) -> tuple[Any, ...]:
         """Return an earlier response, with refusals for the items that are no longer allowed."""

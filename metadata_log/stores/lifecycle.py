@@ -37,7 +37,7 @@ class LifecycleRule(msgspec.Struct, frozen=True):
     prefix: str
 
     def concerns(self, prefix: str) -> bool:
-        """Return whether the rule takes objects away of which all names have a prefix."""
+        """Return whether the rule can delete or move objects under a prefix."""
         return self.prefix.startswith(prefix) or prefix.startswith(self.prefix)
 
 
@@ -69,11 +69,11 @@ def lifecycle_rules(store: "S3Store") -> Sequence[LifecycleRule]:
     )
     if not credentials.key_id:
         raise UnreadableRulesError("there are no credentials in the environment")
-    path = f"{urlsplit(endpoint).path.rstrip('/')}/{quote(str(store.config['bucket']))}"
-    headers = signed_headers(
-        urlsplit(endpoint).netloc, path, "lifecycle=", region, credentials, datetime.now(UTC)
-    )
     parts = urlsplit(endpoint)
+    path = f"{parts.path.rstrip('/')}/{quote(str(store.config['bucket']))}"
+    headers = signed_headers(
+        parts.netloc, path, "lifecycle=", region, credentials, datetime.now(UTC)
+    )
     request = urllib.request.Request(
         f"{parts.scheme}://{parts.netloc}{path}?lifecycle=", headers=dict(headers)
     )

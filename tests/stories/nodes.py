@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from api.nodes.operations import change_leader, look
-from tests.api.nodes.processes import LEASE_MS, free_ports, metalog
+from tests.api.nodes.processes import LEASE_MS, free_ports, metalog, same_segments
 from tests.stories.processes import SERVICE_OPTIONS, Process, World, soon
 
 
@@ -60,18 +60,6 @@ class NodesWorld(World):
                 node.send(signal.SIGTERM)
         await asyncio.gather(*[node.ended() for node in self._nodes.values()])
 
-    def folders_agree(self) -> bool:
-        """Return whether the nodes, which have ended, have the same segments as far as they go.
-
-        One that ended first may lack what the leader wrote last.
-        """
-        contents = [
-            {path.name: path.read_bytes() for path in self._folder(number).glob("*.avro")}
-            for number in self._nodes
-        ]
-        for name in {name for each in contents for name in each}:
-            found = [each.get(name, b"") for each in contents]
-            longest = max(found, key=len)
-            if not all(longest.startswith(each) for each in found):
-                return False
-        return True
+    def folders_are_equal(self) -> bool:
+        """Return whether the nodes have the same segments."""
+        return same_segments(map(self._folder, self._nodes))

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +152,18 @@ def free_ports(count: int) -> list[int]:
 
 def equal(*nodes: Process) -> bool:
     """Return whether the folders have the same segments."""
-    contents = [{path.name: path.read_bytes() for path in n.folder.glob("*.avro")} for n in nodes]
-    return all(each == contents[0] for each in contents)
+    return same_segments([node.folder for node in nodes])
+
+
+def segments_of(folder: Path) -> dict[str, bytes]:
+    """Return the contents of a log's segments, by name."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.avro")}
+
+
+def same_segments(folders: Iterable[Path]) -> bool:
+    """Return whether logs have the same segments."""
+    first, *others = map(segments_of, folders)
+    return all(each == first for each in others)
 
 
 def leader(*nodes: Process) -> Process:

@@ -7,8 +7,8 @@ from random import Random
 from tests.api.nodes.processes import LEASE_MS, Process, leader, until
 from tests.torture.killed_nodes.cluster import Cluster
 
-_FOR_GOOD = (2, 3, 5)
-"""Exit codes after which the unit of docs/running.md does not start a node again."""
+_AWAY = 4
+"""The exit code of a node whose store is away: its unit starts it again (docs/running.md)."""
 
 
 def kill(cluster: Cluster, random: Random) -> None:
@@ -22,11 +22,10 @@ def kill(cluster: Cluster, random: Random) -> None:
 
 
 def _is_back(node: Process) -> bool:
-    """True once a node serves, or has ended for good."""
-    # Its unit starts it again if its store was away (docs/running.md).
-    if node.has_ended and node.code not in _FOR_GOOD:
+    """True once a node serves, or has ended for another reason than that its store is away."""
+    if node.code == _AWAY:
         node.start()
-    return node.listens_at is not None or node.code in _FOR_GOOD
+    return node.listens_at is not None or node.has_ended
 
 
 def suspend(cluster: Cluster, random: Random) -> None:
