@@ -91,7 +91,6 @@ class Controller:
         self.settings = settings or Settings()
         self._activated = False
         self._requests = InFlight()
-        self._transaction_turn = asyncio.Lock()
         self._waiting = DeferredEvents(lambda: self._is_free)  # until a decision can be made
         self._transaction_began_ms = 0
         # To be decided together; none while a transaction is open.
@@ -229,10 +228,9 @@ class Controller:
             raise cannot_be_repeated()
         begun: asyncio.Future[Transaction] = asyncio.get_running_loop().create_future()
         begin = partial(self._begin, begun, name, origin)
-        async with self._transaction_turn:
-            self._waiting.process(partial(self._attempt, begun, begin), begun)
-            async with await opened(begun) as transaction:
-                yield transaction
+        self._waiting.process(partial(self._attempt, begun, begin), begun)
+        async with await opened(begun) as transaction:
+            yield transaction
 
     def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None
@@ -254,7 +252,11 @@ class Controller:
         self._decider.paused(pause_ms)
 
     async def drained(self) -> None:
-        """Wait until no batch is in flight, and no decision that began, or waited, before now."""
+        """Wait until no batch is in flight, and no decision that began, or waited, before now.
+
+        While a transaction is open, requests that wait for its end are not waited for: its body may
+        call this too.
+        """
         if self._pipeline.transaction is None:
             await self._waiting.processed()
         self._decide_appends()
@@ -312,9 +314,9 @@ class Controller:
         if len(made.result.records) >= LARGE_DECISION:
             yield
         answered, tell = future, note
-        if made.result.is_partial:
+        if made.result.is_partial:  # only the response of the last step is the answer
             rest = partial(self._decide_rest, decide, origin, note)
-            answered, tell = (steps or DecisionSteps(future, rest)).part(), _nothing
+            answered, tell = (steps or DecisionSteps(future, rest)).part(), lambda _: None
         yield from self._decider.send(made, answered, tell)
 
     @property
@@ -395,7 +397,3 @@ class Controller:
         self._turns.refuse()
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._after_transaction)
-
-
-def _nothing(_: Any) -> None:
-    """Ignore the response of a step, because only that of the last step is the answer."""

@@ -33,6 +33,7 @@ class DeferredEvents:
         Errors (set on `future`):
             UnavailableError: too many events wait.
         """
+        self.process_waiting()  # after a failure, those that wait may make room now
         if len(self._events) < PENDING_BATCHES_MAX:
             self._events.append(event)
             self.process_waiting()

@@ -17,8 +17,8 @@ from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from records.control import NoOpRecord
-from records.errors import UnavailableError
-from tests.controller.office import Office
+from records.errors import Outcome, UnavailableError
+from tests.controller.office import Office, code_of, namespaces_in_turns, outcome_of
 
 _NOTHING = NoOpRecord()
 _MORE = 100
@@ -90,3 +90,28 @@ async def test_so_many_requests_wait_for_a_transaction_and_the_others_are_refuse
     results = await asyncio.gather(*asked, return_exceptions=True)
     assert len(_by_outcome(results, UnavailableError)) == _MORE
     assert len(_by_outcome(results, Answer)) == bound
+
+
+@both_ways
+async def test_after_a_failure_a_full_queue_is_worked_off_before_it_refuses(
+    office: Office, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    """A newcomer may come before the requests that waited for the failed decision."""
+    bound = 3
+    monkeypatch.setattr("controller.deferred_events.PENDING_BATCHES_MAX", bound)
+    office.log.hold()
+    earlier = office.namespace("x")
+    in_turns = office.controller.submit(namespaces_in_turns(*"abcdefgh"))
+    asked = [ask(office) for _ in range(bound)]
+
+    def come(_: object) -> None:
+        office.log.error = None
+        asked.append(ask(office))
+
+    earlier.add_done_callback(come)
+    office.log.error = UnavailableError("the disk is full")
+    office.log.release()
+    assert await outcome_of(earlier) == (UnavailableError, Outcome.NOTHING)
+    assert await code_of(in_turns) == "NOT_CONTROLLER"
+    ends = [(await each).end_offset for each in asked]
+    assert ends == sorted(set(ends)) and len(ends) == bound + 1

@@ -1,4 +1,4 @@
-"""What waits for a decision made in several turns and is no decision: transactions, `drained`."""
+"""What waits for its turn and is no decision: transactions, `drained`."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from controller.decisions.context.context import Settings
 from records.base import Record
 from records.control import AbortTransactionRecord, BeginTransactionRecord
 from records.errors import Outcome, RequestError, UnavailableError
@@ -68,6 +69,66 @@ async def test_a_transaction_begins_between_those_before_and_after_it(office: Of
         "NamespaceRecord",
         "EndTransactionRecord",
         "NamespaceRecord",
+        "BeginTransactionRecord",
+        "EndTransactionRecord",
+        "NamespaceRecord",
+    ]
+
+
+async def test_a_second_transaction_begins_in_its_turn(office: Office) -> None:
+    async with office.controller.transaction("t"):
+        between = office.namespace("a")
+        second = asyncio.create_task(_begin_and_end(office))
+        await _turn()
+        later = office.namespace("b")
+    await asyncio.gather(between, second, later)
+    records = _written(office)
+    assert [type(record).__name__ for record in records] == [
+        "BeginTransactionRecord",
+        "EndTransactionRecord",
+        "NamespaceRecord",
+        "BeginTransactionRecord",
+        "EndTransactionRecord",
+        "NamespaceRecord",
+    ]
+    ends = [(await each).end_offset for each in (between, later)]
+    assert ends == sorted(ends)
+
+
+async def test_a_body_that_hangs_keeps_no_other_transaction_waiting(office: Office) -> None:
+    office.controller.settings = Settings(cluster_id="test", transaction_timeout_ms=20)
+
+    async def hang() -> None:
+        async with office.controller.transaction("t"):
+            async with asyncio.timeout(5):
+                await asyncio.create_task(_begin_and_end(office))
+
+    with pytest.raises(RequestError, match="open for more than 20 ms, and was aborted"):
+        await hang()
+
+
+async def test_a_failed_end_refuses_the_transaction_that_has_begun_behind_it(
+    office: Office,
+) -> None:
+    async def first() -> None:
+        async with office.controller.transaction("t"):
+            tasks.append(asyncio.create_task(_begin_and_end(office)))
+            await _turn()
+            await office.controller.drained()
+            office.log.error = UnavailableError("the disk is full")
+
+    tasks: list[asyncio.Task[None]] = []
+    with pytest.raises(UnavailableError, match="the disk is full"):
+        await first()
+    office.log.error = None
+    with pytest.raises(UnavailableError) as caught:
+        await tasks[0]
+    assert caught.value.outcome is Outcome.NOTHING
+    await _begin_and_end(office)
+    await office.namespace("a")
+    assert [type(record).__name__ for record in _written(office)] == [
+        "BeginTransactionRecord",
+        "AbortTransactionRecord",
         "BeginTransactionRecord",
         "EndTransactionRecord",
         "NamespaceRecord",
