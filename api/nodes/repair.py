@@ -30,7 +30,7 @@ from metadata_log.shared.shared_log import SharedLog
 from metadata_log.stores.store import open_store
 from metadata_log.writer.node_cut import cut_node_folder
 from metadata_log.writer.owned_log import take_over
-from records.errors import RequestError
+from records.errors import CorruptLogError, RequestError
 
 
 async def examine(log: SharedLog, directory: Path, fs: Fs | None = None) -> Divergence:
@@ -63,6 +63,7 @@ async def put_back(
     Raises:
         RequestError: INVALID_REQUEST, records were appended since the loss, or another node's
             folder has more of the lost records; or as `examine`.
+        CorruptLogError: more than the folder's end is damaged; nothing was removed.
         FencedError: a node appended meanwhile.
         UnavailableError: the store does not answer, or another process has the folder.
     """
@@ -93,6 +94,7 @@ async def give_up(log: SharedLog, directory: Path, copy: str) -> tuple[Divergenc
 
     Raises:
         RequestError: LOG_EXISTS, `copy` holds something else; or as `examine`.
+        CorruptLogError: as `put_back`.
         UnavailableError: the store does not answer, or another process has the folder.
     """
     async with _owned(log, directory, OsFs()) as node_id:
@@ -178,9 +180,19 @@ def _check_is_of(identity: Identity, directory: Path, fs: Fs) -> None:
 
 @contextlib.asynccontextmanager
 async def _owned(log: SharedLog, directory: Path, fs: Fs) -> AsyncIterator[int | None]:
-    """Recover a folder and hold its lock; yield its node's id, None if it is no node's."""
+    """Recover a folder and hold its lock; yield its node's id, None if it is no node's.
+
+    A torn end is cut off, as a power loss leaves it, but no segment is removed: the folder may have
+    the only copy of its records.
+    """
     _check_is_of(await log.identity(), directory, fs)
-    owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
+    try:
+        owned = await asyncio.to_thread(take_over, fs, directory, Kind.OWN, is_copy=True)
+    except CorruptLogError as damage:
+        raise CorruptLogError(
+            f"{damage}; nothing of the folder was removed: put the file back from a backup, or "
+            "repair with the folder of another node"
+        ) from damage
     try:
         owned.writer.close()
         node = node_of(fs, directory)

@@ -79,8 +79,8 @@ class Standby:
             UnknownHistoryError: the shared log is trimmed beyond the folder's end.
             LostRecordsError: the folder has records that the shared log lacks.
             UnavailableError: the store does not answer, or another process has the folder.
-            CorruptLogError: the folder's beginning is damaged, and the shared log is trimmed;
-                nothing was removed.
+            CorruptLogError: whole segments would have to be fetched again, and the shared log is
+                trimmed, or has lost a group; nothing was removed.
         """
         identity = await log.identity()
         fs = fs or OsFs()

@@ -4,6 +4,9 @@ A node acknowledges records once the shared log has committed them, before they 
 own disk. After a power loss the commit mark may point past the end of the file, and blocks may
 claim that lost blocks were durable. In any other log that is damage; here the lost blocks are
 fetched again, and only blocks that the shared log no longer has are lost.
+
+A power loss damages only the last segment, because a segment begins when everything before it is on
+stable storage. Any other damage would remove intact segments, too: first the store must be asked.
 """
 
 import contextlib
@@ -32,22 +35,24 @@ def cut_back(
     damage: CorruptLogError,
     owner: Owner,
     *,
-    may_empty: bool,
+    least_end: int | None,
 ) -> Tail:
     """Cut a folder off after the last block before any damage; return the new end.
 
     Args:
         damage: Why the folder cannot be used as it is.
-        may_empty: True if the shared log has every record of the folder: with a damaged beginning
-            everything is removed.
+        least_end: The lowest end offset that the folder may be cut to, because the shared log has
+            everything from there on; None if that is unknown: then no segment is removed, only the
+            end of the last one.
 
     Raises:
-        CorruptLogError: `damage`, which is at the beginning; nothing was removed.
+        CorruptLogError: `damage`; more would have to be removed than may be, and nothing was.
         FencedError: another writer took over meanwhile.
         UnavailableError: the disk has no room for a copy of the last segment.
     """
     kept: list[Tail] = []
-    bases = _segments(fs, directory, cluster_id)
+    names = fs.list(directory)
+    bases = _segments(fs, directory, cluster_id, names)
     for base, following in zip_longest(bases, bases[1:]):
         path = directory / segment_name(base)
         header = _header(fs, path, cluster_id)
@@ -57,9 +62,10 @@ def cut_back(
         if following is not None:
             after = _header(fs, directory / segment_name(following), cluster_id)
         kept.append(_end_of(fs, path, header, after))
-    if not kept and not may_empty:
-        raise damage
     tail = kept[-1] if kept else EMPTY_TAIL
+    has_all_segments = bool(kept) and len(kept) == len(segment_offsets(names))
+    if not has_all_segments and (least_end is None or tail.end_offset < least_end):
+        raise damage
     _LOG.warning(
         "%s; cut back to offset %d, the rest is fetched from the shared log",
         damage,
@@ -87,9 +93,8 @@ def remove_after(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
         _keep(fs, directory, tail, owner)
 
 
-def _segments(fs: Fs, directory: Path, cluster_id: str) -> list[int]:
+def _segments(fs: Fs, directory: Path, cluster_id: str, names: list[str]) -> list[int]:
     """Return the base offsets of the segments; none if the state before the first one is lost."""
-    names = fs.list(directory)
     bases = segment_offsets(names)
     try:
         check_base_header(fs, directory, cluster_id, names, bases)

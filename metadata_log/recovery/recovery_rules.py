@@ -7,7 +7,8 @@ bytes that are not a complete block.
 
 The folder of a node is a copy of a shared log, and the node answers before its own disk has the
 records. So a proof that records were acknowledged does not mean that they were on this disk. Where
-another log is damaged, such a folder is cut back, and the node fetches the rest.
+another log is damaged, such a folder is cut back, and the node fetches the rest. If whole segments
+would go, the node first asks whether the shared log has what was in them.
 
 docs/reliability.md shows the table as `as_markdown` writes it, and
 tests/metadata_log/test_recovery_rules.py goes through every combination on real files.
@@ -54,7 +55,7 @@ class Action(Enum):
     CUT = "cut the rest: the log ends here"
     GO_ON = "continue with the next segment"
     CUT_AND_GO_ON = "cut the rest, continue with the next segment"
-    CUT_BACK = "cut back to the last intact block; to nothing only if the shared log has everything"
+    CUT_BACK = "cut back to the last intact block; segments go only if the shared log has the rest"
 
 
 REFUSALS = frozenset({Action.REFUSE, Action.SHORT_COPY, Action.DAMAGE})

@@ -1,6 +1,7 @@
 """A node's folder as it follows a shared log: every block is checked, then written unchanged."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from metadata_log.files.fs import Fs
 from metadata_log.files.names import segment_name, segment_offsets
 from metadata_log.format.batch import Batch
 from metadata_log.format.block import ReadBlock
-from metadata_log.format.commit_mark import read_mark
+from metadata_log.format.commit_mark import NO_MARK, read_mark
 from metadata_log.format.manifest import Kind
 from metadata_log.format.segment import SegmentHeader, decode_header
 from metadata_log.format.segment_file import BlockPlace
@@ -256,13 +257,15 @@ async def take_copy_over(
 ) -> OwnedLog:
     """Take over a node's folder, as `take_over`; cut off what is damaged.
 
-    A folder with a damaged beginning is emptied, but only if the shared log has all of it.
+    Whole segments are removed only if the shared log has what the folder then lacks.
 
     Raises:
         RequestError, UnavailableError, FencedError: as `take_over`; or the store does not answer.
-        CorruptLogError: the beginning is damaged, and the shared log is trimmed.
+        CorruptLogError: a segment before the last one is damaged, or the last one's header, and the
+            shared log is trimmed beyond it; nothing was removed.
         UnknownHistoryError: the folder has no segments, and the shared log is trimmed.
-        LostRecordsError: the beginning is damaged, and the store has lost records of the folder.
+        LostRecordsError, MissingGroupError: such damage, and the store has lost records of the
+            folder; nothing was removed.
     """
     take = partial(
         take_over,
@@ -274,28 +277,40 @@ async def take_copy_over(
     )
     try:
         return await asyncio.to_thread(take)
+    except CorruptLogError:
+        least_end = await _least_end(log, fs, directory)
+    try:
+        return await asyncio.to_thread(take, least_end=least_end)
     except CorruptLogError as damage:
-        await _check_can_be_fetched(log, fs, directory, damage)
-    return await asyncio.to_thread(take, may_empty=True)
-
-
-async def _check_can_be_fetched(
-    log: SharedLog, fs: Fs, directory: Path, damage: CorruptLogError
-) -> None:
-    """Check that a shared log has everything that a damaged folder had at its last commit mark."""
-    if await log.start() > 0:
+        if not least_end:
+            raise
         if not segment_offsets(fs.list(directory)):
-            raise too_old(directory, EMPTY_TAIL)
+            raise too_old(directory, EMPTY_TAIL) from damage
         raise CorruptLogError(
             f"{damage}; the shared log is trimmed, so nothing of the folder was removed: put the "
             f"file back from a backup, or keep a copy of {directory}, remove it, and fill it by "
             "`metalog restore` from the archive or from a backup of another node"
         ) from damage
+
+
+async def _least_end(log: SharedLog, fs: Fs, directory: Path) -> int:
+    """Return the lowest end that a damaged folder can be continued from, as `place_of` judges it.
+
+    Raises:
+        LostRecordsError, MissingGroupError, UnavailableError: as `place_of`, of the folder's mark.
+    """
     try:
-        marked_end = read_mark(fs, directory).end_offset
+        mark = read_mark(fs, directory)
     except CorruptLogError:
-        return
-    _check_reaches(await log.confirmed_end(), directory, marked_end)
+        mark = NO_MARK
+    marked = replace(EMPTY_TAIL, end_offset=mark.end_offset, last_crc32c=mark.last_crc32c)
+    with contextlib.suppress(UnknownHistoryError):  # the folder may go on behind its mark
+        await place_of(log, marked, directory)
+    start = await log.start()
+    if start == 0:
+        return 0
+    end = await log.confirmed_end()
+    return max(1, (await kept_group(log, start, end.number - 1)).end_offset)
 
 
 async def place_of(log: SharedLog, tail: Tail, directory: Path) -> Position:
@@ -377,6 +392,6 @@ def _lost(directory: Path, group: Group, tail: Tail) -> LostRecordsError:
         f"{directory} and the shared log have other records before offset {tail.end_offset} "
         f"(group {group.number}): the store has lost acknowledged records, or this is another "
         "log's folder",
-        from_offset=tail.end_offset,
+        from_offset=tail.end_offset - 1,
         end_offset=tail.end_offset,
     )

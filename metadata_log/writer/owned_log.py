@@ -63,13 +63,13 @@ def take_over(
     segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     holds_batches: bool = False,
     is_copy: bool = False,
-    may_empty: bool = False,
+    least_end: int | None = None,
 ) -> OwnedLog:
     """Lock a log, claim a higher epoch, recover the tail, and publish a mark at the tail.
 
     Args:
-        is_copy: True for a node's folder: a damaged end is cut off, because the shared log has it.
-        may_empty: As `cut_back`.
+        is_copy: True for a node's folder, which is cut at any damage, as far as `least_end` allows.
+        least_end: As `cut_back`.
 
     Raises:
         RequestError: the directory is not a log of this kind.
@@ -93,7 +93,7 @@ def take_over(
                 directory,
                 cluster_id,
                 _recovered(
-                    fs, directory, cluster_id, mark, claim, is_copy=is_copy, may_empty=may_empty
+                    fs, directory, cluster_id, mark, claim, is_copy=is_copy, least_end=least_end
                 ),
                 claim,
                 batch_size_bytes_max=batch_size_bytes_max,
@@ -169,7 +169,7 @@ def _recovered(
     claim: Claim,
     *,
     is_copy: bool,
-    may_empty: bool,
+    least_end: int | None,
 ) -> Tail:
     """Recover the log and return its tail, with no bytes or segments left after it."""
     remove_unpublished(fs, directory, claim)
@@ -182,7 +182,7 @@ def _recovered(
     except CorruptLogError as damage:
         if not is_copy:
             raise
-        return cut_back(fs, directory, cluster_id, damage, claim, may_empty=may_empty)
+        return cut_back(fs, directory, cluster_id, damage, claim, least_end=least_end)
     cut_surplus(fs, surplus)
     return tail
 

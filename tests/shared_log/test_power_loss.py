@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from api.nodes.repair import put_back
+from metadata_log.shared.identity import Identity
+from metadata_log.shared.shared_log import EMPTY, MissingGroupError
 from metadata_log.writer.folder_copy import LostRecordsError
 from records.errors import CorruptLogError, UnknownHistoryError
 from replay.care.retain import retain
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
-from tests.shared_log.node import Node
+from tests.shared_log.node import CLUSTER_ID, Node
 from tests.shared_log.node_life import NodeLife, make_operations
 from tests.simulated_disk.explorer import sampled
 
@@ -131,6 +134,112 @@ async def test_a_damaged_folder_stays_if_the_store_has_lost_records(stopped: Nod
         await stopped.start()
     assert caught.value.end_offset == end
     assert stopped.files() == before
+
+
+def _spoil_the_second_header(node: Node) -> int:
+    """Damage a segment that intact ones follow; return the end of the one before."""
+    second = node.directory / sorted(_segments(node))[1]
+    content = bytearray(second.read_bytes())
+    content[10] ^= 1
+    second.write_bytes(content)
+    return int(second.stem)
+
+
+def _group_that_ends_at(node: Node, end_offset: int) -> int:
+    assert isinstance(node.log, MemorySharedLog)
+    return next(g.number for g in node.log._store.groups if g.end_offset == end_offset)
+
+
+@pytest.mark.parametrize("is_trimmed", [False, True])
+async def test_intact_segments_behind_damage_are_fetched_again(
+    stopped: Node, is_trimmed: bool
+) -> None:
+    whole = _segments(stopped)
+    cut = _spoil_the_second_header(stopped)
+    if is_trimmed:  # as far as what is cut off is kept
+        await stopped.log.trim(_group_that_ends_at(stopped, cut))
+    await stopped.start()
+    assert stopped.copy is not None
+    assert stopped.copy.tail.end_offset == cut
+    await stopped.follow()
+    assert _segments(stopped) == whole
+    await stopped.stop()
+
+
+async def test_intact_segments_behind_damage_stay_if_the_shared_log_is_trimmed(
+    stopped: Node,
+) -> None:
+    cut = _spoil_the_second_header(stopped)
+    assert isinstance(stopped.log, MemorySharedLog)
+    await stopped.log.trim(next(g.number for g in stopped.log._store.groups if g.end_offset > cut))
+    before = stopped.files()
+    with pytest.raises(CorruptLogError, match=rf"0{cut}\.avro.*nothing of the folder was removed"):
+        await stopped.start()
+    assert stopped.files() == before
+
+
+@pytest.mark.parametrize("loss", ["end", "end written over", "group of the mark"])
+async def test_intact_segments_behind_damage_stay_if_the_store_has_lost_records(
+    stopped: Node, tmp_path: Path, loss: str
+) -> None:
+    cut = _spoil_the_second_header(stopped)
+    log = stopped.log
+    assert isinstance(log, MemorySharedLog)
+    groups = log._store.groups
+    end = groups[-1].end_offset
+    expected: type[CorruptLogError] = LostRecordsError
+    match loss:
+        case "end" | "end written over":
+            del groups[_group_that_ends_at(stopped, cut) + 1 :]
+        case "group of the mark":
+            log.lose(_group_that_ends_at(stopped, end))
+            expected = MissingGroupError
+    if loss == "end written over":
+        other = Node(tmp_path / "other", MemorySharedLog(log._store), 2)
+        await other.start()
+        await other.lead()
+        await other.append(10)
+        await other.stop()
+        assert groups[-1].end_offset > end
+    before = stopped.files()
+    with pytest.raises(expected) as caught:
+        await stopped.start()
+    if isinstance(caught.value, LostRecordsError):
+        assert caught.value.from_offset < caught.value.end_offset == end
+    assert stopped.files() == before
+
+
+async def test_repair_removes_no_segments(stopped: Node) -> None:
+    identity = Identity(cluster_id=CLUSTER_ID, log_id="1")
+    assert isinstance(stopped.log, MemorySharedLog)
+    stopped.log._store.identity = identity
+    lost = stopped.log._store.groups.pop()
+    last = stopped.directory / max(_segments(stopped))
+    with last.open("ab") as file:
+        file.write(b"torn")
+    assert (await put_back(stopped.log, stopped.directory))[0].folder_end == lost.end_offset
+    assert not last.read_bytes().endswith(b"torn")
+    _spoil_the_second_header(stopped)
+    before = stopped.files()
+    with pytest.raises(CorruptLogError, match=r"nothing of the folder was removed.*another node"):
+        await put_back(stopped.log, stopped.directory)
+    assert stopped.files() == before
+
+
+async def test_a_folder_stays_if_the_shared_log_lacks_only_a_claim_before_it(
+    tmp_path: Path,
+) -> None:
+    node = Node(tmp_path / "node", MemorySharedLog(MemoryStore()), 1)
+    await node.start()
+    await node.claim(EMPTY)
+    await node.lead()
+    await node.stop()
+    await node.log.trim(1)
+    _spoil_the_beginning(node, "header")
+    before = node.files()
+    with pytest.raises(CorruptLogError, match="nothing of the folder was removed"):
+        await node.start()
+    assert node.files() == before
 
 
 async def test_a_folder_without_segments_is_too_old_for_a_trimmed_log(stopped: Node) -> None:
