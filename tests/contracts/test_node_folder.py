@@ -4,6 +4,7 @@ A leader's folder and a follower's are compared with the same log without its no
 write are refused, and say which command may write.
 """
 
+import asyncio
 import contextlib
 import io
 import json
@@ -19,6 +20,7 @@ import pytest_asyncio
 
 from api.cli.log.demo_run import write_demo
 from api.cli.main import run
+from controller.decisions.context.context import Settings
 from controller.demo.options import DemoOptions
 from metadata_log.care.shared_upload import groups_of
 from metadata_log.files.fs import OsFs
@@ -30,9 +32,10 @@ from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import EMPTY
 from replay.loader import load_image
 from tests.api.commands_walk import commands
-from tests.api.nodes.group import Group
+from tests.api.nodes.group import WAIT_S, Group
 
 USAGE, REFUSED = 2, 3
+LEASE_MS, SESSION_MS = 3_000, 600_000
 
 READS = {
     "acls explain": "User:alice read topic:TOPIC --log LOG",
@@ -206,16 +209,28 @@ class Folders(NamedTuple):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """Let two nodes lead and follow over a demo; both end, as by SIGTERM."""
+    """Let two nodes lead and follow over a demo; both end, as by SIGTERM, with equal logs.
+
+    The follower ends first, so that it does not take over from the leader. The lease is long for
+    busy machines, and so are the sessions of the brokers, which send no heartbeats.
+    """
     scratch = tmp_path_factory.mktemp("nodes")
     await write_demo(scratch / "demo", DemoOptions(topics=10, changes=60, seed=3))
     group = Group(scratch, 2)
     _fill(group, scratch / "demo")
+    for member in group.members:
+        member.settings = Settings(session_timeout_ms=SESSION_MS)
+        member.lease_ms = LEASE_MS
     group.start()
     leader = await group.leader()
     await leader.create("made-by-a-leader")
-    await group.stop()
     (follower,) = [member for member in group.members if member is not leader]
+    async with asyncio.timeout(WAIT_S):
+        while _segments(follower.directory) != _segments(leader.directory):
+            await asyncio.sleep(0.01)
+    await follower.stop()
+    await leader.stop()
+    assert _segments(follower.directory) == _segments(leader.directory)
     log = scratch / "node-9"
     shutil.copytree(leader.directory, log)
     (log / NODE_FILE).unlink()
@@ -266,6 +281,10 @@ def test_command_that_writes_is_refused(folders: Folders, command: str) -> None:
 def test_no_command_is_left_out() -> None:
     tables = [*READS, *WRITES, *ELSEWHERE]
     assert sorted(tables) == sorted(" ".join(words) for words, _ in commands())
+
+
+def _segments(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.avro")}
 
 
 def _content(folder: Path) -> dict[str, bytes]:

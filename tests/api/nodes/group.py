@@ -44,6 +44,7 @@ class Member:
         self.roles: list[str] = []
         self.clocks = WrongClocks()
         self.settings = Settings()
+        self.lease_ms = LEASE_MS
         self.own_settings = False
         self.addresses: dict[str, str] = {}
         self.archived_end: int | None = None
@@ -57,7 +58,7 @@ class Member:
             self.log,
             NodeOptions(
                 node_id=self.number,
-                lease_ms=LEASE_MS,
+                lease_ms=self.lease_ms,
                 addresses=self.addresses,
                 own_settings=self.own_settings,
             ),
