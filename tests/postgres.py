@@ -11,7 +11,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,8 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import URL
+
+from tests.ports import free_port
 
 _START_TIMEOUT_S = 60
 _VERSION = "pginstall18"
@@ -101,7 +102,7 @@ class PostgresServer:
             self._account = {}
         kept = [each for each in _SETTINGS if not durable or each not in _HOLLOW]
         self._settings = [*kept, f"listen_addresses={'*' if within else host}", *settings]
-        self.url = URL.create("postgresql", USER, PASSWORD, host, _free_port(), "postgres")
+        self.url = URL.create("postgresql", USER, PASSWORD, host, free_port(), "postgres")
 
     @property
     def data(self) -> Path:
@@ -244,13 +245,6 @@ def _make_cluster(programs: Path, directory: Path, data: Path, account: dict[str
 def _major_version(programs: Path) -> int:
     said = subprocess.run([str(programs / "initdb"), "--version"], capture_output=True, check=True)
     return int(said.stdout.split()[2].partition(b".")[0])
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((_HOST, 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _wait_until_ready(server: "subprocess.Popen[Any]", url: URL, log: Path) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.ports import free_port
 from tests.seaweedfs import seaweedfs_server
 
 _START_TIMEOUT_S = 60
@@ -37,9 +38,7 @@ def s3_server() -> contextlib.AbstractContextManager[str]:
 @contextlib.contextmanager
 def moto_server() -> Iterator[str]:
     """Run moto; yield its URL, and end the process afterwards."""
-    with socket.socket() as free:
-        free.bind((_HOST, 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.moto_server", _HOST, str(port)],
         stdout=subprocess.DEVNULL,

@@ -2,13 +2,14 @@
 
 import contextlib
 import http.client
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.ports import free_ports
 
 _HOST = "127.0.0.1"
 _START_TIME_S = 120
@@ -29,7 +30,7 @@ _ONE_VOLUME = "[master.volume_growth]\ncopy_1 = 1\n"
 @contextlib.contextmanager
 def seaweedfs_server() -> Iterator[str]:
     """Run the server, which accepts any credentials; yield its URL, and stop it afterwards."""
-    ports = _free_ports(2 * len(_PARTS))
+    ports = free_ports(2 * len(_PARTS))
     both = zip(_PARTS, ports, ports[len(_PARTS) :], strict=False)
     chosen = [f"-{part}.port{kind}={port}" for part, *two in both for kind, port in _kinds(two)]
     with tempfile.TemporaryDirectory(prefix="seaweedfs-") as name, contextlib.ExitStack() as ended:
@@ -47,14 +48,6 @@ def seaweedfs_server() -> Iterator[str]:
 
 def _kinds(ports: list[int]) -> Iterator[tuple[str, int]]:
     yield from zip(("", ".grpc"), ports, strict=True)
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((_HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _wait_for_answer(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:

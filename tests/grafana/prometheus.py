@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
+
+from tests.ports import free_port
 
 SCRAPE_S = 0.2
 
@@ -37,7 +38,7 @@ def prometheus(directory: Path, jobs: Mapping[str, str]) -> Iterator[httpx.Clien
     every = {"scrape_interval": f"{int(SCRAPE_S * 1000)}ms", "scrape_timeout": "150ms"}
     file = directory / "prometheus.yml"
     file.write_text(json.dumps({"global": every, "scrape_configs": scraped}))
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     words = [f"--config.file={file}", f"--storage.tsdb.path={directory / 'tsdb'}"]
     with (
         (directory / "prometheus.log").open("wb") as log,
@@ -61,12 +62,6 @@ def _wait_until_ready(client: httpx.Client) -> None:
                 return
         assert time.monotonic() < deadline, "Prometheus does not start"
         time.sleep(0.02)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def answered(client: httpx.Client, expression: str) -> list[Any]:

@@ -5,7 +5,8 @@ import signal
 from pathlib import Path
 
 from api.nodes.operations import change_leader, look
-from tests.api.nodes.processes import LEASE_MS, free_ports, metalog, same_segments
+from tests.api.nodes.processes import LEASE_MS, metalog, same_segments
+from tests.ports import free_ports
 from tests.stories.processes import SERVICE_OPTIONS, Process, World, soon
 
 

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -139,15 +138,6 @@ def until(condition: Any) -> Any:
         assert time.monotonic() < end
         time.sleep(0.02)
     return found
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses now: a node is found again where it was."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def equal(*nodes: Process) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.nodes.processes import Process, free_ports, leader, metalog, until
+from tests.api.nodes.processes import Process, leader, metalog, until
+from tests.ports import free_ports
 from tests.strict_broker.broker import StrictBroker
 from tests.strict_broker.raft import Identity
 from tests.strict_broker.releases import RELEASES

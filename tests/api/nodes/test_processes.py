@@ -21,13 +21,13 @@ from tests.api.nodes.processes import (
     WAIT_S,
     Process,
     equal,
-    free_ports,
     leader,
     metalog,
     two_nodes,
     until,
 )
 from tests.forked_commands import METALOG
+from tests.ports import free_ports
 from tests.postgres import PASSWORD
 
 

@@ -15,11 +15,11 @@ from metadata_log.reader.log_reader import LogReader
 from records.topics import MoveTopicRecord
 from replay.care.retain import retain
 from tests.api.kafka.servers import server
-from tests.api.nodes.processes import free_ports
 from tests.api.quorum.quorums import Outcome, ends, exported
 from tests.api.services import Served, serving
 from tests.forked_commands import METALOG
 from tests.own_logs import write_history
+from tests.ports import free_ports
 from tests.replay.kafka_form.test_segments import export
 
 

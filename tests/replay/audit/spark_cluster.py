@@ -4,7 +4,6 @@ Every process is started here, listens on the loopback address only, and is ende
 """
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pyspark
 from records.errors import UnavailableError
 from replay.audit.java import find_java, make_quiet_home
 from replay.audit.masters import check_answers
+from tests.ports import free_port
 
 _ROOT = Path(__file__).parents[3]
 _START_TIME_S = 300
@@ -90,7 +90,7 @@ class Cluster:
     @contextmanager
     def connect_server(self, python: str = sys.executable) -> Iterator[str]:
         """Run a Spark Connect server whose tasks run on the cluster, in `python`; yield its URL."""
-        port = _free_port()
+        port = free_port()
         command = [
             *(_script("spark-submit"), "--master", self.url),
             *("--conf", f"spark.connect.grpc.binding.address={_HOST}"),
@@ -132,7 +132,7 @@ def spark_cluster(folder: Path, **environment: str) -> Iterator[Cluster]:
         "SPARK_LOCAL_IP": _HOST,
         **environment,
     }
-    port = _free_port()
+    port = free_port()
     url = f"spark://{_HOST}:{port}"
     deploy = "org.apache.spark.deploy"
     with ExitStack() as running:
@@ -148,13 +148,6 @@ def spark_cluster(folder: Path, **environment: str) -> Iterator[Cluster]:
                 _running(f"worker-{number}", _class([*worker, *places]), settings, folder)
             )
         yield Cluster(url, folder, settings)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((_HOST, 0))
-        port: int = free.getsockname()[1]
-    return port
 
 
 def _class(arguments: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from records.errors import RequestError, UnavailableError
 from replay.audit.failures import explained
 from replay.audit.masters import check_answers
 from replay.audit.session import check_release
+from tests.ports import free_port
 from tests.replay.audit.damage import damaged_log, says_where_it_is_damaged
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ def audit(log: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def closed_port() -> int:
     """Return a port on which no process listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    return port
+    return free_port()
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, NamedTuple, Self
 
-from tests.api.nodes.processes import Process, equal, free_ports, leader, metalog, until
+from tests.api.nodes.processes import Process, equal, leader, metalog, until
 from tests.forked_commands import METALOG
+from tests.ports import free_ports
 
 NODES = 3
 HOST = "127.0.0.1"
