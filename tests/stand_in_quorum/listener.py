@@ -6,6 +6,8 @@ import ssl
 import threading
 from collections.abc import Callable
 
+from tests.ports import free_port
+
 HOST = "127.0.0.1"
 
 Serve = Callable[[socket.socket], None]
@@ -21,7 +23,7 @@ class Listener:
         self._connections: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._socket: socket.socket | None = None
-        self.port = 0
+        self.port = free_port()
         self.accepted = 0
         self.start()
 
@@ -29,9 +31,7 @@ class Listener:
         """Listen; nothing if it does already."""
         if self._socket is not None:
             return
-        listening = socket.create_server((HOST, self.port))
-        self.port = listening.getsockname()[1]
-        self._socket = listening
+        self._socket = listening = socket.create_server((HOST, self.port))
         self._spawn(self._accept, listening)
 
     def stop(self) -> None:
