@@ -6,15 +6,15 @@ possible. They are checked against fastavro byte for byte and value for value
 """
 
 import struct
-import typing
 from collections.abc import Callable, Mapping
-from types import UnionType
 from typing import Any
+
+from msgspec.structs import replace
 
 from records import registry, varint
 from records.avro import arrays, strict
+from records.avro.fields import Fields, Type, fields_of
 from records.avro.layout import Layout, record_schema
-from records.avro.schema import UUID_NAME
 from records.base import Record
 
 Encoder = Callable[[Any], bytes]
@@ -23,7 +23,7 @@ Decoder = Callable[[bytes, int], tuple[Any, int]]
 
 def encoder(schema: dict[str, Any], cls: type[Record], prefix: bytes = b"") -> Encoder:
     """Return a function that encodes one record of `cls` and puts `prefix` before it."""
-    encode: Encoder = _Generator().function(_EncoderSource(prefix), schema, cls)
+    encode: Encoder = _Generator().function(_EncoderSource(prefix), fields_of(schema, cls))
     return encode
 
 
@@ -34,7 +34,7 @@ def decoder(schema: dict[str, Any], cls: type[Record], *, is_strict: bool = Fals
         is_strict: Accept only the encoding that the encoder writes (`records.avro.strict`).
     """
     generator = _Generator(strict.DECODERS if is_strict else {})
-    decode: Decoder = generator.function(_DecoderSource(), schema, cls)
+    decode: Decoder = generator.function(_DecoderSource(), fields_of(schema, cls))
     return decode
 
 
@@ -63,24 +63,14 @@ class _Generator:
             "wrong_uuid": _wrong_uuid,
             **(instead or {}),
         }
-        # A schema defines a nested type once and refers to it by name afterwards.
-        self.schemas: dict[str, dict[str, Any]] = {}
 
-    def function(self, source: "_Source", schema: dict[str, Any], cls: type[Record]) -> Any:
+    def function(self, source: "_Source", fields: Fields) -> Any:
+        cls = fields.cls
         name = f"{source.verb}_{cls.__name__}"
         if name not in self.names:
             self.names[cls.__name__] = cls
-            hints = typing.get_type_hints(cls)
-            lines = source.function(self, name, schema, cls, hints)
-            exec("\n".join(lines), self.names)
+            exec("\n".join(source.function(self, name, fields)), self.names)
         return self.names[name]
-
-    def resolve(self, schema: Any) -> Any:
-        if isinstance(schema, dict) and schema.get("type") == "record":
-            self.schemas[f"{schema['namespace']}.{schema['name']}"] = schema
-        elif isinstance(schema, str) and schema in self.schemas:
-            return self.schemas[schema]
-        return schema
 
 
 class _EncoderSource:
@@ -89,14 +79,12 @@ class _EncoderSource:
     def __init__(self, prefix: bytes) -> None:
         self.prefix = prefix
 
-    def function(
-        self, gen: _Generator, name: str, schema: dict[str, Any], cls: type[Record], hints: Any
-    ) -> list[str]:
+    def function(self, gen: _Generator, name: str, fields: Fields) -> list[str]:
         parts = [repr(self.prefix)] if self.prefix else []
         self.prefix = b""  # only before the outermost record
         parts += [
-            self.expression(gen, field["type"], f"r.{field['name']}", hints[field["name"]])
-            for field in schema["fields"]
+            self.expression(gen, type_, f"r.{field}")
+            for field, type_ in zip(fields.names, fields.types, strict=True)
         ]
         return [
             f"def {name}(r):",
@@ -105,59 +93,54 @@ class _EncoderSource:
             "    ))",
         ]
 
-    def expression(self, gen: _Generator, schema: Any, value: str, hint: Any) -> str:
-        schema = gen.resolve(schema)
-        if isinstance(schema, list):
-            null, branch, other, hint = _nullable(schema, hint)
-            inner = self.expression(gen, other, value, hint)
+    def expression(self, gen: _Generator, type_: Type, value: str) -> str:
+        if type_.null_branch is not None:
+            null, branch = _branches(type_.null_branch)
+            inner = self.expression(gen, replace(type_, null_branch=None), value)
             return f"{null!r} if {value} is None else {branch!r} + {inner}"
-        match schema:
-            case "int":
+        match type_:
+            case Type("int"):
                 return f"INTS[{value}]"
-            case "long":
+            case Type("long"):
                 return f"LONGS[{value}]"
-            case "boolean":
+            case Type("boolean"):
                 return f"(b'\\1' if {value} else b'\\0')"
-            case "double":
+            case Type("double"):
                 return f"pack_double({value})"
-            case "bytes":
+            case Type("bytes"):
                 return f"LONGS[len({value})] + {value}"
-            case "string":
+            case Type("string"):
                 return f"LONGS[len(s := {value}.encode())] + s"
-            case str() if schema == UUID_NAME:
+            case Type("uuid"):
                 return f"({value} if len({value}) == 16 else wrong_uuid({value}))"
-            case {"type": "array", "items": "int"}:
+            case Type("ints"):
                 return f"INT_ARRAYS[{value}]"
-            case {"type": "array", "items": items}:
-                item = self.expression(gen, items, "i", typing.get_args(hint)[0])
+            case Type("array", items=Type() as items):
+                item = self.expression(gen, items, "i")
                 return (
                     f"(LONGS[len({value})] + b''.join([{item} for i in {value}]) + b'\\0'"
                     f" if {value} else b'\\0')"
                 )
-            case {"type": "record"}:
-                gen.function(self, schema, hint)
-                return f"{self.verb}_{hint.__name__}({value})"
-        raise AssertionError(f"no encoder for {schema}")
+            case Type("record", fields=Fields() as fields):
+                gen.function(self, fields)
+                return f"{self.verb}_{fields.cls.__name__}({value})"
+        raise AssertionError(f"no encoder for {type_}")
 
 
 class _DecoderSource:
     verb = "decode"
 
-    def function(
-        self, gen: _Generator, name: str, schema: dict[str, Any], cls: type[Record], hints: Any
-    ) -> list[str]:
+    def function(self, gen: _Generator, name: str, fields: Fields) -> list[str]:
         lines = [f"def {name}(b, p):"]
-        for field in schema["fields"]:
-            code = self.statements(gen, field["type"], f"v_{field['name']}", hints[field["name"]])
-            lines += [f"    {line}" for line in code]
-        arguments = ", ".join(f"{f['name']}=v_{f['name']}" for f in schema["fields"])
-        return [*lines, f"    return {cls.__name__}({arguments}), p"]
+        for field, type_ in zip(fields.names, fields.types, strict=True):
+            lines += [f"    {line}" for line in self.statements(gen, type_, f"v_{field}")]
+        arguments = ", ".join(f"{field}=v_{field}" for field in fields.names)
+        return [*lines, f"    return {fields.cls.__name__}({arguments}), p"]
 
-    def statements(self, gen: _Generator, schema: Any, value: str, hint: Any) -> list[str]:
-        schema = gen.resolve(schema)
-        if isinstance(schema, list):
-            null, branch, other, hint = _nullable(schema, hint)
-            inner = self.statements(gen, other, value, hint)
+    def statements(self, gen: _Generator, type_: Type, value: str) -> list[str]:
+        if type_.null_branch is not None:
+            null, branch = _branches(type_.null_branch)
+            inner = self.statements(gen, replace(type_, null_branch=None), value)
             return [
                 "n = b[p]; p += 1",
                 f"if n == {null[0]}: {value} = None",
@@ -165,20 +148,20 @@ class _DecoderSource:
                 *[f"    {line}" for line in inner],
                 "else: union_branch_error(n, p)",
             ]
-        match schema:
-            case "int" | "long":
+        match type_:
+            case Type("int" | "long" as kind):
                 return [
                     "n = b[p]",
                     f"if n < 128: {value} = (n >> 1) ^ -(n & 1); p += 1",
-                    f"else: {value}, p = decode_{schema}(b, p)",
+                    f"else: {value}, p = decode_{kind}(b, p)",
                 ]
-            case "boolean":
+            case Type("boolean"):
                 return ["if b[p] > 1: union_branch_error(b[p], p)", f"{value} = b[p] == 1; p += 1"]
-            case "double":
+            case Type("double"):
                 return [f"({value},) = unpack_double(b, p); p += 8"]
-            case "bytes":
+            case Type("bytes"):
                 return [f"{value}, p = decode_bytes(b, p)"]
-            case "string":
+            case Type("string"):
                 # Short strings are read here: a call costs more than the rest.
                 return [
                     "n = b[p]",
@@ -186,43 +169,33 @@ class _DecoderSource:
                     "else: s = b[p + 1:q]; p = q",
                     f"{value} = s.decode()",
                 ]
-            case str() if schema == UUID_NAME:
+            case Type("uuid"):
                 return [f"{value} = b[p:p + 16]; p += 16", "b[p - 1]"]
-            case {"type": "array", "items": "int" | "long"}:
+            case Type("ints"):
                 return [f"{value}, p = decode_ints(b, p)"]
-            case {"type": "array", "items": items}:
-                item_hint = typing.get_args(hint)[0]
+            case Type("array", items=Type() as items):
                 return [
                     f"l_{value} = []",
                     f"c_{value}, p = decode_count(b, p)",
                     f"while c_{value}:",
                     f"    for _ in range(c_{value}):",
-                    *[f"        {x}" for x in self.statements(gen, items, f"i_{value}", item_hint)],
+                    *[f"        {line}" for line in self.statements(gen, items, f"i_{value}")],
                     f"        l_{value}.append(i_{value})",
                     f"    c_{value}, p = decode_next_count(b, p)",
                     f"{value} = tuple(l_{value})",
                 ]
-            case {"type": "record"}:
-                gen.function(self, schema, hint)
-                return [f"{value}, p = {self.verb}_{hint.__name__}(b, p)"]
-        raise AssertionError(f"no decoder for {schema}")
+            case Type("record", fields=Fields() as fields):
+                gen.function(self, fields)
+                return [f"{value}, p = {self.verb}_{fields.cls.__name__}(b, p)"]
+        raise AssertionError(f"no decoder for {type_}")
 
 
 _Source = _EncoderSource | _DecoderSource
 
 
-def _nullable(schema: list[Any], hint: Any) -> tuple[bytes, bytes, Any, Any]:
-    """Return the parts of a nullable type, which is a union of null and another type.
-
-    Returns:
-        The encoded branch of null; the encoded branch, the schema and the Python type of the other
-        type.
-    """
-    assert len(schema) == 2 and "null" in schema, schema
-    null = schema.index("null")
-    assert typing.get_origin(hint) in (UnionType, typing.Union), hint
-    (inner,) = [arg for arg in typing.get_args(hint) if arg is not type(None)]
-    return varint.LONGS[null], varint.LONGS[1 - null], schema[1 - null], inner
+def _branches(null_branch: int) -> tuple[bytes, bytes]:
+    """Return the encoded branches of null and of the other type."""
+    return varint.LONGS[null_branch], varint.LONGS[1 - null_branch]
 
 
 def _wrong_uuid(value: Any) -> Any:
