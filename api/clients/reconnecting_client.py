@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 from msgspec.structs import replace
 
 from api.clients.client import MetadataClient
-from api.clients.service_url import check_url, connect, has_nodes, next_first
+from api.clients.service_url import check_url, connect, has_nodes, next_first, node_count
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
@@ -30,7 +30,9 @@ PATIENCE_S = 60.0
 """How long a request is retried: a service that is restarted loads its log meanwhile."""
 
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
-"""Pause between two attempts: doubled each time, and cut at random so that clients spread."""
+"""Pause between two attempts: doubled each time, and cut at random so that clients spread.
+
+Of several nodes, all are tried between two pauses."""
 
 _NODES_PAUSE_S_MAX = 0.3
 """Longest pause if there are several nodes, because another node leads soon."""
@@ -175,9 +177,12 @@ class ReconnectingClient(CommandClient):
         """
         loop = asyncio.get_running_loop()
         deadline, pause_s = loop.time() + self._patience_s, _PAUSE_S_MIN
+        attempts = 0
         while True:
+            client = None
             try:
-                return await call(await self._connected())
+                client = await self._connected()
+                return await call(client)
             except (UnavailableError, FencedError, RequestError) as error:
                 if isinstance(error, RequestError) and not (
                     self._has_nodes and error.code in _ASK_ANOTHER
@@ -186,9 +191,13 @@ class ReconnectingClient(CommandClient):
                 is_safe = may_repeat or error.outcome is Outcome.NOTHING
                 if not is_safe or loop.time() + pause_s > deadline:
                     raise
+            attempts += 1
             if self._has_nodes:
-                self._disconnect()
-                self._url = next_first(self._url)
+                if client is self._client:  # or another call has gone on to the next node
+                    self._disconnect()
+                    self._url = next_first(self._url)
+                if attempts % node_count(self._url):
+                    continue
             await asyncio.sleep(pause_s * random.uniform(0.5, 1))
             pause_s = min(2 * pause_s, self._pause_s_max)
 

@@ -69,6 +69,11 @@ def has_nodes(url: str) -> bool:
     return "," in url and not url.startswith(UNIX)
 
 
+def node_count(url: str) -> int:
+    """Return how many nodes a URL names; 1 if it names no list."""
+    return url.count(",") + 1 if has_nodes(url) else 1
+
+
 def next_first(url: str) -> str:
     """Return a URL of several nodes with its first address moved to the end."""
     scheme, separator, rest = url.rpartition("://")

@@ -198,8 +198,7 @@ class Node:
                     await asyncio.sleep(self._look_s)
             finally:
                 await cancel_all(keeping)
-                await service.stand_by()
-                await held.release()
+                await service.stand_by(held.release)
 
     @contextlib.asynccontextmanager
     async def _standby(self) -> AsyncIterator[Standby]:
@@ -252,13 +251,17 @@ class Node:
 
     async def _elected(self, standby: Standby, service: NodeService) -> HeldLease:
         """Follow the shared log until this node has taken the lease."""
-        look_s = self._look_s
+        time = asyncio.get_running_loop().time
+        look_s, looked_s = self._look_s, time()
         while True:
-            await standby.follow(look_s, service.follow)
+            await standby.follow(max(looked_s + look_s - time(), 0), service.follow)
+            service.caught_up(standby.known_s)
+            if time() < looked_s + look_s:
+                continue
+            looked_s = time()
             found = await self._log.lease()
             await standby.check_not_stopped(found)
             service.leader = leader_of(found)
-            service.caught_up(standby.known_s)
             look_s = _OFTEN_S if self._candidacy.is_next(found) else self._look_s
             is_free = self._candidacy.is_free(found, is_patient=self._membership.clock_is_off)
             if not self._may_lead(standby, service, found) or not is_free:
@@ -336,7 +339,13 @@ class Node:
         if not self._may_lead(standby, service, held.before):
             return None  # something has come since it took the lease
         content = self._leader_content(service.image, requests_from=standby.requests_from)
-        claim = await self._claim(standby.copy.position, standby.copy.tail.leader_epoch)
+        # The first segment of the epoch waits for a sync of the one before: begin with it now.
+        syncing = asyncio.create_task(standby.sync(), name="sync")
+        try:
+            claim = await self._claim(standby.copy.position, standby.copy.tail.leader_epoch)
+        finally:
+            await asyncio.wait([syncing])
+        syncing.result()
         log = await self._writer(standby, claim)
         try:
             await service.follow_folder()  # the announcement of the epoch

@@ -142,20 +142,26 @@ class NodeService(FollowerService):
         self._log, self._controller = log, controller
         await self._activate(controller)
 
-    async def stand_by(self) -> None:
-        """Stop deciding, commit the requests in flight, release the log, and follow again.
+    async def stand_by(self, give_away: Callable[[], Awaitable[None]]) -> None:
+        """Stop deciding, commit the requests in flight, follow again, and release the log.
 
         Records that do not fit on a full disk are in the shared log, and are fetched again.
+
+        Args:
+            give_away: Gives the lease away, once nothing more is committed: the next leader does
+                not wait for the syncs with which this node's folder is closed.
         """
-        controller = self._controller
+        controller, log = self._controller, self._log
         if isinstance(controller, Controller):
             controller.resign()
-            try:
-                await self._end_deciding()
-            except (UnavailableError, OSError) as error:
-                _LOG.warning("the folder was not closed: %s", error)
+            await self._stop_deciding()
             self._controller = self._new_follower(controller.state)
             self._log = self._followed
+        await give_away()
+        try:
+            await log.close()
+        except (UnavailableError, OSError) as error:
+            _LOG.warning("the folder was not closed: %s", error)
 
     def _decided(self, future: asyncio.Future[Answer[T]]) -> asyncio.Future[Answer[T]]:
         """Ask the store to confirm the leadership before an answer for which nothing was written.

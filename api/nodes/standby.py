@@ -13,7 +13,7 @@ from metadata_log.format.batch import Batch
 from metadata_log.format.manifest import read_manifest
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.identity import Identity, join, node_of
-from metadata_log.shared.shared_log import Lease, SharedLog
+from metadata_log.shared.shared_log import Lease, Position, SharedLog
 from metadata_log.writer.creation import create_log_of
 from metadata_log.writer.folder_copy import (
     FolderCopy,
@@ -141,26 +141,31 @@ class Standby:
             OSError: the disk fails; open the folder again.
         """
         asked_s = asyncio.get_running_loop().time()
-        end = await self._log.confirmed_end()
+        end = await self._copy_some(applied)
+        while self.copy.position.number < end.number:
+            await self._copy_some(applied)
+        self.known_s = asked_s
+
+    async def _copy_some(self, applied: Applied) -> Position:
+        """Copy some of the groups that the folder lacks; return an end of the shared log."""
+        try:
+            end, groups = await self._log.read_committed(self.copy.position.number, _READ_BYTES)
+        except UnknownHistoryError as error:
+            raise too_old(self._directory, self.copy.tail) from error
         if end.number <= self.copy.position.number and end != self.copy.position:
             await check_nothing_lost(self._log, self._fs, self._directory)
             raise UnavailableError(
                 f"the shared log's end went back to before batch group {end.number}; open the "
                 "folder again"
             )
-        while self.copy.position.number < end.number:
+        if groups:
             try:
-                found = await self._log.read(self.copy.position.number, _READ_BYTES)
-            except UnknownHistoryError as error:
-                raise too_old(self._directory, self.copy.tail) from error
-            proven = [group for group in found if group.number < end.number]
-            try:
-                batches = await _finished(partial(self.copy.apply, proven))
+                batches = await _finished(partial(self.copy.apply, groups))
             except CorruptLogError:
                 await check_nothing_lost(self._log, self._fs, self._directory)
                 raise
             await applied(batches)
-        self.known_s = asked_s
+        return end
 
     async def check_not_stopped(self, lease: Lease | None) -> None:
         """Check that neither this nor another node has records that the store has lost.
@@ -175,11 +180,14 @@ class Standby:
             await check_nothing_lost(self._log, self._fs, self._directory)
             raise
 
+    async def sync(self) -> None:
+        """Put the folder on stable storage; errors as for `FolderCopy.sync`."""
+        self._synced = asyncio.get_running_loop().time()
+        await _finished(self.copy.sync)
+
     async def _sync_in_time(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if now - self._synced >= _SYNC_EVERY_S:
-            self._synced = now
-            await _finished(self.copy.sync)
+        if asyncio.get_running_loop().time() - self._synced >= _SYNC_EVERY_S:
+            await self.sync()
 
 
 def _requests_in(fs: Fs, directory: Path) -> RequestWindow:

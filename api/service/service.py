@@ -369,14 +369,15 @@ class Service(Alone):
         """Stop deciding, commit all decisions in flight, and release the log."""
         if "answers" in self.__dict__:  # a question was asked
             await self.answers.close()
-        await self._end_deciding()
+        await self._stop_deciding()
+        await self._log.close()
 
-    async def _end_deciding(self) -> None:
+    async def _stop_deciding(self) -> None:
+        """End the timers, and wait until nothing is in flight."""
         if self._running is not None:
             await cancel_all(self._running)
             self._running = None
         await self._controller.drained()
-        await self._log.close()
 
     async def _committed_before(
         self, origin: Origin | None, command: str = "", request: Any = None

@@ -47,6 +47,7 @@ from metadata_log.shared.bucket_probe import check_conditions, check_lifecycle
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
+    CommittedGroups,
     Group,
     Lease,
     Member,
@@ -193,6 +194,12 @@ class BucketSharedLog:
                 found.append(decoded(content, each))
                 size += len(content)
         return await self._checked(number, found)
+
+    async def read_committed(self, number: int, size_bytes_max: int) -> CommittedGroups:
+        """Return the end and groups before it, as `SharedLog.read_committed`."""
+        end = await self.confirmed_end()
+        found = await self.read(number, size_bytes_max) if number < end.number else []
+        return CommittedGroups(end, [group for group in found if group.number < end.number])
 
     async def wait(self, number: int, timeout_s: float) -> Position:
         """Poll for a group of this number, as `SharedLog.wait`."""

@@ -24,10 +24,9 @@ import msgspec
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.postgres_connection import CHANNEL, Connection, Notifier, Servers
 from metadata_log.shared.postgres_durability import Durability
+from metadata_log.shared.postgres_rows import group_of, position_of, told_by, values_of
 from metadata_log.shared.shared_log import (
-    EMPTY,
-    GROUP_SIZE_BYTES_MAX,
-    Entry,
+    CommittedGroups,
     Group,
     Lease,
     Member,
@@ -84,6 +83,9 @@ ON CONFLICT (id) DO NOTHING RETURNING id
 
 _COLUMNS = "number, epoch, nonce, end_offset, crc32c, entries"
 
+_ENDS = 4
+"""Columns of an end."""
+
 _END = "SELECT number, epoch, end_offset, crc32c FROM shared_group ORDER BY number DESC LIMIT 1"
 
 # A message in the write-ahead log makes the commit wait for the standbys, and so for all that the
@@ -113,6 +115,16 @@ SELECT {_COLUMNS} FROM (
 ) counted
 WHERE place = 1 OR total <= %(size)s
 ORDER BY number
+"""
+
+# What the snapshot has was in the write-ahead log before the message is.
+_READ_COMMITTED = f"""
+WITH {_DURABLE}, sent AS MATERIALIZED (
+  SELECT pg_logical_emit_message(true, '{CHANNEL}', '') FROM durable
+), last AS ({_END}), found AS ({_READ})
+SELECT last.number, last.epoch, last.end_offset, last.crc32c, found.*
+FROM sent LEFT JOIN last ON true LEFT JOIN found ON true
+ORDER BY found.number
 """
 
 _START = "SELECT number FROM shared_group ORDER BY number LIMIT 1"
@@ -237,12 +249,12 @@ class PostgresSharedLog:
 
     async def end(self) -> Position:
         """Return the end that the server shows, as `SharedLog.end`."""
-        return _position(await self._reading.run(_END))
+        return position_of(await self._reading.run(_END))
 
     async def confirmed_end(self) -> Position:
         """Return an end that is committed now, as `SharedLog.confirmed_end`."""
         rows = await self._reading.run(_CONFIRMED_END)
-        return _position([row for row in rows if row[0] is not None])
+        return position_of([row for row in rows if row[0] is not None])
 
     async def append(self, group: Group, *, after: Position) -> None:
         """Commit a group of batches or a claim, as `SharedLog.append`."""
@@ -250,7 +262,7 @@ class PostgresSharedLog:
         rows = await self._writing.run(
             _APPEND,
             {
-                **_values(group),
+                **values_of(group),
                 "after_epoch": after.epoch,
                 "after_end_offset": after.end_offset,
                 "after_crc32c": after.crc32c,
@@ -262,12 +274,24 @@ class PostgresSharedLog:
             (group.nonce,)
         ]:
             raise fenced_group(group.number)
-        self._notifying.soon()
+        self._notifying.soon(msgspec.json.encode(group.end).decode())
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
         """Return groups of batches from a number on, as `SharedLog.read`."""
         rows = await self._reading.run(_READ, {"number": number, "size": size_bytes_max})
-        groups = [_group(row) for place, row in enumerate(rows) if row[0] == number + place]
+        return await self._whole(number, rows)
+
+    async def read_committed(self, number: int, size_bytes_max: int) -> CommittedGroups:
+        """Return an end and groups before it, as `SharedLog.read_committed`, by one statement."""
+        values = {"number": number, "size": size_bytes_max}
+        rows = await self._reading.run(_READ_COMMITTED, values)
+        end = position_of([row[:_ENDS] for row in rows[:1] if row[0] is not None])
+        found = [row[_ENDS:] for row in rows if row[_ENDS] is not None]
+        return CommittedGroups(end, await self._whole(number, found) if found else [])
+
+    async def _whole(self, number: int, rows: Sequence[Any]) -> list[Group]:
+        """Return the groups of rows, up to a gap; errors as `SharedLog.read`."""
+        groups = [group_of(row) for place, row in enumerate(rows) if row[0] == number + place]
         if not groups and number < (start := await self.start()):
             raise trimmed_group(number, start)
         if rows and not groups:
@@ -278,11 +302,15 @@ class PostgresSharedLog:
         """Wait for a group of this number, as `SharedLog.wait`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
-        while (end := await self.end()).number <= number:
-            if (left_s := until - loop.time()) <= 0:
-                break
-            await self._listening.notified(min(left_s, _POLL_S))
-        return end
+        while True:
+            left_s = until - loop.time()
+            told = told_by(await self._listening.notified(min(max(left_s, 0), _POLL_S)))
+            if told is not None and told.number <= number and left_s > 0:
+                continue  # a notification that was late
+            if told is None or told.number <= number:
+                told = await self.end()
+            if told.number > number or left_s <= 0:
+                return told
 
     async def start(self) -> int:
         """Return the number of the first kept group of batches, as `SharedLog.start`."""
@@ -308,7 +336,7 @@ class PostgresSharedLog:
 
     async def put_back(self, group: Group) -> None:
         """Store a group that was lost, as `SharedLog.put_back`."""
-        rows = await self._writing.run(_PUT_BACK, _values(group))
+        rows = await self._writing.run(_PUT_BACK, values_of(group))
         if not rows:
             raise not_lost(group.number)
         self._check_durable(Durability(*rows[0]))
@@ -355,35 +383,3 @@ class PostgresSharedLog:
                 f"the server's settings have changed: {missing}; this node no longer leads",
                 outcome=Outcome.UNKNOWN,
             )
-
-
-def _values(group: Group) -> dict[str, Any]:
-    entries = msgspec.msgpack.encode(group.entries) if group.entries else b""
-    assert len(entries) <= GROUP_SIZE_BYTES_MAX
-    return {
-        "number": group.number,
-        "epoch": group.epoch,
-        "nonce": group.nonce,
-        "end_offset": group.end_offset,
-        "crc32c": group.crc32c,
-        "entries": entries,
-    }
-
-
-def _position(rows: Sequence[Any]) -> Position:
-    if not rows:
-        return EMPTY
-    number, epoch, end_offset, crc32c = rows[0]
-    return Position(number=number + 1, epoch=epoch, end_offset=end_offset, crc32c=crc32c)
-
-
-def _group(row: Any) -> Group:
-    number, epoch, nonce, end_offset, crc32c, entries = row
-    return Group(
-        number=number,
-        epoch=epoch,
-        nonce=nonce,
-        end_offset=end_offset,
-        crc32c=crc32c,
-        entries=msgspec.msgpack.decode(entries, type=tuple[Entry, ...]) if entries else (),
-    )

@@ -48,6 +48,8 @@ _PORT = "5432"
 _PAUSE_S = 0.005
 """Pause after a notification."""
 
+_NOTIFY = f"SELECT set_config('synchronous_commit', 'off', true), pg_notify('{CHANNEL}', %(text)s)"
+
 _CANCELLED_WAIT = "01000"
 """SQLSTATE of the warning of a commit that no standby has confirmed."""
 
@@ -106,21 +108,28 @@ class Connection:
         async with self._turn, self._ran(statement, values) as cursor:
             return cursor.rowcount
 
-    async def notified(self, timeout_s: float) -> None:
-        """Wait for a notification; a connection that fails is replaced by a new one on the next
-        use.
+    async def notified(self, timeout_s: float) -> str | None:
+        """Wait for a notification, and return what the last one tells.
+
+        Returns None at the end of the time, or at once if it begins to listen now: what was told
+        before is lost. A connection that fails is replaced by a new one on the next use.
         """
         async with self._turn:
             try:
                 if self._connection is None:
                     await self._connect()
                     await self._execute(f"LISTEN {CHANNEL}", None)
-                assert self._connection is not None
-                async for _ in self._connection.notifies(timeout=timeout_s, stop_after=1):
-                    return
+                    return None
+                told = None
+                async for notification in self._connection.notifies(
+                    timeout=timeout_s, stop_after=1
+                ):
+                    told = notification.payload
+                return told
             except (MetadataLogError, psycopg.Error):
                 self._abandon()
                 await asyncio.sleep(timeout_s)
+                return None
 
     async def close(self) -> None:
         """Close the connection."""
@@ -212,30 +221,31 @@ class Notifier:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._is_due = False
+        self._due: str | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def soon(self) -> None:
-        """Notify the followers, after the notification in progress if there is one; do not wait."""
-        self._is_due = True
+    def soon(self, text: str) -> None:
+        """Notify the followers, after the notification in progress if there is one; do not wait.
+
+        Args:
+            text: What the notification tells, unless a later call replaces it.
+        """
+        self._due = text
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
         """Stop, after the notification that is under way."""
-        self._is_due = False
+        self._due = None
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         await self._connection.close()
 
     async def _run(self) -> None:
-        while self._is_due:
-            self._is_due = False
+        while self._due is not None:
+            text, self._due = self._due, None
             try:
-                await self._connection.run(
-                    "SELECT set_config('synchronous_commit', 'off', true), "
-                    f"pg_notify('{CHANNEL}', '')"
-                )
+                await self._connection.run(_NOTIFY, {"text": text})
             except MetadataLogError as error:
                 _LOG.debug("followers were not notified: %s", error)
             await asyncio.sleep(_PAUSE_S)

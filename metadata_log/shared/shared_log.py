@@ -19,7 +19,7 @@ on object stores with conditional writes.
 
 import enum
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -112,6 +112,13 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
             end_offset=self.end_offset,
             crc32c=self.crc32c,
         )
+
+
+class CommittedGroups(NamedTuple):
+    """An end of the shared log that is committed, and groups before it."""
+
+    end: Position
+    groups: Sequence[Group]
 
 
 def claim_of(at: Position, epoch: int, nonce: bytes) -> Group:
@@ -244,10 +251,21 @@ class SharedLog(Protocol):
         """
         ...
 
+    async def read_committed(self, number: int, size_bytes_max: int) -> CommittedGroups:
+        """Return an end as `confirmed_end`, and groups before it as `read`.
+
+        There are no groups only if none before that end has this number.
+
+        Raises:
+            UnavailableError: the store did not confirm; nothing is known.
+            UnknownHistoryError, MissingGroupError: as `read`.
+        """
+        ...
+
     async def wait(self, number: int, timeout_s: float) -> Position:
         """Wait up to `timeout_s` for a group of this number; return the end that the store shows.
 
-        The store is asked at least once.
+        Before it returns an end without this group, it has asked the store.
         """
         ...
 

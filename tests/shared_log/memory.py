@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
+    CommittedGroups,
     Group,
     Lease,
     Member,
@@ -120,6 +121,9 @@ class MemorySharedLog:
                 raise missing_group(group.number, "memory")
             found.append(group)
         return found
+
+    async def read_committed(self, number: int, size_bytes_max: int) -> CommittedGroups:
+        return CommittedGroups(await self.end(), await self.read(number, size_bytes_max))
 
     async def wait(self, number: int, timeout_s: float) -> Position:
         self._reach()

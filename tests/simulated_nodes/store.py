@@ -15,6 +15,7 @@ from random import Random
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.shared_log import (
     EMPTY,
+    CommittedGroups,
     Group,
     Lease,
     Member,
@@ -210,6 +211,17 @@ class SimulatedSharedLog(Link):
         found = self._store.groups[number : number + count]
         await self.come_back()
         return found
+
+    async def read_committed(self, number: int, size_bytes_max: int) -> CommittedGroups:
+        # One statement: what it has seen is what its commit confirms.
+        await self.reach()
+        end = self._store.end
+        if number < self._store.start:
+            raise UnknownHistoryError(f"the shared log begins with group {self._store.start}")
+        found = self._store.groups[number : number + self.random.randrange(1, 6)]
+        await self._store.confirm()
+        await self.come_back()
+        return CommittedGroups(end, found)
 
     async def wait(self, number: int, timeout_s: float) -> Position:
         await self.reach()

@@ -50,5 +50,5 @@ def test_a_standby_counts_from_when_it_asked_the_store(schedule: Schedule) -> No
         asked = schedule.loop.create_task(_lag_ms(standby))
         schedule.loop.advance(0.1)
         lags.append(asked.result())
-    # It asks for the end, and then reads the lease, before it says that it has all.
-    assert min(lag for lag in lags if lag is not None) >= 1_400
+    # It asks for the end, and has the answer so much later.
+    assert min(lag for lag in lags if lag is not None) >= 700

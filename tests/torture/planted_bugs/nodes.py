@@ -78,8 +78,10 @@ BUGS = (
         name="visible taken for committed",
         what="A standby copies up to the end that the store shows.",
         file=_STANDBY,
-        old="        end = await self._log.confirmed_end()\n",
-        new="        end = await self._log.end()\n",
+        old="            end, groups = await self._log.read_committed("
+        "self.copy.position.number, _READ_BYTES)\n",
+        new="            groups = await self._log.read(self.copy.position.number, _READ_BYTES)\n"
+        "            end = groups[-1].end if groups else self.copy.position\n",
         campaign="nodes",
         seeds=(0, 1, 2, 3),
         expects="is no copy|ended|nodes lead|acknowledged up to",
@@ -128,7 +130,7 @@ BUGS = (
         name="the lease is given away before the leader stops",
         what="Another node may lead while this one still commits.",
         file=_NODE,
-        old="                await service.stand_by()\n                await held.release()\n",
+        old="                await service.stand_by(held.release)\n",
         new="                await held.release()\n",
         campaign="nodes",
         seeds=(0, 1),

@@ -14,11 +14,20 @@ BUGS = (
         expects="had outcome nothing|ended|is no copy|nodes lead",
     ),
     Bug(
-        name="a folder that cannot be closed",
-        what="A leader whose disk is full when it stops leading never follows again.",
+        name="a leader that does not follow again",
+        what="A leader whose folder cannot be closed when it stops leading never follows again.",
         file="api/nodes/node_service.py",
-        old="            except (UnavailableError, OSError) as error:\n",
-        new="            except FileNotFoundError as error:\n",
+        old="            self._controller = self._new_follower(controller.state)\n"
+        "            self._log = self._followed\n"
+        "        await give_away()\n"
+        "        try:\n"
+        "            await log.close()\n",
+        new="        await give_away()\n"
+        "        try:\n"
+        "            await log.close()\n"
+        "            if isinstance(controller, Controller):\n"
+        "                self._controller = self._new_follower(controller.state)\n"
+        "                self._log = self._followed\n",
         campaign="nodes",
         seeds=(0, 1),
         expects="a leader follows nobody",
