@@ -26,6 +26,10 @@ SEGMENT_SIZE_BYTES_MAX = 64 * MIB
 # One index entry for this many stored bytes: reading to an entry costs at most this much.
 INDEX_INTERVAL_BYTES = 64 * 1024
 
+# One filter entry for this many stored bytes. Smaller runs have more tokens in all, larger ones
+# are searched more often (benchmarks/README.md).
+FILTER_INTERVAL_BYTES = 8 * 1024
+
 # Blocks are written to the file when this much has been encoded, and before each sync.
 WRITE_SIZE_BYTES = 256 * 1024
 

@@ -13,9 +13,11 @@ from _pytest.mark import ParameterSet
 from api.cli.app import complete_app, verbs
 from api.cli.main import load_commands
 from metadata_log.format.block import BlockEncoder
+from metadata_log.format.block_filter import BlockRun
 from metadata_log.format.commit_mark import CommitMark
 from metadata_log.format.manifest import Kind, Manifest
 from metadata_log.format.offset_index import IndexEntry
+from metadata_log.format.record_tokens import tokens_of, types_of
 from metadata_log.format.segment import SegmentHeader, decode_header
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.avro import codec
@@ -96,6 +98,24 @@ def test_example_of_the_commit_mark_is_what_is_written() -> None:
 
 def test_example_of_an_index_entry_is_what_is_written() -> None:
     assert IndexEntry(4096, 12_648, 1_767_225_599_000).encode().hex() == example("index")
+
+
+def test_example_of_a_filter_entry_is_what_is_written() -> None:
+    crc32c = google_crc32c.value(block())
+    run = BlockRun(
+        position=12_688,
+        end_position=12_688 + len(block()),
+        base_offset=4096,
+        end_offset=4097,
+        last_position=12_688,
+        last_base_offset=4096,
+        previous_crc32c=0x1F3A90C2,
+        last_crc32c=crc32c,
+        content_crc32c=crc32c,
+        types=types_of([ROW.payload]),
+        tokens=tokens_of([ROW.payload]),
+    )
+    assert run.encode().hex() == example("filter-entry")
 
 
 def test_status_has_every_row_of_the_specification_once() -> None:

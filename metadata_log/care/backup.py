@@ -23,7 +23,7 @@ from metadata_log.files.names import (
     MIRROR_FILES,
     claim_name,
     claimed_epoch,
-    index_name,
+    derived_names,
     segment_name,
     segment_offsets,
 )
@@ -209,8 +209,9 @@ def _drop_below_start(run: _Run, names: list[str]) -> None:
     for base in segment_offsets(names):
         if base < run.reader.start_offset:
             run.store.delete(segment_name(base))
-            if index_name(base) in names:
-                run.store.delete(index_name(base))
+            for name in derived_names(base):
+                if name in names:
+                    run.store.delete(name)
 
 
 def _lost_segments(run: _Run, before: LogReader, segments: list[CommittedSegment]) -> list[int]:
@@ -285,9 +286,9 @@ def _size_until(segment: CommittedSegment, mark: CommitMark) -> int:
 def _put_indexes(run: _Run, segments: list[CommittedSegment]) -> None:
     present, there = set(run.fs.list(run.reader.directory)), set(run.store.names())
     for segment in segments:
-        name = index_name(segment.base_offset)
-        if name in present - there:
-            run.put_file(run.reader.directory / name)
+        for name in derived_names(segment.base_offset):
+            if name in present - there:
+                run.put_file(run.reader.directory / name)
 
 
 def _put_claim(run: _Run, mark: CommitMark) -> None:

@@ -23,7 +23,7 @@ from metadata_log.files.names import (
     NODE_FILE,
     checkpoint_id,
     claimed_epoch,
-    index_name,
+    derived_names,
     segment_name,
     segment_offset,
     segment_offsets,
@@ -283,7 +283,7 @@ def _claims(names: list[str], found: Inspection, mark: CommitMark) -> None:
 
 def _leftovers(names: list[str], found: Inspection) -> None:
     bases = set(segment_offsets(names))
-    indexes = {index_name(base) for base in bases}
+    indexes = {name for base in bases for name in derived_names(base)}
     for name in names:
         if name.endswith(_LEFTOVER_SUFFIX):
             what = "left by a run that was cut short, or being written"

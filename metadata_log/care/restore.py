@@ -16,7 +16,7 @@ import msgspec
 from metadata_log.care.new_log import NewLog
 from metadata_log.care.same_history import check_same_history
 from metadata_log.files.fs import ByteStore, Fs, OsFs
-from metadata_log.files.names import index_name, segment_name
+from metadata_log.files.names import derived_names, segment_name
 from metadata_log.format.commit_mark import CommitMark
 from metadata_log.format.manifest import Kind, Manifest
 from metadata_log.reader.committed import (
@@ -192,9 +192,10 @@ def _write(
         size_bytes += _copy(log, kept[0].fs, source.base.path, source.base.size, progress)
     for segment in kept[:-1]:
         size_bytes += _copy(log, segment.fs, segment.path, segment.size, progress)
-        index = index_name(segment.base_offset)
-        if segment.fs.exists(segment.path.with_name(index)):
-            path = segment.path.with_name(index)
+        for name in derived_names(segment.base_offset):
+            path = segment.path.with_name(name)
+            if not segment.fs.exists(path):
+                continue
             size_bytes += _copy(log, segment.fs, path, file_size(segment.fs, path), progress)
     # If no batch of a segment is kept, the rows of its cut batch take over its name.
     if cut_end is None or cut.end_offset > cut.segment.base_offset:

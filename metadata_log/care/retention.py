@@ -14,7 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from metadata_log.files.fs import Fs
-from metadata_log.files.names import checkpoint_id, index_name, segment_name, segment_offsets
+from metadata_log.files.names import checkpoint_id, segment_name, segment_offsets
+from metadata_log.format.segment_indexes import remove_indexes
 from records.errors import UnavailableError
 
 RETAIN_LOCK = ".retain.lock"
@@ -58,9 +59,8 @@ def drop_below(fs: Fs, directory: Path, start_offset: int) -> list[int]:
     assert any((found := checkpoint_id(name)) and found[0] == start_offset for name in names)
     dropped = segments_below(fs, directory, start_offset)
     for base in dropped:
-        # The index first: a later run would not find it without its segment.
-        if index_name(base) in names:
-            fs.unlink(directory / index_name(base))
+        # The indexes first: a later run would not find them without their segment.
+        remove_indexes(fs, directory, base)
         fs.unlink(directory / segment_name(base))
         fs.sync_directory(directory)
     for name in sorted(names):

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.care.block_walk import BadBytes, BlockWalk
+from metadata_log.care.filter_check import FilterCheck
 from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.index_entries import IndexCheck
 from metadata_log.files.fs import ByteStore, ReadableFile
@@ -161,6 +162,7 @@ class SegmentInspector:
         path, header = segment.path, segment.header
         walk = BlockWalk(segment, limit)
         index = IndexCheck(self._fs, self._directory, header.base_offset)
+        block_filter = FilterCheck(self._fs, self._directory, header.base_offset, segment.file)
         highest, epoch = header.max_timestamp, header.leader_epoch
         for item in walk:
             if isinstance(item, BadBytes):
@@ -169,6 +171,7 @@ class SegmentInspector:
             self._found.blocks += 1
             self._found.records += len(item.rows)
             index.see(item, highest)
+            block_filter.see(item)
             self._check_block(path, item, highest, header.leader_epoch)
             latest = item.max_timestamp
             highest = max(latest, highest or latest)
@@ -179,6 +182,10 @@ class SegmentInspector:
             if is_marked:
                 self._check_end(path, scan.position, scan.next_offset, scan.last_crc32c)
             self._check_index(index, header.base_offset, scan.next_offset if is_marked else None)
+        if block_filter.problem is not None:
+            name, what = block_filter.problem
+            remedy = "remove the file: a filter only makes searching faster"
+            self._damage(self._directory / name, 0, what, remedy=remedy)
         return SegmentEnd(
             length=limit,
             next_offset=scan.next_offset,

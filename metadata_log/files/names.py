@@ -17,6 +17,8 @@ NODE_FILE = "node.json"
 """Marks the folder of a node of a shared log; copies of the folder do not get this file."""
 BACKUP_NOTE = "backup.json"
 """Marks a directory as a copy made by `backup` or `archive`; written first."""
+DERIVED_SUFFIXES = (".index", ".filter")
+"""Ends of the names of files made from a segment; they may be removed at any time."""
 
 _SEGMENT = re.compile(r"(\d{20})\.avro")
 _CHECKPOINT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\.avro")
@@ -31,6 +33,16 @@ def segment_name(base_offset: int) -> str:
 def index_name(base_offset: int) -> str:
     """Return the name of the offset and time index of the segment that starts at an offset."""
     return f"{base_offset:020d}.index"
+
+
+def filter_name(base_offset: int) -> str:
+    """Return the name of the block filter of the segment that starts at an offset."""
+    return f"{base_offset:020d}.filter"
+
+
+def derived_names(base_offset: int) -> tuple[str, ...]:
+    """Return the names of the files made from the segment that starts at an offset."""
+    return index_name(base_offset), filter_name(base_offset)
 
 
 def checkpoint_name(end_offset: int, leader_epoch: int) -> str:
@@ -78,6 +90,6 @@ def file_kind(name: str) -> str:
         return "checkpoints"
     if claimed_epoch(name) is not None:
         return "epoch claims"
-    if name.endswith(".index"):
+    if name.endswith(DERIVED_SUFFIXES):
         return "indexes"
     return name.removesuffix("-wal").removesuffix("-shm")

@@ -136,17 +136,6 @@ class IndexWriter:
         return self._fs.open(self._path, create=True)
 
 
-def shorten_index(fs: Fs, directory: Path, base_offset: int, position: int) -> None:
-    """Remove the index entries of the blocks that begin at or after byte `position`."""
-    kept = read_index(fs, directory, base_offset).below(position)
-    path = directory / index_name(base_offset)
-    if not kept and fs.exists(path):
-        fs.unlink(path)
-    index = IndexWriter(fs, directory, base_offset, kept)
-    index.commit()
-    index.close()
-
-
 def read_index(fs: ByteStore, directory: Path, base_offset: int) -> OffsetIndex:
     """Read a segment's index; empty if there is none."""
     try:

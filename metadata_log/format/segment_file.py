@@ -14,6 +14,7 @@ import msgspec
 from metadata_log.files.fs import ByteStore, ReadableFile, moved_up
 from metadata_log.files.names import segment_name
 from metadata_log.format.batch import Batch
+from metadata_log.format.block_filter import BlockFilter
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_scan import SegmentScan, read_header
 
@@ -71,8 +72,17 @@ class SegmentFile(msgspec.Struct, frozen=True):
         """The start of a segment's first block."""
         return ScanStart(self.first_position, self.header.base_offset, self.header.previous_crc32c)
 
-    def scan(self, end: int, start: ScanStart | None = None) -> SegmentScan:
-        """Return a scan of the blocks up to byte `end`, from the first one or from `start`."""
+    def scan(
+        self,
+        end: int,
+        start: ScanStart | None = None,
+        block_filter: BlockFilter | None = None,
+    ) -> SegmentScan:
+        """Return a scan of the blocks up to byte `end`, from the first one or from `start`.
+
+        Args:
+            block_filter: The segment's, if blocks are to be searched.
+        """
         start = start or self.first_block
         return SegmentScan(
             self.file,
@@ -82,6 +92,7 @@ class SegmentFile(msgspec.Struct, frozen=True):
             limit=end,
             next_offset=start.next_offset,
             last_crc32c=start.last_crc32c,
+            block_filter=block_filter,
         )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import google_crc32c
+
 from metadata_log.files.fs import ReadableFile
 from metadata_log.files.names import MANIFEST, segment_name
 from metadata_log.format.batch import Batch
@@ -14,6 +16,7 @@ from metadata_log.format.block import (
     parse_block,
     split_batches,
 )
+from metadata_log.format.block_filter import BlockFilter, BlockRun
 from metadata_log.format.needles import Needles, previous_crc32c_bytes, type_needle
 from metadata_log.format.segment import (
     HEADER_SIZE_BYTES_MAX,
@@ -108,8 +111,10 @@ class SegmentScan:
         limit: int,
         next_offset: int | None,
         last_crc32c: int | None,
+        block_filter: BlockFilter | None = None,
     ) -> None:
         self._file = file
+        self._filter = block_filter
         self.path = path
         self._decode_rows = row_decoder(header.schema_json)
         self._has_newest_schema = header.has_newest_schema
@@ -135,8 +140,8 @@ class SegmentScan:
         """Yield each block with its batches, up to the limit.
 
         Args:
-            needles: Blocks without any of these may be left out. They are still decompressed, and
-                their place in the chain of blocks is checked.
+            needles: Blocks without any of these may be left out. They are still checked: either
+                decompressed, with their place in the chain of blocks, or by the filter's CRC.
             to_offset: The scan may stop at the first block that begins at or after this offset.
             from_offset: Blocks that end at or before this offset may be left out.
 
@@ -145,6 +150,10 @@ class SegmentScan:
                 file, byte, and the offset below which everything is intact.
         """
         while self.position < self._limit:
+            if needles is not None and self._skip_run(needles):
+                if to_offset is not None and self.has_passed(to_offset):
+                    return
+                continue
             stored = self._next_block()
             try:
                 body = decompress(stored)
@@ -225,6 +234,31 @@ class SegmentScan:
         is_next = self.next_offset in (None, base_offset)
         # A run of NoOps stands for more offsets than rows.
         return is_next and base_offset + block.count <= offset and _NO_OP_RUN not in body
+
+    def _skip_run(self, needles: Needles) -> bool:
+        """Skip the run of blocks that begins here, if the filter shows that no needle is in it and
+        its bytes are those for which the filter was written.
+        """
+        run = None if self._filter is None else self._filter.at(self.position)
+        # The last block is always decoded: the next segment must begin at its end offset.
+        if run is None or run.end_position >= self._limit or needles.may_be_in(run):
+            return False
+        if self.next_offset not in (None, run.base_offset):
+            return False
+        if self.last_crc32c not in (None, run.previous_crc32c) or not self._is_intact(run):
+            return False
+        self.last_position, self.last_base_offset = run.last_position, run.last_base_offset
+        self.position, self.next_offset = run.end_position, run.end_offset
+        self.last_crc32c = run.last_crc32c
+        return True
+
+    def _is_intact(self, run: BlockRun) -> bool:
+        size = run.end_position - run.position
+        start = run.position - self._buffer_at
+        if not 0 <= start <= len(self._buffer) - size:
+            start = self._fill(max(size, _READ_SIZE))
+        crc32c: int = google_crc32c.value(self._buffer[start : start + size])
+        return crc32c == run.content_crc32c
 
     def _can_skip(self, block: StoredBlock, body: bytes, needles: Needles) -> bool:
         """True if a block contains no needle and provably follows the block before it."""

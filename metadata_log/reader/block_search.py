@@ -1,11 +1,12 @@
 """Finds the block at which to start reading; uses the indexes of the segments."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from metadata_log.files.fs import ByteStore
-from metadata_log.files.names import segment_name
+from metadata_log.files.names import filter_name, segment_name
 from metadata_log.format.block import SYNC_SIZE
+from metadata_log.format.block_filter import BlockFilter, read_filter
 from metadata_log.format.offset_index import IndexEntry, read_index
 from metadata_log.format.segment_file import ScanStart, kept_segment
 
@@ -16,12 +17,16 @@ class BlockSearch:
     In a result, position 0 means the first block of its segment.
     """
 
-    def __init__(self, fs: ByteStore, directory: Path, segments: Sequence[int]) -> None:
+    def __init__(
+        self, fs: ByteStore, directory: Path, segments: Sequence[int], names: Iterable[str]
+    ) -> None:
         """Prepare to search the given segments.
 
         Args:
             segments: Base offsets of the segments, ascending.
+            names: The names of the files in the directory.
         """
+        self._names = frozenset(names)
         self._fs = fs
         self._directory = directory
         self._segments = segments
@@ -32,6 +37,12 @@ class BlockSearch:
         For an offset past the end, this is the last segment.
         """
         return max(base for base in self._segments if base <= offset)
+
+    def filter_of(self, base: int) -> BlockFilter | None:
+        """Return the filter of a segment; None if it had none when the log was opened."""
+        if filter_name(base) not in self._names:
+            return None
+        return read_filter(self._fs, self._directory, base)
 
     def at_offset(self, offset: int) -> IndexEntry:
         """Return the last indexed block at or before an offset."""

@@ -20,6 +20,7 @@ from metadata_log.files.names import segment_name, segment_offsets
 from metadata_log.format.base import find_base
 from metadata_log.format.batch import Batch
 from metadata_log.format.block import ReadBlock
+from metadata_log.format.block_filter import BlockFilter
 from metadata_log.format.checkpoint import Checkpoint
 from metadata_log.format.commit_mark import CommitMark, read_mark
 from metadata_log.format.manifest import Kind, read_manifest
@@ -79,7 +80,7 @@ class LogReader:
         ]
         if not self._segments:
             raise moved_up(directory / segment_name(self.mark.segment_offset))
-        self.blocks = BlockSearch(fs, directory, self._segments)
+        self.blocks = BlockSearch(fs, directory, self._segments, names)
         self.base: Checkpoint | None = find_base(
             fs, directory, self.cluster_id, names, self._segments
         )
@@ -354,7 +355,8 @@ class LogReader:
                 start = None
                 if previous is None and entry.position:
                     start = ScanStart(entry.position, entry.offset)
-                scan = self._scan(segment, following, previous, start)
+                found = None if needles is None else self.blocks.filter_of(base)
+                scan = self._scan(segment, following, previous, start, found)
                 for block in scan.blocks(needles, end, from_offset=first):
                     if block.base_offset >= end:
                         return
@@ -373,6 +375,7 @@ class LogReader:
         following: int | None,
         previous: SegmentScan | None,
         start: ScanStart | None,
+        block_filter: BlockFilter | None,
     ) -> SegmentScan:
         file, path = segment.file, segment.path
         check_identity(path, segment.header, self.cluster_id)
@@ -387,7 +390,7 @@ class LogReader:
             # The bytes that exist can be read; the check of the next segment reports the rest.
             next_header = self.header(self.directory / segment_name(following))
             limit = min(next_header.previous_length, file.size())
-        return segment.scan(limit, start)
+        return segment.scan(limit, start, block_filter)
 
     def _check_last_block(self, scan: SegmentScan | None) -> None:
         if scan is None or scan.last_crc32c in (None, self.mark.last_crc32c):

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from metadata_log.files.file_publish import Owner, publish_file
 from metadata_log.files.fs import Fs, copy_start
-from metadata_log.files.names import index_name, segment_name, segment_offsets
+from metadata_log.files.names import segment_name, segment_offsets
 from metadata_log.format.base import check_base_header
-from metadata_log.format.offset_index import shorten_index
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import SegmentFile, read_segment_header
+from metadata_log.format.segment_indexes import remove_indexes, shorten_indexes
 from metadata_log.format.segment_scan import check_identity
 from metadata_log.format.tail import EMPTY_TAIL, Tail
 from records.errors import CorruptLogError
@@ -85,9 +85,9 @@ def remove_after(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
     for base in reversed(segment_offsets(fs.list(directory))):
         if has_segment and base <= tail.segment_offset:
             break
-        for name in (index_name(base), segment_name(base)):
-            if fs.exists(directory / name):
-                fs.unlink(directory / name)
+        remove_indexes(fs, directory, base)
+        if fs.exists(directory / segment_name(base)):
+            fs.unlink(directory / segment_name(base))
     fs.sync_directory(directory)
     if has_segment:
         _keep(fs, directory, tail, owner)
@@ -156,7 +156,7 @@ def _tail(
 def _keep(fs: Fs, directory: Path, tail: Tail, owner: Owner) -> None:
     """Replace the last segment by a synced copy of its intact blocks."""
     path = directory / segment_name(tail.segment_offset)
-    shorten_index(fs, directory, tail.segment_offset, tail.position)
+    shorten_indexes(fs, directory, tail.segment_offset, tail.position)
     file = fs.open(path)
     try:
         publish_file(fs, path, lambda new: copy_start(file, new, tail.position), owner).close()

@@ -188,7 +188,7 @@ class FolderCopy:
                 last_crc32c=google_crc32c.value(content),
                 max_timestamp=max(block.max_timestamp, tail.max_timestamp or block.max_timestamp),
             ),
-            block.base_offset,
+            [row.payload for row in block.rows],
         )
         place = BlockPlace(tail.segment_offset, tail.position, end_position)
         self.requests.follow(block.batches[0], place)

@@ -374,7 +374,7 @@ class MetadataLog:
             rows, rest = batch.placed(base, self.leader_epoch, timestamp)
         except (LookupError, TypeError, ValueError) as error:
             raise RequestError("INVALID_RECORD", f"the batch cannot be encoded: {error}") from error
-        place = self._writer.add_block(rows, base + len(batch.records), rest)
+        place = self._writer.add_block(rows, base + len(batch.records), rest, batch.records)
         self._last_timestamp = timestamp
         result = AppendResult(
             base_offset=base,

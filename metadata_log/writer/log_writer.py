@@ -24,15 +24,16 @@ from metadata_log.files.names import COMMIT_MARK, segment_name
 from metadata_log.format.batch import EncodedRows
 from metadata_log.format.block import BlockEncoder
 from metadata_log.format.commit_mark import MARK_SIZE, CommitMark, MarkWriter
-from metadata_log.format.offset_index import IndexWriter, read_index
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import BlockPlace, SegmentFile
+from metadata_log.format.segment_indexes import SegmentIndexes
 from metadata_log.format.tail import Tail
 from metadata_log.limits import (
     BATCH_SIZE_BYTES_MAX,
     SEGMENT_SIZE_BYTES_MAX,
     WRITE_SIZE_BYTES,
 )
+from records.base import Record
 from records.envelope import Envelope
 from records.errors import FencedError, UnavailableError
 
@@ -69,7 +70,7 @@ class LogWriter:
         self._holds_batches = holds_batches
         self._encoder = BlockEncoder(batch_size_bytes_max, is_thorough=holds_batches)
         self._file: File | None = None
-        self._index: IndexWriter | None = None
+        self._indexes: SegmentIndexes | None = None
         # Encoded blocks not yet written to the file: few large writes are cheaper.
         self._unwritten: list[bytes] = []
         self._unwritten_bytes = 0
@@ -180,11 +181,16 @@ class LogWriter:
             )
         finally:
             old.close()
-        kept = read_index(self._fs, self._directory, tail.segment_offset).below(tail.position)
-        self._index = IndexWriter(self._fs, self._directory, tail.segment_offset, kept)
+        self._indexes = SegmentIndexes.of_continued(
+            self._fs, self._directory, tail.segment_offset, tail.position
+        )
 
     def add_block(
-        self, rows: Sequence[Envelope], end_offset: int, rest: EncodedRows | None = None
+        self,
+        rows: Sequence[Envelope],
+        end_offset: int,
+        rest: EncodedRows | None = None,
+        records: Sequence[Record] | None = None,
     ) -> BlockPlace:
         """Encode one block to be written; return its place.
 
@@ -196,19 +202,19 @@ class LogWriter:
 
         Args:
             rest: The rows after `rows`, if they are already encoded.
+            records: The records of all rows; None if `rows` are all.
 
         Raises:
             RequestError: the batch is too large; nothing was written.
             UnavailableError: the disk is full; everything since the last sync was rolled back.
             OSError: it is unknown how much reached the file; only `abandon` may follow.
         """
-        assert self._file is not None and self._index is not None, "start_segment comes first"
+        assert self._file is not None and self._indexes is not None, "start_segment comes first"
         tail = self.tail
         first = rows[0]
         stored = self._encode(rows, self._sync_marker, rest)
         self._unwritten.append(stored)
         self._unwritten_bytes += len(stored)
-        self._index.maybe_add(first.offset, tail.position, tail.max_timestamp)
         self.tail = Tail(
             end_offset=end_offset,
             leader_epoch=first.leader_epoch,
@@ -218,6 +224,8 @@ class LogWriter:
             last_crc32c=google_crc32c.value(stored),
             max_timestamp=tail.latest(rows if self._holds_batches else (rows[0], rows[-1])),
         )
+        payloads = [row.payload for row in rows] if records is None else records
+        self._indexes.add(payloads, stored, tail, self.tail)
         self._flush_if_large()
         return BlockPlace(tail.segment_offset, tail.position, tail.position + len(stored))
 
@@ -300,8 +308,8 @@ class LogWriter:
     def _move_mark(self) -> None:
         """Write the commit mark and the index up to the synced end."""
         self._mark.write(self._marked())
-        if self._index is not None:
-            self._index.commit()
+        if self._indexes is not None:
+            self._indexes.commit()
 
     def _roll_back(self) -> None:
         """Undo everything written since the last sync, and sync the truncated file.
@@ -316,8 +324,8 @@ class LogWriter:
         self._unwritten.clear()
         self._unwritten_bytes = 0
         self.tail = self.synced
-        if self._file is not None and self._index is not None:
-            self._index.forget()
+        if self._file is not None and self._indexes is not None:
+            self._indexes.forget()
             self._file.truncate(self.synced.position)
             self._file.sync()
             self._owner.check()
@@ -352,9 +360,9 @@ class LogWriter:
         if self._file is not None:
             self._file.close()
             self._file = None
-        if self._index is not None:
-            self._index.close()
-            self._index = None
+        if self._indexes is not None:
+            self._indexes.close()
+            self._indexes = None
 
     def _encode(
         self, rows: Sequence[Envelope], sync_marker: bytes, rest: EncodedRows | None = None
@@ -372,7 +380,7 @@ class LogWriter:
         path = self._directory / segment_name(header.base_offset)
         self._file = publish_file(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
         self._sync_marker = header.sync_marker
-        self._index = IndexWriter(self._fs, self._directory, header.base_offset)
+        self._indexes = SegmentIndexes.of_new(self._fs, self._directory, header.base_offset)
         self.tail = self.synced = msgspec.structs.replace(
             self.tail,
             leader_epoch=header.leader_epoch,

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Self
 
 from metadata_log.files.fs import Fs, OsFs
-from metadata_log.files.names import index_name, segment_name, segment_offsets
+from metadata_log.files.names import segment_name, segment_offsets
 from metadata_log.format.commit_mark import read_mark
 from metadata_log.format.manifest import Kind
-from metadata_log.format.offset_index import shorten_index
 from metadata_log.format.segment import SegmentHeader
 from metadata_log.format.segment_file import read_segment_header
+from metadata_log.format.segment_indexes import remove_indexes, shorten_indexes
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, SEGMENT_SIZE_BYTES_MAX
 from metadata_log.recovery.chain import Surplus, cut_surplus
 from metadata_log.writer.claims import claim_epoch
@@ -204,7 +204,7 @@ class MirrorWriter:
         )
         publish_end(self._writer, mark, Kind.MIRROR)
         self._remove_segments_behind(cut.tail.segment_offset)
-        shorten_index(self._fs, self.directory, cut.tail.segment_offset, cut.tail.position)
+        shorten_indexes(self._fs, self.directory, cut.tail.segment_offset, cut.tail.position)
         epoch = cut.rows[0].leader_epoch if cut.rows else cut.tail.leader_epoch
         self._writer.start_segment(
             epoch, cut.rows, end_offset, continues_source=cut.continues_source
@@ -225,9 +225,7 @@ class MirrorWriter:
                 return
             self._fs.unlink(self.directory / segment_name(base))
             self._fs.sync_directory(self.directory)
-            index = self.directory / index_name(base)
-            if self._fs.exists(index):
-                self._fs.unlink(index)
+            remove_indexes(self._fs, self.directory, base)
 
     @contextmanager
     def _unusable_on_error(self, *, even_unavailable: bool = False) -> Iterator[None]:

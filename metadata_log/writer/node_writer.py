@@ -13,13 +13,15 @@ from collections.abc import Sequence
 import msgspec
 
 from metadata_log.files.file_publish import publish_file
-from metadata_log.files.names import checkpoint_name, index_name, segment_name
+from metadata_log.files.names import checkpoint_name, segment_name
 from metadata_log.format.base import check_base_header
 from metadata_log.format.checkpoint import open_checkpoint
 from metadata_log.format.segment import SegmentHeader, decode_header
 from metadata_log.format.segment_file import read_segment_header
+from metadata_log.format.segment_indexes import remove_indexes
 from metadata_log.format.tail import EMPTY_TAIL, Tail
 from metadata_log.writer.log_writer import LogWriter
+from records.base import Record
 
 
 class NodeWriter(LogWriter):
@@ -44,8 +46,8 @@ class NodeWriter(LogWriter):
         self._unwritten.clear()
         self._unwritten_bytes = 0
         self.tail = self.synced
-        if self._index is not None:
-            self._index.forget()
+        if self._indexes is not None:
+            self._indexes.forget()
 
     def begin(self, header: SegmentHeader, encoded: bytes, base: bytes) -> None:
         """Let an empty log start from a checkpoint, with its first segment.
@@ -75,9 +77,9 @@ class NodeWriter(LogWriter):
         start = header.base_offset
         check_base_header(self._fs, self._directory, self._cluster_id, [path.name], [start])
         if start > 0:
-            for name in (index_name(0), segment_name(0)):
-                if self._fs.exists(self._directory / name):
-                    self._fs.unlink(self._directory / name)
+            remove_indexes(self._fs, self._directory, 0)
+            if self._fs.exists(self._directory / segment_name(0)):
+                self._fs.unlink(self._directory / segment_name(0))
 
     def copy_segment(self, header: SegmentHeader, encoded: bytes) -> None:
         """Start a segment at the tail with a header that another node encoded.
@@ -88,10 +90,12 @@ class NodeWriter(LogWriter):
         self._finish_segment()
         self._create_segment(header, encoded)
 
-    def copy_block(self, stored: bytes, tail: Tail, first_offset: int) -> None:
-        """Add a block that another node encoded; `tail` is the end of the log after the block."""
-        assert self._index is not None, "a segment comes first"
-        self._index.maybe_add(first_offset, self.tail.position, self.tail.max_timestamp)
+    def copy_block(self, stored: bytes, tail: Tail, records: Sequence[Record]) -> None:
+        """Add a block of `records` that another node encoded; `tail` is the end of the log after
+        the block.
+        """
+        assert self._indexes is not None, "a segment comes first"
+        self._indexes.add(records, stored, self.tail, tail)
         self._unwritten.append(stored)
         self._unwritten_bytes += len(stored)
         self.tail = tail

@@ -98,9 +98,9 @@ class RowsOf:
         if len(self._topics) > _TOPICS_SKIMMED_MAX:
             return None
         needles = Needles()
-        needles.add(MIN_ISR.encode())
+        needles.add_name(MIN_ISR)
         for topic_id in self._topics:
-            needles.add(topic_id)
+            needles.add_id(topic_id)
         needles.add_type(BeginTransactionRecord)
         for record_type in _ALWAYS:
             needles.add_type(record_type)

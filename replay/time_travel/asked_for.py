@@ -183,7 +183,7 @@ class _Topics:
         self.needles = Needles()
         self.needles.add_type(BeginTransactionRecord)
         for topic_id in ids:
-            self.needles.add(topic_id)
+            self.needles.add_id(topic_id)
 
     def takes(self, row: Envelope) -> bool:
         return getattr(row.payload, "topic_id", None) in self.ids

@@ -106,7 +106,7 @@ class _Search:
 
     def _add(self, topic_id: Uuid) -> None:
         self._ids.add(topic_id)
-        self._needles.add(topic_id)
+        self._needles.add_id(topic_id)
 
 
 def _longest_literal(pattern: ObjectName) -> str:

@@ -171,7 +171,7 @@ class _ResourceReach:
         self.needles = Needles()
         self.needles.add_type(BeginTransactionRecord)
         beginning = LONGS[resource_type] + LONGS[len(encoded)] + encoded
-        self.needles.add_type(ConfigRecord, beginning)
+        self.needles.add_type(ConfigRecord, beginning, name)
 
     def takes(self, row: Envelope) -> bool:
         record = row.payload
@@ -200,7 +200,7 @@ class ReplicasReach:
         self._brokers = [_KindReach("broker", number, self.needles) for number in brokers]
         self.needles.add_type(BeginTransactionRecord)
         for topic_id in self.ids:
-            self.needles.add(topic_id)
+            self.needles.add_id(topic_id)
 
     @property
     def ids(self) -> Collection[Uuid]:

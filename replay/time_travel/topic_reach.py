@@ -16,7 +16,6 @@ from records.topics import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from records.varint import encode_long
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR
 from replay.time_travel.labels import unescaped
@@ -140,9 +139,7 @@ class TopicReach:
 
     def _search(self, name: str) -> None:
         if name:
-            # With its length, as Avro writes a string: longer names may contain it.
-            encoded = _encoded(name)
-            self.needles.add(encode_long(len(encoded)) + encoded)
+            self.needles.add_name(name)
 
     def _need(self, found: Uuid | None) -> None:
         if found is not None and found not in self._ids:
@@ -150,11 +147,7 @@ class TopicReach:
 
     def _add_id(self, found: Uuid) -> None:
         self._ids.add(found)
-        self.needles.add(found)
-
-
-def _encoded(name: str) -> bytes:
-    return name.encode("utf-8", "surrogatepass")
+        self.needles.add_id(found)
 
 
 class DeletionReach(TopicReach):
@@ -216,7 +209,7 @@ class TopicConfigsReach:
     def _want(self, name: str) -> None:
         self._topics.want(name)
         # Configs have the name behind that of a namespace, too.
-        self.needles.add(_encoded(NAMESPACE_SEPARATOR + name))
+        self.needles.add_name_in_namespace(name)
 
     def add_missed(self) -> bool:
         missed, self._missed = self._missed, False

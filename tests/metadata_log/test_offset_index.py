@@ -136,7 +136,7 @@ def test_a_search_takes_entries_that_fit_and_no_others(tmp_path: Path) -> None:
     texts = [Random(number).randbytes(INDEX_INTERVAL_BYTES // 2).hex() for number in range(12)]
     notes = [NoteRecord(at_offset=0, author="", text=text) for text in texts]
     new_mirror(directory, [(row(number, note), number + 1) for number, note in enumerate(notes)])
-    search = BlockSearch(OsFs(), directory, [0])
+    search = BlockSearch(OsFs(), directory, [0], [])
 
     def found() -> list[int]:
         return [search.at_offset(offset).position for offset in range(12)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, permutations
 
-from metadata_log.files.names import COMMIT_MARK, segment_name
+from metadata_log.files.names import COMMIT_MARK, DERIVED_SUFFIXES, segment_name
 from metadata_log.format.commit_mark import MARK_SIZE, SLOT_SIZE, SLOT_SPACING, decode_slot
 from tests.torture.damage.specimens import Specimen
 from tests.torture.damage.verdict import Damage
@@ -107,8 +107,8 @@ def overwritten(specimen: Specimen, name: str, start: int, new: bytes, what: str
 
 
 def matters_to_nobody(specimen: Specimen, name: str, start: int, end: int) -> bool:
-    """Return whether these bytes may have any value: an index, or unused bytes of the mark."""
-    if name.endswith(".index"):
+    """Return whether these bytes may have any value: derived ones, or unused ones of the mark."""
+    if name.endswith(DERIVED_SUFFIXES):
         return True
     if name != COMMIT_MARK:
         return False
@@ -237,7 +237,7 @@ def _removed(specimen: Specimen, name: str) -> Damage:
         files={n: data for n, data in specimen.files.items() if n != name},
         # An error may name the missing file, or the one that names it.
         names=(name, *specimen.spans),
-        is_harmless=name.endswith(".index"),
+        is_harmless=name.endswith(DERIVED_SUFFIXES),
     )
 
 
@@ -254,7 +254,7 @@ def _replaced(specimen: Specimen, new: dict[str, bytes], what: str) -> Damage:
         what=what,
         files={**specimen.files, **new},
         names=(*new, *specimen.spans),
-        is_harmless=all(name.endswith(".index") for name in new),
+        is_harmless=all(name.endswith(DERIVED_SUFFIXES) for name in new),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 
-from metadata_log.files.names import COMMIT_MARK, claim_name
+from metadata_log.files.names import COMMIT_MARK, DERIVED_SUFFIXES, claim_name
 from tests.torture.damage.changes import Damages
 from tests.torture.damage.specimens import Specimen
 from tests.torture.damage.verdict import Damage
@@ -39,7 +39,7 @@ def _exchanged(specimen: Specimen, other: Specimen) -> Iterator[Callable[[], Dam
 
 
 def _matters(name: str) -> bool:
-    return not name.endswith(".index") and not name.startswith("epoch-")
+    return not name.endswith(DERIVED_SUFFIXES) and not name.startswith("epoch-")
 
 
 def _replaced(specimen: Specimen, new: Mapping[str, bytes]) -> Damage:

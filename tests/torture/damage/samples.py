@@ -7,7 +7,9 @@ states nothing false.
 import random
 from bisect import bisect_right
 from itertools import islice, takewhile
+from pathlib import Path
 
+from metadata_log.files.names import DERIVED_SUFFIXES
 from metadata_log.reader.log_reader import LogReader
 from records.errors import CorruptLogError
 from tests.torture.damage.changes import flip, matters_to_nobody, overwritten, rewritten, truncated
@@ -37,8 +39,10 @@ def drawn(specimen: Specimen, rng: random.Random) -> Damage:
         case 5:
             return truncated(specimen, name, rng.randrange(size))
         case 6:
-            index = name.replace(".avro", ".index")
-            return flip(specimen, index, rng.randrange(len(specimen.files[index])), 0)
+            derived = name.replace(".avro", rng.choice(DERIVED_SUFFIXES))
+            if derived not in specimen.files:
+                return _moved_blocks(specimen, name, rng)
+            return flip(specimen, derived, rng.randrange(len(specimen.files[derived])), 0)
     return _moved_blocks(specimen, name, rng)
 
 
@@ -80,7 +84,7 @@ def _window(specimen: Specimen, place: tuple[str, int, int], rng: random.Random)
     """Return a range of offsets from a few blocks before the damage to one block after it."""
     name, first, last = place
     if matters_to_nobody(specimen, name, first, last):
-        spans = specimen.spans[name.replace(".index", ".avro")]
+        spans = specimen.spans[Path(name).with_suffix(".avro").name]
         at = rng.randrange(1, len(spans) - 1)
     else:
         spans = specimen.spans[name]

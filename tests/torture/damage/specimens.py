@@ -9,14 +9,14 @@ import functools
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import msgspec
 
 from metadata_log.files.names import COMMIT_MARK
-from metadata_log.format import checkpoint, offset_index
+from metadata_log.format import block_filter, checkpoint, offset_index
 from metadata_log.format.batch import Batch, NewBatch
 from metadata_log.format.block import block_size
 from metadata_log.format.checkpoint import CheckpointRecord
@@ -173,7 +173,7 @@ def _own(*, close: bool, salt: int = 0) -> Specimen:
 
 
 async def _write_own(close: bool, salt: int) -> Specimen:
-    with tempfile.TemporaryDirectory() as folder, _index_entry_every(150):
+    with tempfile.TemporaryDirectory() as folder, _entry_every(150):
         directory = Path(folder) / "log"
         create_log(directory, _CLUSTER)
         clock, marks = StepClock(), _Marks(directory)
@@ -200,7 +200,7 @@ async def _write_retained(cluster_id: str, salts: Sequence[int]) -> Specimen:
     """Write an epoch for each salt, and make the log start at the third."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        _index_entry_every(150),
+        _entry_every(150),
         patch.object(checkpoint, "_ROWS_PER_BLOCK", 5),
     ):
         directory = Path(folder) / "log"
@@ -315,9 +315,14 @@ def _rows(base: int, epoch: int, timestamp: int, payloads: Sequence[Record]) -> 
     ]
 
 
-def _index_entry_every(size_bytes: int) -> AbstractContextManager[object]:
-    """Make the index of a small log have several entries, while it is written."""
-    return patch.object(offset_index, "INDEX_INTERVAL_BYTES", size_bytes)
+@contextmanager
+def _entry_every(size_bytes: int) -> Iterator[None]:
+    """Make the indexes and filters of a small log have several entries, while it is written."""
+    with (
+        patch.object(offset_index, "INDEX_INTERVAL_BYTES", size_bytes),
+        patch.object(block_filter, "FILTER_INTERVAL_BYTES", size_bytes),
+    ):
+        yield
 
 
 def _held(directory: Path, older_marks: tuple[tuple[bytes, int], ...]) -> Specimen:

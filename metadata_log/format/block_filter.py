@@ -1,0 +1,203 @@
+"""A filter of one segment: tells which runs of its blocks lack the records that are searched for.
+
+It only makes searching faster. An entry counts only for the bytes for which it was written, whose
+CRC it has. So a damaged, outdated or foreign filter changes no answer and hides no damage; without
+a filter every block is searched.
+"""
+
+import itertools
+import logging
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import google_crc32c
+import msgspec
+
+from metadata_log.files.fs import ByteStore, File, Fs, read_start
+from metadata_log.files.names import filter_name
+from metadata_log.format.record_tokens import tokens_of, types_of
+from metadata_log.format.tail import Tail
+from metadata_log.limits import FILTER_INTERVAL_BYTES
+from records.base import Record
+
+_LOG = logging.getLogger(__name__)
+MAGIC = b"MLFILTR1"
+_FIXED = struct.Struct(">qqqqqqIIIQI")
+_CRC = struct.Struct(">I")
+# Enough for a segment of several GB; blocks after that are searched.
+_READ_BYTES_MAX = 64 * 1024 * 1024
+
+
+class BlockRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Consecutive blocks of a segment, and what their records are about.
+
+    Attributes:
+        last_position: Start byte of the last block; `last_base_offset` is that block's offset.
+        previous_crc32c: CRC-32C of the block before the run, `last_crc32c` that of the last block,
+            and `content_crc32c` that of all bytes of the run.
+        types: The bits of the records' types.
+        tokens: The tokens of the records.
+    """
+
+    position: int
+    end_position: int
+    base_offset: int
+    end_offset: int
+    last_position: int
+    last_base_offset: int
+    previous_crc32c: int
+    last_crc32c: int
+    content_crc32c: int
+    types: int
+    tokens: bytes
+
+    def encode(self) -> bytes:
+        """Return the entry in the encoding of the filter file."""
+        *numbers, tokens = msgspec.structs.astuple(self)
+        body: bytes = _FIXED.pack(*numbers, len(tokens)) + tokens
+        return body + _CRC.pack(google_crc32c.value(body))
+
+
+*_NUMBERS, _TOKENS = BlockRun.__struct_fields__
+assert _TOKENS == "tokens"
+
+
+class _GrowingRun:
+    """A run to which blocks are added."""
+
+    def __init__(self, before: Tail) -> None:
+        self._start = self._before_last = self._end = before
+        self._records: list[Sequence[Record]] = []
+        self._stored: list[bytes] = []
+
+    @property
+    def size(self) -> int:
+        return self._end.position - self._start.position
+
+    def add(self, records: Sequence[Record], stored: bytes, after: Tail) -> None:
+        self._records.append(records)
+        self._stored.append(stored)
+        self._before_last, self._end = self._end, after
+
+    def ended(self) -> BlockRun:
+        records = [*itertools.chain.from_iterable(self._records)]
+        return BlockRun(
+            position=self._start.position,
+            end_position=self._end.position,
+            base_offset=self._start.end_offset,
+            end_offset=self._end.end_offset,
+            last_position=self._before_last.position,
+            last_base_offset=self._before_last.end_offset,
+            previous_crc32c=self._start.last_crc32c,
+            last_crc32c=self._end.last_crc32c,
+            content_crc32c=google_crc32c.value(b"".join(self._stored)),
+            types=types_of(records),
+            tokens=tokens_of(records),
+        )
+
+
+class FilterWriter:
+    """Appends entries to the filter of the active segment.
+
+    Only committed blocks get an entry. The file is not synced. If it cannot be written, no more
+    entries are written; the blocks are searched then.
+    """
+
+    def __init__(
+        self, fs: Fs, directory: Path, base_offset: int, kept: Sequence[BlockRun] = ()
+    ) -> None:
+        """Start the filter of a segment.
+
+        Args:
+            kept: The entries of the committed blocks, if a segment is continued.
+        """
+        self._fs = fs
+        self._path = directory / filter_name(base_offset)
+        self._file: File | None = None
+        self._size = 0
+        self._waiting = [run.encode() for run in kept]
+        self._given_up = False
+        self._growing: _GrowingRun | None = None
+
+    def add(self, records: Sequence[Record], stored: bytes, before: Tail, after: Tail) -> None:
+        """Add a block; the log's tail was `before` it and is `after` it."""
+        growing = self._growing = self._growing or _GrowingRun(before)
+        growing.add(records, stored, after)
+        if growing.size >= FILTER_INTERVAL_BYTES:
+            self._waiting.append(growing.ended().encode())
+            self._growing = None
+
+    def commit(self) -> None:
+        """Write the complete entries: their blocks are now committed."""
+        if not self._waiting or self._given_up:
+            return
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        try:
+            self._file = self._file or self._create()
+            self._file.pwrite(data, self._size)
+        except OSError as error:
+            _LOG.warning(
+                "%s: this filter cannot be continued (%s); searching will be slower",
+                self._path,
+                error,
+            )
+            self._given_up = True
+        self._size += len(data)
+
+    def forget(self) -> None:
+        """Drop what is not written yet: some of its blocks were rolled back."""
+        self._waiting.clear()
+        self._growing = None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _create(self) -> File:
+        # Left by an empty segment of the same name, or by an earlier attempt.
+        if self._fs.exists(self._path):
+            self._fs.unlink(self._path)
+        file = self._fs.open(self._path, create=True)
+        file.pwrite(MAGIC, 0)
+        self._size = len(MAGIC)
+        return file
+
+
+class BlockFilter:
+    """The entries of a filter; empty if the segment has none."""
+
+    def __init__(self, runs: Iterable[BlockRun]) -> None:
+        self._runs = {run.position: run for run in runs}
+
+    def at(self, position: int) -> BlockRun | None:
+        """Return the run that begins at a byte of the segment."""
+        return self._runs.get(position)
+
+    def below(self, position: int) -> Sequence[BlockRun]:
+        """Return the runs that end at or before byte `position` of the segment."""
+        return [run for run in self._runs.values() if run.end_position <= position]
+
+
+def read_filter(fs: ByteStore, directory: Path, base_offset: int) -> BlockFilter:
+    """Read the filter of a segment; empty if there is none."""
+    try:
+        data = read_start(fs, directory / filter_name(base_offset), _READ_BYTES_MAX)
+    except FileNotFoundError:
+        data = b""
+    return BlockFilter(_runs(data))
+
+
+def _runs(data: bytes) -> Iterator[BlockRun]:
+    """Yield the entries up to the first one that is damaged or incomplete."""
+    at = len(MAGIC)
+    while data.startswith(MAGIC) and at + _FIXED.size <= len(data):
+        *numbers, size = _FIXED.unpack_from(data, at)
+        end = at + _FIXED.size + size
+        body = data[at:end]
+        if data[end : end + _CRC.size] != _CRC.pack(google_crc32c.value(body)):
+            return
+        yield BlockRun(**dict(zip(_NUMBERS, numbers, strict=True)), tokens=body[_FIXED.size :])
+        at = end + _CRC.size
