@@ -43,6 +43,16 @@ class ExaminedLog(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_day: int
 
 
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be in the way, as far as the address suggests it, and the lines that change it.
+
+    Words in capitals in the lines stand for names that the address does not contain.
+    """
+
+    text: str
+    lines: tuple[str, ...] = ()
+
+
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a quorum can be recorded, and which records a recording would have.
 
@@ -53,3 +63,4 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     controllers: tuple[ExaminedController, ...]
     log: ExaminedLog | None = None
     problem: str | None = None
+    advice: tuple[Advice, ...] = ()

@@ -42,7 +42,8 @@ case "$*" in
 "-n kafka get secret my-cluster-cluster-ca-cert -o jsonpath={{.data.ca\\.crt}}") base64 {ca} ;;
 "-n kafka get secret my-cluster-cluster-ca -o jsonpath={{.data.ca\\.key}}") base64 {key} ;;
 "-n kafka get kafka my-cluster -o jsonpath={{.status.clusterId}}") printf {cluster_id} ;;
-"apply -f metalog.yaml") cp metalog.yaml applied.yaml ;;
+"-n kafka get networkpolicy my-cluster-network-policy-kafka") ;;
+"apply -f -") echo --- >> applied.yaml && cat >> applied.yaml ;;
 *) echo "unexpected: $*" >&2; exit 1 ;;
 esac
 """
