@@ -14,9 +14,13 @@ from replay.about import About
 from replay.incidents.health import Health
 from replay.incidents.leaderless_times import LeaderlessTime
 from replay.incidents.overview import Overview, OverviewReader, joined
+from replay.incidents.restarts import RestartLoop
 
 _ACTORS_MAX = 3
 """Number of principals named in the summary; others are only counted."""
+
+_LOOPS_MAX = 3
+"""Number of restart loops told in the summary; others are only counted."""
 
 
 class ShowSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +34,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     """One statement of a summary.
 
     Attributes:
-        about: `leaderless`, `end`, `brokers`, `controllers`, `changes`, `gap` or `tail`.
+        about: `leaderless`, `end`, `brokers`, `restarts`, `controllers`, `changes`, `gap` or
+            `tail`.
         is_bad: True if the statement says that something is wrong.
         from_offset, to_offset: Offsets of the first and last record that the statement is about;
             None: the first or last record of the summary's range.
@@ -68,6 +73,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         partitions, leaderless_partitions, under_replicated: Numbers of partitions at the end.
         brokers, fenced: Numbers of brokers at the end.
         controllers: The node of each term as the active controller, in order.
+        restart_loops: The nodes that restarted at least three times within an hour, those with most
+            restarts first.
         actors: Principals that made changes, those with most changes first.
         clauses: The summary in words.
     """
@@ -84,6 +91,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     brokers: int
     fenced: int
     controllers: tuple[int, ...]
+    restart_loops: tuple[RestartLoop, ...]
     actors: tuple[Actor, ...]
     clauses: tuple[Clause, ...]
 
@@ -163,11 +171,13 @@ def summary_of(parts: Sequence[Stretch], found: Overview) -> Summary:
         brokers=found.brokers,
         fenced=found.fenced,
         controllers=controllers,
+        restart_loops=found.restart_loops,
         actors=actors,
         clauses=(
             _of_leaderless(times, longest),
             _of_end(health),
             _of_brokers(found.brokers, found.fenced),
+            *_of_restarts(found.restart_loops),
             _of_controllers(controllers),
             _of_changes(past, actors),
             *_of_gaps(parts),
@@ -256,6 +266,50 @@ def _of_brokers(brokers: int, fenced: int) -> Clause:
     return Clause(about="brokers", text=text, is_bad=bool(fenced))
 
 
+def _of_restarts(loops: Sequence[RestartLoop]) -> Iterator[Clause]:
+    told = _at_once(loops)
+    for together in told[:_LOOPS_MAX]:
+        from_, to = (
+            min(together, key=lambda each: each.from_offset),
+            max(together, key=lambda each: each.to_offset),
+        )
+        each = " each" if len(together) > 1 else ""
+        yield Clause(
+            about="restarts",
+            text=f"{_nodes(together)} restarted {from_.restarts:,} times{each} between "
+            f"{time_text(from_.from_time)} and {time_text(to.to_time)} (restart loop)",
+            is_bad=True,
+            from_offset=from_.from_offset,
+            to_offset=to.to_offset,
+        )
+    if len(told) > _LOOPS_MAX:
+        others = len(told) - _LOOPS_MAX
+        text = f"{others:,} more restart loop{'' if others == 1 else 's'}"
+        yield Clause(about="restarts", text=text, is_bad=True)
+
+
+def _at_once(loops: Sequence[RestartLoop]) -> list[list[RestartLoop]]:
+    """Group the loops of nodes that restarted equally often at the same time."""
+    found: list[list[RestartLoop]] = []
+    for loop in loops:
+        for others in found:
+            first = others[0]
+            if (loop.restarts, loop.is_broker) == (first.restarts, first.is_broker) and (
+                loop.from_offset < first.to_offset and first.from_offset < loop.to_offset
+            ):
+                others.append(loop)
+                break
+        else:
+            found.append([loop])
+    return found
+
+
+def _nodes(loops: Sequence[RestartLoop]) -> str:
+    kind = "broker" if loops[0].is_broker else "controller"
+    *before, last = map(str, sorted(each.node_id for each in loops))
+    return f"{kind}s {', '.join(before)} and {last}" if before else f"{kind} {last}"
+
+
 def _of_controllers(nodes: Sequence[int]) -> Clause:
     if not nodes:
         return Clause(about="controllers", text="the controller did not change")
@@ -264,7 +318,7 @@ def _of_controllers(nodes: Sequence[int]) -> Clause:
     changes = len(nodes) - 1
     if len(set(nodes)) == 1:
         often = "once" if changes == 1 else f"{changes:,} times"
-        text = f"node {nodes[0]} was the controller, and began anew {often}"
+        text = f"node {nodes[0]} was the controller, and took over again {often}"
         return Clause(about="controllers", text=text)
     often = "once" if changes == 1 else f"{changes:,} times, last"
     text = f"the controller changed {often} to node {nodes[-1]}"

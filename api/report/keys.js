@@ -18,7 +18,7 @@ const HELP = [
   ["b", "blame: its fields, each with the record that set it"],
   ["e", "an expression: where is it true?"],
   ["c", "check: which invariants does the history violate?"],
-  ["d", "decide anew: what if the first record of the selection had not been?"],
+  ["d", "what would have happened without the first record of the selection?"],
   ["p", "pin a note to the first record of the selection"],
   ["z", "zoom to the selection"],
   ["0", "show the whole report"],

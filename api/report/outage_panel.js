@@ -101,7 +101,7 @@ export class OutagePanel {
       ...this._topics(outages, row),
       ...this._ends(began, ended),
       term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length)), ...whyNobodyElse(data, outages).map((text) => make("div", {}, text))),
-      term("written by", ...this._who(outages, chain)),
+      term("in whose name", ...this._who(outages, chain)),
       ...this._meanwhile(outages, began),
       ...this._endedBy(outages),
       term("may be lost", sentences(mayBeLost(data, outages))),
@@ -167,7 +167,7 @@ export class OutagePanel {
   _meanwhile(/** @type {Outage[]} */ outages, /** @type {Outage} */ began) {
     const down = brokersDown(this.data, outages).map((text) => make("div", {}, text)), controller = newController(this.data, began);
     if (controller !== null) down.push(make("div", {}, `${controller.text}, `, this._offset(controller.offset)));
-    return down.length ? [term("besides", ...down)] : [];
+    return down.length ? [term("around that time", ...down)] : [];
   }
 
   /** What ended it, by whom and why; nothing if all of it lasts. */
@@ -227,7 +227,7 @@ export class OutagePanel {
       return make("li", {}, make("button", { type: "button", class: "link", onclick: () => this.open([each.object], each.bit, Math.max(each.fromRow, 0), name) }, plain(name)),
         make("span", {}, durationText(each.duration)), make("span", { class: "by" }, `from ${each.from ?? "before"} to ${each.to ?? "the end"}`));
     };
-    const folded = make("details", { class: "each" }, make("summary", {}, "each of them"), list);
+    const folded = make("details", { class: "each" }, make("summary", {}, `each ${data.kinds[data.objectKind[outages[0].object]]} by itself`), list);
     folded.addEventListener("toggle", () => fill(list, outages.map(item).values(), OBJECTS_AT_FIRST), { once: true });
     return folded;
   }

@@ -6,7 +6,7 @@ import { plain } from "report/words.js";
 /** @typedef {{about: string, text: string, is_bad: boolean, from_offset: number|null, to_offset: number|null}} Clause */
 
 /** The kinds of events that a clause is about; all for one that is not named. @type {Record<string, string[]>} */
-export const KINDS_ABOUT = { brokers: ["brokers"], controllers: ["controllers"], changes: ["topics", "others"] };
+export const KINDS_ABOUT = { brokers: ["brokers"], restarts: ["brokers", "controllers"], controllers: ["controllers"], changes: ["topics", "others"] };
 
 /** The clauses as items of a list. @param {Clause[]} clauses @param {((clause: Clause) => void)|null} pick Null: no links. */
 export function clauseItems(clauses, pick) {
@@ -30,5 +30,5 @@ export function showClause({ about, is_bad, from_offset, to_offset }, page) {
   if (isEnd) selection.set({ from: selection.last, to: Infinity, object: null });
   else selection.set({ from: from_offset ?? selection.first, to: to_offset ?? selection.last, object: null });
   if (about === "leaderless" && is_bad) page.outages.showFirst(false);
-  else if (is_bad) page.outages.show(about === "brokers" ? "broker" : "partition");
+  else if (is_bad && isEnd) page.outages.show(about === "brokers" ? "broker" : "partition");
 }

@@ -16,6 +16,8 @@ from replay.incidents.health import Health, health
 from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
 from replay.incidents.outage_tracker import LeaderlessTracker
 from replay.incidents.outages import Tracking
+from replay.incidents.restarts import TYPES as OF_RESTARTS
+from replay.incidents.restarts import RestartLoop, Restarts
 from replay.loader import BatchSource, Newest, check_point
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explained
@@ -28,6 +30,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         leaderless: The periods in which any partition had no leader, in order.
         controllers: The node of each active controller whose term began in the range, in order.
+        restart_loops: The nodes that restarted again and again, those with most restarts first.
         changes: Number of events by principal (None: unknown). Events of an unknown principal
             count only if they are about topics.
         brokers, fenced: Number of all registered brokers, and of the fenced ones.
@@ -36,6 +39,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     leaderless: list[LeaderlessTime]
     controllers: tuple[int, ...]
+    restart_loops: tuple[RestartLoop, ...]
     changes: Mapping[str | None, int]
     health: Health
     brokers: int
@@ -58,10 +62,11 @@ class OverviewReader:
         check_point(source, end_offset - 1)
         self._source, self._end = source, end_offset
         self._from, self._known_from = from_offset, source.history_start
-        self._by_whom = _ByWhom()
         self._tracking = Tracking(
             source, end_offset, from_offset, newest, index, tracker_type=LeaderlessTracker
         )
+        self._restarts = Restarts(self._tracking.tracker.state.brokers())
+        self._by_whom = _ByWhom(self._restarts)
         self._stateless_from = from_offset
 
     @property
@@ -91,7 +96,10 @@ class OverviewReader:
             self._stateless_from = batch.end_offset
         if batch.end_offset > self._tracking.next_offset:
             for each in self._tracking.follow(batch):
-                self._by_whom.add(each.rows_from(self._from))
+                rows = each.rows_from(self._from)
+                if len(rows) < len(each.rows):
+                    self._restarts.know(row for row in each.rows if row.offset < self._from)
+                self._by_whom.add(rows)
 
     def overview(self, until_ms: int | None = None) -> Overview:
         """Return the overview, after the range was read; `until_ms` as for `find_outages`."""
@@ -101,6 +109,7 @@ class OverviewReader:
         return Overview(
             leaderless=leaderless_times(outages.intervals),
             controllers=tuple(self._by_whom.controllers),
+            restart_loops=self._restarts.loops(),
             changes=self._by_whom.changes,
             health=health(tracker.state.all_partitions()),
             brokers=len(brokers),
@@ -128,6 +137,7 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
             for each in part.leaderless
         ],
         controllers=tuple([node for part in parts for node in part.controllers]),
+        restart_loops=tuple([loop for part in parts for loop in part.restart_loops]),
         changes=changes,
     )
 
@@ -143,8 +153,9 @@ def _cut(time: LeaderlessTime, before: Gap | None, after: Gap | None) -> Leaderl
 class _ByWhom:
     """Counts a timeline's events by principal, without describing them."""
 
-    def __init__(self) -> None:
+    def __init__(self, restarts: Restarts) -> None:
         self.controllers: list[int] = []
+        self._restarts = restarts
         # By kind and batch, which make an event: the principal of its first record.
         self._principals: dict[tuple[str, int], str | None] = {}
 
@@ -159,6 +170,8 @@ class _ByWhom:
         """Add rows that take effect."""
         for row in rows:
             kind = kind_of(row.payload)
+            if type(row.payload) in OF_RESTARTS:
+                self._restarts.add(row)
             if kind in _COUNTED and type(row.payload) not in SILENT:
                 self._add(kind, row)
             elif kind == CONTROLLERS:

@@ -47,7 +47,7 @@ export class Ask {
     this.element = make("section", { class: "ask", "aria-label": "ask" },
       make("form", { onsubmit: submits(() => this._all((each) => each.flips(this.expression.text))) }, make("span", {}, "when was"), this.expression.element, button("true?", "where the expression holds (e, Enter)"),
         make("button", { type: "button", title: "which invariants the history violates (c)", onclick: () => this._all((each) => each.check()) }, "check invariants")),
-      make("form", { onsubmit: submits(() => this._whatIf()) }, make("span", {}, "what if without"), this.without, button("decide anew", "what would have been without this record (d)")),
+      make("form", { onsubmit: submits(() => this._whatIf()) }, make("span", {}, "without the record"), this.without, button("what would have happened?", "an offset, or a value such as broker:1#fenced=true (d)")),
       this.answers);
     page.selection.watch(() => this.offer());
     page.selection.window.addEventListener("hashchange", () => this.read(page.selection.window.location.hash));
@@ -56,7 +56,7 @@ export class Ask {
 
   _all(/** @type {(each: Ask) => void} */ act) { this.answering().forEach(act); }
 
-  /** Offer to decide anew without the first record of the selection, unless something else was written. */
+  /** Offer to leave out the first record of the selection, unless something else was written. */
   offer() {
     const [{ page }, ...others] = this.answering();
     if (document.activeElement !== this.without && /^\d*$/.test(this.without.value)) this.without.value = others.length ? "" : String(page.selection.from);
@@ -143,7 +143,7 @@ export class Ask {
         make("h3", {}, plain(/^\d+$/.test(text) ? `without the record ${text}` : `without ${text}`)),
         ...found.changed.slice(0, ITEMS_AT_FIRST).map((change) => make("p", {}, plain(change))),
         make("p", {}, `${countText(count, "object")} would have been different. ${end}`),
-        make("p", { class: "remark" }, `Decided anew after offset ${found.from}: ${grouped(found.decided.asked)} as asked, ${grouped(found.decided.inferred)} inferred, ${grouped(found.decided["as recorded"])} taken over as recorded${refused}.`),
+        make("p", { class: "remark" }, `All decisions after offset ${found.from} were made again without it: ${grouped(found.decided.asked)} as asked, ${grouped(found.decided.inferred)} inferred, ${grouped(found.decided["as recorded"])} taken over as recorded${refused}.`),
         list,
       ],
       strips,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.api.conftest import Metalog
 from tests.metadata_log.kraft.node import Node
-from tests.replay.builders import broker, change, partition, topic
+from tests.replay.builders import broker, change, partition, topic, uid
 
 
 def words(metalog: Metalog, *arguments: object) -> dict[str, str]:
@@ -87,9 +87,51 @@ def test_a_controller_that_only_restarted_did_not_change(metalog: Metalog, tmp_p
     node.append(change("t", 0, leader=-1))
     metalog("import", "kraft", node.directory, tmp_path / "log")
     found = words(metalog, tmp_path / "log")
-    assert found["controllers"].endswith(" was the controller, and began anew 2 times")
+    assert found["controllers"].endswith(" was the controller, and took over again 2 times")
     assert found["leaderless"].startswith(
         "!3 times without a leader, 0.002 s in all, longest 0.001 s "
     )
     assert "; the last for " in found["leaderless"]
     assert found["leaderless"].endswith(" until the records end")
+
+
+def test_brokers_that_restart_again_and_again_are_told_together(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    node = Node(tmp_path / "node", voters=3)
+    starts = {1: 5, 2: 5, 3: 5, 7: 4, 9: 3}
+    first: dict[int, int] = {}
+    for run in range(5):
+        for broker_id, count in starts.items():
+            if run < count:
+                if run == 1:
+                    first[broker_id] = node.end_offset
+                fields = {"incarnation_id": uid(f"{broker_id} {run}"), "fenced": False}
+                node.append(broker(broker_id, **fields))
+    metalog("import", "kraft", node.directory, tmp_path / "log")
+    answer = metalog("summary", tmp_path / "log", "--json").json
+    told = [each for each in answer["clauses"] if each["about"] == "restarts"]
+    assert [each["text"].partition(" between ")[0] for each in told] == [
+        "brokers 1, 2 and 3 restarted 4 times each",
+        "broker 7 restarted 3 times",
+    ]
+    assert all(each["text"].endswith(" (restart loop)") and each["is_bad"] for each in told)
+    assert told[0]["from_offset"] == first[1]
+    assert sorted(each["node_id"] for each in answer["restart_loops"]) == [1, 2, 3, 7]
+    assert "! brokers 1, 2 and 3 restarted" in metalog("summary", tmp_path / "log").out
+
+
+def test_more_loops_than_fit_are_counted(metalog: Metalog, tmp_path: Path) -> None:
+    node = Node(tmp_path / "node", voters=3)
+    for broker_id in range(1, 6):
+        for run in range(3 + broker_id):
+            node.append(broker(broker_id, incarnation_id=uid(f"{broker_id} {run}")))
+    metalog("import", "kraft", node.directory, tmp_path / "log")
+    clauses = metalog("summary", tmp_path / "log", "--json").json["clauses"]
+    told = [each["text"] for each in clauses if each["about"] == "restarts"]
+    assert [each.partition(" between ")[0] for each in told] == [
+        "broker 5 restarted 7 times",
+        "broker 4 restarted 6 times",
+        "broker 3 restarted 5 times",
+        "2 more restart loops",
+    ]

@@ -146,7 +146,7 @@ def test_a_click_on_red_shows_that_outage(
     found = terms(page)
     assert outage["cause"]["text"] in found["cause"]
     assert f"record {outage['cause']['offset']}" in found["cause"]
-    assert found["written by"] == "the record does not say who"
+    assert found["in whose name"] == "the record does not say who"
     first, last, object_ = selected(page)
     assert first <= outage["from_offset"]
     assert last >= outage["to_offset"]
@@ -188,7 +188,7 @@ def test_a_click_on_health_shows_the_time_of_the_summary(
         "without losing records."
     )
     down = "2 of 2 brokers were down: 1, 2."
-    assert found["besides"] == f"{down} node 1 became the controller 6 s before, record 0"
+    assert found["around that time"] == f"{down} node 1 became the controller 6 s before, record 0"
     assert "ISR [1, 2] -> [1]" in found["before"]
     assert (
         found["may be lost"] == f"Nothing of {PARTITIONS} partitions, as far as the metadata says: "
@@ -266,7 +266,7 @@ def test_an_outage_says_who_asked_for_its_cause(
     found = terms(page)
     cause = found["cause"].rpartition("record ")[2]
     (row,) = metalog("dump", demo_log, "--from", cause, "--to", cause, "--json").lines
-    assert found["written by"].startswith(
+    assert found["in whose name"].startswith(
         f"{row['origin']['principal']} ({row['origin']['command']}"
     )
     name = row["data"]["broker_id"]
@@ -312,9 +312,9 @@ def test_an_outage_after_silence_says_that_it_may_be_older(
     metalog("report", tmp_path / "log", tmp_path / "r.html")
     page = opened(tmp_path / "r.html")
     page.locator(".outage").wait_for()
-    besides = terms(page)["besides"]
-    assert "node 2 became the controller" in besides
-    assert "after 4 h 20 min without a record: what failed meanwhile shows only from" in besides
+    around = terms(page)["around that time"]
+    assert "node 2 became the controller" in around
+    assert "after 4 h 20 min without a record: what failed meanwhile shows only from" in around
 
 
 def test_a_service_knows_what_began_before_the_page(stormy_log: Path, pages: Pages) -> None:

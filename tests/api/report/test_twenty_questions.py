@@ -265,7 +265,7 @@ def _yesterday(of: Operator) -> None:
 def _what_if(of: Operator) -> None:
     of.page.keyboard.press("a")
     of.page.locator("input.without").fill("broker:2#fenced=true")
-    of.page.get_by_role("button", name="decide anew").click()
+    of.page.get_by_role("button", name="what would have happened?").click()
     answer = of.page.get_by_role("region", name="what if not")
     expect(answer).to_contain_text("would have been different")
     told = of.of_log("what-if LOG --at 0 --to 47 --without broker:2#fenced=true")
