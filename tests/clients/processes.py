@@ -35,13 +35,22 @@ def command(program: str) -> tuple[str, ...]:
 
 async def printed(program: str, *arguments: str) -> dict[str, str]:
     """Run a program; return the outcomes of its operations, by name."""
-    process = await asyncio.create_subprocess_exec(
+    return await outcomes(await started(program, *arguments))
+
+
+async def started(program: str, *arguments: str) -> asyncio.subprocess.Process:
+    """Start a program."""
+    return await asyncio.create_subprocess_exec(
         *command(program),
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=ROOT,
     )
+
+
+async def outcomes(process: asyncio.subprocess.Process) -> dict[str, str]:
+    """Return the outcomes of the operations of a program, by name, when it ends."""
     try:
         async with asyncio.timeout(120):
             out, err = await process.communicate()

@@ -19,6 +19,7 @@ class NodesWorld(World):
         self._store = store
         self._ports = dict(enumerate(free_ports(3), 1))
         self._nodes: dict[int, Process] = {}
+        self._more: tuple[str, ...] = ()
 
     @property
     def server(self) -> str:
@@ -26,17 +27,19 @@ class NodesWorld(World):
 
     async def serve(self, *more: str) -> None:
         """Make the shared log, start the nodes, and wait until one leads."""
+        self._more = more
         await asyncio.to_thread(metalog, "nodes", "create", self._store, "--from", str(self.log))
         for number in self._ports:
-            await self._start(number, *more)
+            await self._start(number)
         await soon(self.leader)
 
-    async def _start(self, number: int, *more: str) -> None:
+    async def _start(self, number: int) -> None:
         self._nodes[number] = await Process.start(
             self.directory / f"node-{number}.txt",
             *("serve", self._folder(number), "--shared", self._store, "--node", number),
             *("--kafka", f"127.0.0.1:{self._ports[number]}", "--lease-ms", LEASE_MS),
-            *("--advertise", f"kafka=127.0.0.1:{self._ports[number]}", *SERVICE_OPTIONS, *more),
+            *("--advertise", f"kafka=127.0.0.1:{self._ports[number]}"),
+            *(*SERVICE_OPTIONS, *self._more),
         )
         await self._nodes[number].is_ready()
 
@@ -52,6 +55,32 @@ class NodesWorld(World):
         """Let the leader hand over to another node, as `nodes lead` does."""
         leader = await soon(self.leader)
         await change_leader(self._store, next(n for n in self._nodes if n != leader))
+
+    async def fail_over(self, how: signal.Signals) -> float:
+        """End the leader, and start it again when another one leads; return as `take_over`."""
+        return await self.take_over(await self.end_leader(how))
+
+    async def end_leader(self, how: signal.Signals) -> int:
+        """End the leader with a signal; return its number."""
+        first: int = await soon(self.leader)
+        self._nodes[first].send(how)
+        await self._nodes[first].ended()
+        return first
+
+    async def take_over(self, first: int) -> float:
+        """Start a node that has ended again when another one leads.
+
+        Returns:
+            How long there was no leader, in seconds.
+        """
+        began = asyncio.get_running_loop().time()
+        await soon(lambda: self._other_leader(first))
+        away_s = asyncio.get_running_loop().time() - began
+        await self._start(first)
+        return away_s
+
+    async def _other_leader(self, first: int) -> bool:
+        return await self.leader() not in (None, first)
 
     async def end(self) -> None:
         """End the brokers at once, and the nodes as by SIGTERM."""

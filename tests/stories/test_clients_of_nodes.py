@@ -1,10 +1,12 @@
 """Unmodified Kafka clients with brokers of three nodes, whose leader ends while they run.
 
 They have to find what they find with one service: the brokers follow the next leader, and repeat by
-outcome what had no answer.
+outcome what had no answer. A leader that hands over answers all that it has. One that is killed may
+have a change that it does not answer: the broker says REQUEST_TIMED_OUT.
 """
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -12,7 +14,7 @@ import pytest_asyncio
 from sqlalchemy import URL
 
 from tests.clients import promises
-from tests.clients.processes import printed, require
+from tests.clients.processes import outcomes, printed, require, started
 from tests.postgres import postgres_server, text_of
 from tests.stories.nodes import NodesWorld
 from tests.stories.processes import soon
@@ -48,14 +50,32 @@ async def nodes(store: URL, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
         await world.end()
 
 
-@pytest.mark.parametrize(
-    "client",
-    [
-        each if each == EVERY_RUN else pytest.param(each, marks=HEAVY)
-        for each in PROMISING
-        if each not in READING
-    ],
-)
+CLIENTS = [
+    each if each == EVERY_RUN else pytest.param(each, marks=HEAVY)
+    for each in PROMISING
+    if each not in READING
+]
+
+NOT_ANSWERED = {
+    "kafka-python": "RequestTimedOutError",
+    "librdkafka": "REQUEST_TIMED_OUT",
+    "aiokafka": "'7'",
+    "kafkajs": "REQUEST_TIMED_OUT",
+    "platformatic": "REQUEST_TIMED_OUT",
+}
+"""How a program names what the leader had and did not answer."""
+
+BROKERS_WAIT_S = 5.0
+"""A busy machine may be longer without a leader than brokers wait; then a program begins anew."""
+
+STEADY_S = 0.5
+
+
+def promised(client: str) -> dict[str, str]:
+    return {each.operation: each.found for each in promises.PROMISES[client]}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 async def test_client_finds_what_it_finds_with_one_service(nodes: NodesWorld, client: str) -> None:
     require(client)
     topic, address = f"promised-{client}", nodes.brokers[2].ready["listen"]
@@ -64,5 +84,60 @@ async def test_client_finds_what_it_finds_with_one_service(nodes: NodesWorld, cl
     while not program.done():
         await nodes.hand_over()
         ended += not program.done()
-    assert await program == {each.operation: each.found for each in promises.PROMISES[client]}
+    assert await program == promised(client)
     assert ended > 0, "the client was faster than every leader"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_client_finds_the_same_when_a_leader_is_killed(
+    nodes: NodesWorld, client: str
+) -> None:
+    require(client)
+    away_s, attempt = BROKERS_WAIT_S, 0
+    while away_s >= BROKERS_WAIT_S:
+        topic, attempt = f"killed-{client}-{attempt}", attempt + 1
+        program = await _in_the_middle(nodes, client, topic)
+        # Without a change in flight.
+        program.send_signal(signal.SIGSTOP)
+        await _steady(nodes)
+        leader = await nodes.end_leader(signal.SIGKILL)
+        program.send_signal(signal.SIGCONT)
+        away_s = await nodes.take_over(leader)
+        found = await _found(program)
+    assert found == promised(client)
+
+
+@HEAVY
+@pytest.mark.parametrize("client", [each for each in PROMISING if each not in READING])
+async def test_change_that_a_killed_leader_had_is_all_that_a_client_misses(
+    nodes: NodesWorld, client: str
+) -> None:
+    require(client)
+    program = await _in_the_middle(nodes, client, f"missing-{client}")
+    away_s = await nodes.fail_over(signal.SIGKILL)
+    found = await _found(program)
+    unlike = found != promised(client) and NOT_ANSWERED[client] not in str(found)
+    assert not unlike or away_s >= BROKERS_WAIT_S, found
+
+
+async def _in_the_middle(nodes: NodesWorld, client: str, topic: str) -> asyncio.subprocess.Process:
+    """Return the process of a client's program that has made its first topic."""
+    program = await started(PROMISING[client], nodes.brokers[2].ready["listen"], topic)
+    await soon(lambda: nodes.image().topic_by_name(topic) is not None)
+    assert program.returncode is None, "the client was faster than the leader's end"
+    return program
+
+
+async def _steady(nodes: NodesWorld) -> None:
+    """Wait until nothing changes any more."""
+    before = None
+    while before != (before := nodes.image().provenance.next_offset):
+        await asyncio.sleep(STEADY_S)
+
+
+async def _found(program: asyncio.subprocess.Process) -> dict[str, str] | str:
+    """Return the outcomes of a program, or with which error it ended."""
+    try:
+        return await outcomes(program)
+    except AssertionError as error:
+        return str(error)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import AsyncIterator
@@ -12,7 +13,9 @@ import pytest_asyncio
 
 from tests.clients.suites.left_out import left_out
 from tests.docs_console import ROOT
-from tests.stories.processes import World
+from tests.postgres import postgres_server, text_of
+from tests.stories.nodes import NodesWorld
+from tests.stories.processes import World, soon
 
 SUITE = ROOT / ".venv" / "suites" / "kafka-python"
 LEFT_OUT = left_out("kafka_python")
@@ -21,6 +24,9 @@ _RIGHTS = ("--authorizer=acl", "--super-user=User:ANONYMOUS")
 
 _LONGEST_S = 240
 """Longest time of a run; the tests take 15 s, and those of the list wait for groups."""
+
+_SOME_TOPICS = 5
+"""Topics of the suite after which it is in the middle."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -37,19 +43,44 @@ async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]
     """A cluster with broker 0; the broker's address."""
     world = World(tmp_path_factory.mktemp("world"))
     try:
-        await world.serve(*_RIGHTS)
-        # The suite assigns replicas to broker 0, and writes to topics that do not exist.
-        await world.start_broker(0, "--auto-create-topics", *_RIGHTS)
-        ready = await world.brokers[0].is_ready()
-        yield ready.ready["listen"]
+        yield await _address(world)
     finally:
         await world.end()
+
+
+async def _address(world: World) -> str:
+    """Serve, start broker 0, and return its address."""
+    await world.serve(*_RIGHTS)
+    # The suite assigns replicas to broker 0, and writes to topics that do not exist.
+    await world.start_broker(0, "--auto-create-topics", *_RIGHTS)
+    ready = await world.brokers[0].is_ready()
+    return str(ready.ready["listen"])
 
 
 async def test_all_pass_but_those_of_the_list(broker: str, tmp_path: Path) -> None:
     outcomes = await _run(broker, tmp_path / "outcomes.xml")
     assert len(outcomes) >= 45
     assert {name: text for name, text in outcomes.items() if text} == {}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+async def test_all_pass_while_a_leader_of_nodes_ends(tmp_path: Path, how: signal.Signals) -> None:
+    """What a killed leader has not answered may fail one test, as REQUEST_TIMED_OUT."""
+    with postgres_server(durable=True) as store:
+        world = NodesWorld(tmp_path, text_of(store))
+        try:
+            suite = asyncio.create_task(_run(await _address(world), tmp_path / "outcomes.xml"))
+            await soon(lambda: world.image().topic_count >= _SOME_TOPICS)
+            await world.fail_over(how)
+            assert not suite.done(), "the suite was faster than the leader's end"
+            outcomes = await suite
+        finally:
+            await world.end()
+    assert len(outcomes) >= 45
+    failed = [text for text in outcomes.values() if text]
+    assert all("RequestTimedOutError" in text for text in failed), failed
+    assert len(failed) <= (how is signal.SIGKILL)
 
 
 @pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
