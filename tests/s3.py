@@ -36,17 +36,23 @@ def s3_server() -> contextlib.AbstractContextManager[str]:
 
 
 @contextlib.contextmanager
-def moto_server() -> Iterator[str]:
-    """Run moto; yield its URL, and end the process afterwards."""
+def moto_server(host: str = _HOST, within: tuple[str, ...] = ()) -> Iterator[str]:
+    """Run moto; yield its URL, and end the process afterwards.
+
+    Args:
+        host: Its address, or one of them if it is on another machine.
+        within: Words before its command: those that run it on another machine (root only).
+    """
     port = free_port()
+    bound = "0.0.0.0" if within else host
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.moto_server", _HOST, str(port)],
+        [*within, sys.executable, "-m", "tests.moto_server", bound, str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_until_open(server, port)
-        yield f"http://{_HOST}:{port}"
+        _wait_until_open(server, (host, port))
+        yield f"http://{host}:{port}"
     finally:
         server.terminate()
         server.wait(timeout=30)
@@ -141,11 +147,11 @@ def counted(url: str, *, lists_e_tags: bool = True) -> Iterator[Requests]:
         proxy.server_close()
 
 
-def _wait_until_open(server: "subprocess.Popen[bytes]", port: int) -> None:
+def _wait_until_open(server: "subprocess.Popen[bytes]", address: tuple[str, int]) -> None:
     end = time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < end:
         assert server.poll() is None, f"the S3 server ended with {server.returncode}"
-        with contextlib.suppress(OSError), socket.create_connection((_HOST, port), timeout=1):
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=1):
             return
         time.sleep(0.1)
     raise TimeoutError(f"the S3 server did not start within {_START_TIMEOUT_S} s")

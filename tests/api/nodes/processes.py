@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,15 @@ class Process:
         kafka: int = 0,
         more: tuple[str, ...] = (),
         release: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start a node.
 
         Args:
             release: Where the packages are, if they are not those of this release.
+            environment: Variables that it has instead of those of this process.
         """
+        self._environment = environment or {}
         self.folder = folder
         self._release = release
         self._kafka = kafka
@@ -80,6 +83,7 @@ class Process:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self._release,
+                env=os.environ | self._environment,
             )
 
     @property

@@ -48,12 +48,18 @@ class Cluster:
         """Run a store and the nodes over it."""
         raise NotImplementedError
 
-    def __init__(self, folders: Sequence[Path], shared: Sequence[str]) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        shared: Sequence[str],
+        environments: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         """Start the nodes of a new log.
 
         Args:
             folders: Of the nodes; the directories above exist.
             shared: The URL of the shared log, as each node has it.
+            environments: Variables that each node has instead of those of this process.
         """
         self.shared = shared[0]
         self.given_up: list[Path] = []
@@ -61,13 +67,14 @@ class Cluster:
         metalog("nodes", "create", self.shared, "--from", str(folders[0]))
         ports = free_ports(3 * NODES)
         sockets, https, kafkas = ports[:NODES], ports[NODES:-NODES], ports[-NODES:]
+        owns = environments or [{}] * NODES
         self.url = "socket://" + ",".join(f"{HOST}:{port}" for port in sockets)
         self.http = [f"http://{HOST}:{port}" for port in https]
         self.kafka = "kafka://" + ",".join(f"{HOST}:{port}" for port in kafkas)
         self.nodes = [
-            Process(folder, url, number, kafka, _listeners(socket, http, kafka))
-            for number, (folder, url, socket, http, kafka) in enumerate(
-                zip(folders, shared, sockets, https, kafkas, strict=True), 1
+            Process(folder, url, number, kafka, _listeners(socket, http, kafka), environment=own)
+            for number, (folder, url, own, socket, http, kafka) in enumerate(
+                zip(folders, shared, owns, sockets, https, kafkas, strict=True), 1
             )
         ]
         try:

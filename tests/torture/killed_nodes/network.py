@@ -33,6 +33,10 @@ class Cable(NamedTuple):
         """Let packets through again."""
         _ip("link", "set", self.name, "master", self.switch)
 
+    def remove(self) -> None:
+        """Remove it, so that its name is free at once: a machine takes its cables along later."""
+        _ip("link", "del", self.name)
+
 
 class Switch:
     """A network that this process is connected to.
@@ -97,7 +101,9 @@ def network(names: Sequence[str], *, switches: int) -> Iterator[list[Machine]]:
             _ip("netns", "add", machine.name)
             stack.callback(_ip, "netns", "del", machine.name)
             _ip("-n", machine.name, "link", "set", "lo", "up")
-            machine.cables.extend(switch.connect(machine) for switch in made)
+            for switch in made:
+                machine.cables.append(switch.connect(machine))
+                stack.callback(machine.cables[-1].remove)
             machines.append(machine)
         yield machines
 
