@@ -12,7 +12,7 @@ from metadata_log.format.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, check_point, images, load_image
-from replay.snapshot.ports import SNAPSHOTS_NAME, LazySnapshots, ReadableTopics, Snapshots
+from replay.snapshot.ports import SNAPSHOTS_NAME, ReadableTopics, Snapshots
 from replay.time_travel.contradictions import explained
 from replay.time_travel.past_topics import PastTopics
 
@@ -134,14 +134,6 @@ class LogImages:
         from replay.snapshot.match import is_of
 
         return is_of(self.source, info)
-
-    def _quick_image(self, at: int) -> MetadataImage:
-        """Return the image as of `at`; a snapshot's parts are decoded only when they are read."""
-        if not isinstance(self._snapshots, LazySnapshots):
-            return self.image(at)
-        start = self._snapshots.read_newest(at, accept=self._is_usable)
-        with explained(self.source):
-            return load_image(self.source, at, start=start)
 
     @cached_property
     def _past(self) -> PastTopics | None:

@@ -5,10 +5,7 @@ same as those of a replay from the log's start.
 """
 
 from collections.abc import Collection, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Self
-
-from msgspec import DecodeError
 
 from records.control import NoteRecord
 from records.errors import ContradictionError, CorruptLogError
@@ -186,11 +183,9 @@ class Timeline(LogImages):
 
         # `image` looks whether a snapshot is of this log: for the few that are asked for.
         ends = self._snapshot_ends()
-        find = partial(find_only_flip, self.source, expression)
-        try:
-            return find(self._quick_image, ends, from_offset, to_offset, progress)
-        except DecodeError:  # `image` passes over snapshots that this release cannot read
-            return find(self.image, ends, from_offset, to_offset, progress)
+        return find_only_flip(
+            self.source, expression, self.image, ends, from_offset, to_offset, progress
+        )
 
     def why(self, name: "ObjectName", at: int, progress: Progress | None = None) -> "Chain":
         """Return the chain of causes of a partition's leader and ISR, or of a broker's state.

@@ -4,7 +4,7 @@ Each part of the state has a module with its values and its delta; `rules` assig
 its part, and `delta` computes the next image.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -134,8 +134,12 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """
         return self._topics.version(topic_id)
 
-    def topic_entries(self) -> Iterable[TopicEntry]:
-        """Return all topics with their partitions and the versions of both, in any order."""
+    def topic_entries(self) -> Iterator[TopicEntry]:
+        """Iterate over all topics with their partitions and the versions of both.
+
+        The way to read all partitions once: those of a snapshot that were not read before are not
+        kept in memory, unlike after `partitions`.
+        """
         return self._topics.entries()
 
     def partition_version(self, topic_id: Uuid, partition_id: int) -> int:

@@ -177,7 +177,7 @@ class _Topics(Part, frozen=True):
 
 class _Partitions(Part, frozen=True):
     def objects(self, image: MetadataImage) -> Iterable[Partition]:
-        return (p for topic in image.topics() for p in image.partitions(topic.topic_id))
+        return (p for entry in image.topic_entries() for p in entry.partitions)
 
     def get(self, image: MetadataImage, key: Any) -> Partition | None:
         return image.partition(*key)

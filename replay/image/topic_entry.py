@@ -1,5 +1,8 @@
 """One topic with its partitions, and the changes to it."""
 
+from abc import ABC, abstractmethod
+from typing import TypeAlias
+
 import msgspec
 
 from records.base import Uuid
@@ -27,6 +30,59 @@ class TopicEntry(msgspec.Struct, frozen=True, gc=False):
     version: int = UNKNOWN
     offsets: PartitionOffsets = b""
 
+    def passing(self) -> "TopicEntry":
+        """Return the entry, for a caller that soon forgets it."""
+        return self
+
+
+class DeferredEntry(ABC):
+    """Stands for a `TopicEntry`, whose partitions are made when they are first read.
+
+    Equal to that entry. `topic` and `version` are the entry's.
+    """
+
+    __slots__ = ("_made", "topic", "version")
+
+    def __init__(self, topic: Topic, version: int) -> None:
+        self.topic, self.version = topic, version
+        self._made: TopicEntry | None = None
+
+    @abstractmethod
+    def make(self) -> TopicEntry:
+        """Return the entry, made anew."""
+
+    @property
+    def partitions(self) -> Partitions:
+        """The topic's partitions, kept from now on."""
+        return self._kept().partitions
+
+    @property
+    def offsets(self) -> PartitionOffsets:
+        """The offsets of the partitions, which are kept from now on."""
+        return self._kept().offsets
+
+    def passing(self) -> TopicEntry:
+        """Return the entry, for a caller that soon forgets it: it is not kept."""
+        return self._made or self.make()
+
+    def __eq__(self, other: object) -> bool:
+        """True if the entries are equal."""
+        if not isinstance(other, TopicEntry | DeferredEntry):
+            return NotImplemented
+        return self is other or self.passing() == other.passing()
+
+    __hash__ = None  # type: ignore[assignment]  # as that of an entry, which nobody needs
+
+    def _kept(self) -> TopicEntry:
+        # Threads that both make it make equal ones.
+        made = self._made
+        if made is None:
+            made = self._made = self.make()
+        return made
+
+
+Entry: TypeAlias = TopicEntry | DeferredEntry
+
 
 class TopicDelta:
     """Changes to one topic: its entry before, and the changed partitions and offsets.
@@ -37,7 +93,7 @@ class TopicDelta:
 
     __slots__ = ("base", "changes", "created", "topic", "version", "versions")
 
-    def __init__(self, base: TopicEntry) -> None:
+    def __init__(self, base: Entry) -> None:
         self.base = base
         self.topic = base.topic
         self.version = base.version

@@ -20,7 +20,7 @@ from replay.image.changes import NestedMapDelta
 from replay.image.map_differences import unshared_values
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
-from replay.image.topic_entry import Topic, TopicDelta, TopicEntry
+from replay.image.topic_entry import Entry, Topic, TopicDelta, TopicEntry
 from replay.image.versions import UNKNOWN, partition_offsets
 
 __all__ = ["Partition", "Topic", "TopicEntry", "TopicsDelta", "TopicsImage"]
@@ -29,7 +29,7 @@ __all__ = ["Partition", "Topic", "TopicEntry", "TopicsDelta", "TopicsImage"]
 class TopicsImage(msgspec.Struct, frozen=True, gc=False):
     """All topics at one offset of the log. Callers use the methods, never the maps."""
 
-    _entries: Map[Uuid, TopicEntry] = Map()
+    _entries: Map[Uuid, Entry] = Map()
     # Namespace to name to topic id; no empty map is kept.
     _ids: Map[Uuid | None, Map[str, Uuid]] = Map()
     partition_count: int = 0
@@ -65,8 +65,8 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         """
         ours, theirs = unshared_values(self._entries, other._entries)
         return (
-            [entry for entry in ours if other._entries.get(entry.topic.topic_id) != entry],
-            [entry for entry in theirs if self._entries.get(entry.topic.topic_id) != entry],
+            [e.passing() for e in ours if other._entries.get(e.topic.topic_id) != e],
+            [e.passing() for e in theirs if self._entries.get(e.topic.topic_id) != e],
         )
 
     def shares_entry(self, other: "TopicsImage", topic_id: Uuid) -> bool:
@@ -97,9 +97,12 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         offsets = b"" if entry is None else entry.offsets
         return partition_offsets(offsets, partition_id)
 
-    def entries(self) -> Iterable[TopicEntry]:
-        """Return all topics with their partitions and versions, in any order."""
-        return self._entries.values()
+    def entries(self) -> Iterator[TopicEntry]:
+        """Iterate over all topics with their partitions and versions, in any order.
+
+        Partitions that are made for this are not kept.
+        """
+        return (entry.passing() for entry in self._entries.values())
 
 
 _NO_IDS: Map[str, Uuid] = Map()

@@ -101,21 +101,10 @@ class SnapshotFile:
             accept: Called for each snapshot, newest first; returns True if the snapshot may be
                 used.
         """
-        return self._newest(at, accept)
-
-    def read_newest(
-        self, at: int | None, *, accept: Callable[[SnapshotInfo], bool]
-    ) -> MetadataImage | None:
-        """Return the same image as `load_newest`, but decode each partition when it is read."""
-        return self._newest(at, accept, lazily=True)
-
-    def _newest(
-        self, at: int | None, accept: Callable[[SnapshotInfo], bool], *, lazily: bool = False
-    ) -> MetadataImage | None:
         try:
             for row in self._rows():
                 if (at is None or row.info.end_offset <= at + 1) and accept(row.info):
-                    image = self._load(row, lazily=lazily)
+                    image = self._load(row)
                     if image is not None:
                         return image
         except (sqlite3.Error, CorruptLogError, RequestError) as error:
@@ -169,7 +158,7 @@ class SnapshotFile:
             _Row(row["id"], decode_info(dict(row), row["id"]), row["checksum"]) for row in found
         ]
 
-    def _load(self, row: _Row, *, lazily: bool) -> MetadataImage | None:
+    def _load(self, row: _Row) -> MetadataImage | None:
         """Return the image of a snapshot; None, with a warning, if it cannot be read."""
         # Not imported by those who only read descriptions.
         from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_parts
@@ -192,7 +181,6 @@ class SnapshotFile:
                 row.checksum,
                 (ManifestEntry(*entry) for entry in entries),
                 (StoredChunk(*chunk) for chunk in chunks),
-                lazily=lazily,
             )
             return parts.image(row.info.provenance)
         except (CorruptLogError, RequestError) as error:

@@ -17,7 +17,7 @@ from records.errors import CorruptLogError, RequestError
 from replay.image.versions import UNKNOWN
 from replay.snapshot.chunks import key_hash
 from replay.snapshot.layers import layers_of
-from replay.snapshot.parts import StoredTopic
+from replay.snapshot.stored_topic import StoredTopic
 from replay.time_travel.past_topics import PastState, TopicState
 
 # Of these parts, records about topics and partitions take objects for granted.
@@ -135,7 +135,7 @@ def _state(topic: StoredTopic | None, partition_id: int | None) -> TopicState | 
         return None
     version = None
     if partition_id is not None:
-        ids = [partition.partition_id for partition in topic.partitions]
+        ids = topic.partition_ids
         if partition_id in ids:
             version = topic.versions[ids.index(partition_id)] if topic.versions else UNKNOWN
     return TopicState(

@@ -21,19 +21,6 @@ class ReadableTopics(Protocol):
         """Return an object that reads single topics from the accepted snapshots."""
 
 
-@runtime_checkable
-class LazySnapshots(Protocol):
-    """Snapshots that can be read without decoding them completely."""
-
-    def read_newest(
-        self, at: int | None, *, accept: "Callable[[SnapshotInfo], bool]"
-    ) -> MetadataImage | None:
-        """Return the same image as `load_newest`, but decode each partition when it is read.
-
-        Reading a partition raises msgspec.DecodeError if a release with another format wrote it.
-        """
-
-
 class Snapshots(Protocol):
     """Stored images that replay can start from."""
 

@@ -6,14 +6,17 @@ SCHEMA_REVISION = "0003"
 VERSION_TABLE = "metalog_alembic_version"
 """Table for the snapshots' revision: a name of our own, as other programs may use the database."""
 
-FORMAT = 1
+FORMAT = 3
 """Format of a snapshot that is stored whole, with the parts and values of `parts`."""
 
-LAYERED_FORMAT = 2
+LAYERED_FORMAT = 4
 """Format of a snapshot with the same parts and values, their digests, and possibly layers."""
 
-FORMATS = frozenset({FORMAT, LAYERED_FORMAT})
-"""The formats that this release reads. Snapshots of another format are skipped."""
+FORMATS = frozenset({1, 2, FORMAT, LAYERED_FORMAT})
+"""The formats that this release reads: 1 and 2 have partitions whole instead of in columns.
+
+Snapshots of another format are skipped.
+"""
 
 HISTORY_REVISION = "0012"
 """The newest migration of the SQL history, which gives the tables in `sql_history.tables`."""

@@ -13,7 +13,6 @@ from records.errors import CorruptLogError, RequestError
 from replay.snapshot.chunks import ENCODING, decompressed
 from replay.snapshot.info import SnapshotInfo
 from replay.snapshot.layers import LayeredParts
-from replay.snapshot.lazy_topics import LazyParts
 from replay.snapshot.parts import Parts
 from replay.snapshot.revision import FORMATS
 
@@ -62,13 +61,10 @@ def decode_parts(
     checksum: bytes,
     entries: Iterable[ManifestEntry],
     chunks: Iterable[StoredChunk],
-    *,
-    lazily: bool = False,
 ) -> LayeredParts:
-    """Decode the chunks of a snapshot: O(objects), one encoded chunk in memory at a time.
+    """Check and decode the chunks of a snapshot: O(octets, and objects that are no partitions).
 
-    Args:
-        lazily: Decode each partition only when it is read.
+    Partitions are decoded only when they are read, from octets that were checked here.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, the snapshot has a format that this release does not
@@ -76,7 +72,7 @@ def decode_parts(
         CorruptLogError: the snapshot is damaged; the error names snapshot, part and chunk.
     """
     manifest = checked_manifest(info, checksum, list(entries))
-    parts = LayeredParts(LazyParts() if lazily else Parts())
+    parts = LayeredParts(Parts())
     count = 0
     for chunk in chunks:
         _decode(parts, info, chunk)

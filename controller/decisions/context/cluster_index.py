@@ -80,9 +80,9 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         update.learn_groups(
             image, [name for (resource_type, name), _ in image.configs() if resource_type == GROUP]
         )
-        for topic in image.topics():
-            update.learn_name(topic)
-            update.put_all(topic.topic_id, image.partitions(topic.topic_id), 1)
+        for entry in image.topic_entries():
+            update.learn_name(entry.topic)
+            update.put_all(entry.topic.topic_id, entry.partitions, 1)
         everything = [topic.topic_id for topic in image.topics()]
         return update.finish(NamespaceUses().updated(MetadataImage.EMPTY, image, everything))
 

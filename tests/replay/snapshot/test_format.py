@@ -1,7 +1,8 @@
 """Snapshots of every release are readable by all later ones.
 
 format_1.json has the first parts as first written, format_1_later.json the parts added later, and
-the digest of all parts.
+the digest of all parts. Format 3 differs in the topics, whose partitions it has in columns:
+format_3.json.
 """
 
 import base64
@@ -16,11 +17,12 @@ from replay.image.parts import PARTS
 from replay.image.producer_ids import ProducerIds
 from replay.image.provenance import Provenance
 from replay.snapshot.parts import STORED, Parts, chunks_of_image
-from replay.snapshot.revision import FORMAT
+from replay.snapshot.revision import FORMAT, LAYERED_FORMAT
 
 HERE = Path(__file__).parent
 FIRST = json.loads((HERE / "format_1.json").read_text())
 LATER = json.loads((HERE / "format_1_later.json").read_text())
+COLUMNS = json.loads((HERE / "format_3.json").read_text())
 
 
 def _chunks(written: dict[str, list[str]]) -> dict[str, list[bytes]]:
@@ -45,13 +47,19 @@ def test_format_1_is_read_with_the_meaning_it_was_written_with() -> None:
     assert image_digest(_read().image(provenance)) == LATER["digest"]
 
 
-def test_format_1_is_written_as_it_always_was() -> None:
-    assert FORMAT == 1
+def test_format_3_is_read_with_the_meaning_it_was_written_with() -> None:
+    image = _read(CHUNKS | _chunks(COLUMNS["parts"])).image(Provenance())
+    assert image_digest(image) == COLUMNS["digest"] == LATER["digest"]
+    assert image == _read().image(Provenance())
+
+
+def test_format_3_is_written_as_it_always_was() -> None:
+    assert (FORMAT, LAYERED_FORMAT) == (3, 4)
     image = _read().image(Provenance())
     written: dict[str, list[bytes]] = {part: [] for part in CHUNKS}
     for part, _, chunk in chunks_of_image(image):
         written[part].append(chunk.plain)
-    assert written == CHUNKS
+    assert written == CHUNKS | _chunks(COLUMNS["parts"])
 
 
 def test_every_part_is_stored_and_has_an_example() -> None:

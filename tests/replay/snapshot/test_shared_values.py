@@ -6,8 +6,10 @@ import msgspec
 
 from records.base import Uuid
 from replay.image.partitions import Partition
+from replay.image.topic_entry import TopicEntry
 from replay.image.topics import Topic
-from replay.snapshot.parts import Parts, StoredTopic
+from replay.snapshot.parts import Parts
+from replay.snapshot.stored_topic import StoredTopic
 
 _TOPIC = Topic(topic_id=Uuid(bytes(16)), name="t", namespace_id=None)
 
@@ -40,11 +42,12 @@ def _directory(random: Random, broker_id: int) -> Uuid:
 
 
 def test_equal_values_are_one_object() -> None:
-    stored = StoredTopic(_TOPIC, _partitions(Random(1)))
+    made = _partitions(Random(1))
     parts = Parts()
+    stored = StoredTopic.of(TopicEntry(_TOPIC, made))
     parts.decode("topics", msgspec.msgpack.encode([stored]))
     (loaded,) = parts.objects["topics"]
-    assert loaded == stored
+    assert loaded.partitions == made
     for name in ("topic_id", "replicas", "isr", "directories"):
         values = [getattr(partition, name) for partition in loaded.partitions]
         assert len({id(value) for value in values}) == len(set(values)) < len(values) / 2, name

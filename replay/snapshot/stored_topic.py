@@ -1,0 +1,167 @@
+"""The stored form of a topic with its partitions, and its entry in an image.
+
+A loaded topic stays in its stored form until its partitions are read: most of an image's partitions
+never are, and making them is most of the work of loading a snapshot.
+"""
+
+from collections.abc import Iterable
+from heapq import merge
+from operator import attrgetter
+from typing import Self
+
+import msgspec
+
+from records.errors import CorruptLogError
+from replay.image.partition_list import partition_list
+from replay.image.partitions import Partition
+from replay.image.topic_entry import DeferredEntry, Topic, TopicEntry
+from replay.image.versions import UNKNOWN, listed_offsets, packed_offsets
+from replay.snapshot.columns import NO_COLUMNS, PartitionColumns, is_plain
+from replay.snapshot.shared_values import SharedValues
+
+_EMPTY = msgspec.Raw(msgspec.msgpack.encode(()))
+_FIXARRAY, _FIXARRAY_MASK, _ARRAY_16 = 0x90, 0x0F, 0xDC
+
+_partition_id = attrgetter("partition_id")
+
+
+class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A topic with its partitions.
+
+    Attributes:
+        partitions: Partitions that are not in `columns`, ordered by id; up to format 2 all of them.
+        versions: One offset per partition, or empty if none is known; so has `created`.
+    """
+
+    topic: Topic
+    partitions: tuple[Partition, ...] = ()
+    version: int = UNKNOWN
+    versions: tuple[int, ...] = ()
+    created: tuple[int, ...] = ()
+    columns: PartitionColumns = NO_COLUMNS
+
+    @classmethod
+    def of(cls, entry: TopicEntry) -> Self:
+        """Return the stored form of an image's topic."""
+        partitions = tuple(entry.partitions)
+        versions, created = listed_offsets(entry.offsets, _ids(partitions))
+        return cls(
+            entry.topic,
+            tuple([each for each in partitions if not is_plain(each)]),
+            entry.version,
+            _known(versions),
+            _known(created),
+            PartitionColumns.of([each for each in partitions if is_plain(each)]),
+        )
+
+    @property
+    def partition_count(self) -> int:
+        """Number of partitions."""
+        return len(self.partitions) + len(self.columns.replicas)
+
+    @property
+    def partition_ids(self) -> list[int]:
+        """The ids of all partitions, ordered."""
+        return sorted([*self.columns.partition_ids, *_ids(self.partitions)])
+
+    def entry(self, shared: SharedValues | None = None) -> TopicEntry:
+        """Return the topic in the form used by an image.
+
+        Args:
+            shared: Equal values of partitions are the objects of these.
+        """
+        found = self.columns.partitions(self.topic.topic_id, shared or SharedValues())
+        if self.partitions:
+            found = list(merge(found, self.partitions, key=_partition_id))
+        offsets = packed_offsets(_ids(found), self.versions, self.created)
+        return TopicEntry(self.topic, partition_list(found), self.version, offsets)
+
+
+class LoadedTopic(DeferredEntry):
+    """A topic of a loaded snapshot, which keeps its stored form until its partitions are read.
+
+    Attributes:
+        partition_count: Number of partitions.
+    """
+
+    __slots__ = ("_content", "_shared", "partition_count")
+
+    def __init__(self, head: "_Head", content: msgspec.Raw, shared: SharedValues) -> None:
+        super().__init__(head.topic, head.version)
+        self.partition_count = head.partition_count
+        self._content, self._shared = content, shared
+
+    def entry(self) -> Self:
+        """Return the topic in the form used by an image."""
+        return self
+
+    def make(self) -> TopicEntry:
+        """Decode the topic.
+
+        Raises:
+            CorruptLogError: this release cannot read it. Its octets are those that were written:
+                whoever loads a snapshot checks their hash.
+        """
+        try:
+            stored = _topic_decoder.decode(self._content)
+            return stored.entry(self._shared)
+        except (msgspec.DecodeError, ValueError, IndexError) as error:
+            raise CorruptLogError(
+                f"topic {self.topic.name!r} of a snapshot was written by another release: {error}. "
+                "Snapshots can be made anew from the log: `metalog snapshot prune --keep 0`, then "
+                "`metalog snapshot create`"
+            ) from error
+
+
+class _ColumnsHead(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    replicas: msgspec.Raw = _EMPTY
+
+
+class _Head(msgspec.Struct, frozen=True, gc=False):
+    """What is decoded of a `StoredTopic` when it is loaded."""
+
+    topic: Topic
+    partitions: msgspec.Raw = _EMPTY
+    version: int = UNKNOWN
+    columns: _ColumnsHead = _ColumnsHead()
+
+    @property
+    def partition_count(self) -> int:
+        return array_length(self.partitions) + array_length(self.columns.replicas)
+
+
+_topic_decoder = msgspec.msgpack.Decoder(StoredTopic)
+_heads_decoder = msgspec.msgpack.Decoder(list[_Head])
+_contents_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
+
+
+def loaded_topics(plain: bytes, shared: SharedValues) -> list[LoadedTopic]:
+    """Return the topics of a chunk, given as MessagePack, whose octets they keep.
+
+    Raises:
+        msgspec.DecodeError: the content is not a list of topics.
+    """
+    heads, contents = _heads_decoder.decode(plain), _contents_decoder.decode(plain)
+    return [LoadedTopic(*each, shared) for each in zip(heads, contents, strict=True)]
+
+
+def array_length(raw: msgspec.Raw) -> int:
+    """Return the number of elements of a MessagePack array, from its first bytes.
+
+    Raises:
+        msgspec.DecodeError: the value is not an array.
+    """
+    head = bytes(memoryview(raw)[:5])
+    if head[0] & ~_FIXARRAY_MASK == _FIXARRAY:
+        return head[0] & _FIXARRAY_MASK
+    if head[0] not in (_ARRAY_16, _ARRAY_16 + 1):
+        raise msgspec.DecodeError(f"byte {head[0]:#04x} begins no array")
+    return int.from_bytes(head[1:3] if head[0] == _ARRAY_16 else head[1:5])
+
+
+def _ids(partitions: Iterable[Partition]) -> list[int]:
+    return [partition.partition_id for partition in partitions]
+
+
+def _known(offsets: tuple[int, ...]) -> tuple[int, ...]:
+    return () if offsets.count(UNKNOWN) == len(offsets) else offsets

@@ -1,0 +1,188 @@
+"""Partitions of a loaded snapshot are made when they are read, and equal those of a full replay."""
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+from sqlalchemy import URL
+
+from records.errors import CorruptLogError
+from replay.expressions.expression import Expression
+from replay.image.digest import image_digest
+from replay.image.metadata import MetadataImage
+from replay.image.topics import Topic
+from replay.loader import Replayer, load_image
+from replay.snapshot import layers
+from replay.snapshot.file import SnapshotFile
+from replay.snapshot.shared_values import SharedValues
+from replay.snapshot.store import SnapshotStore
+from replay.snapshot.stored_topic import LoadedTopic, array_length, loaded_topics
+from replay.snapshot_lifecycle import create_snapshot
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.replay.builders import uid
+from tests.replay.oracles import batches, decoded_logs, final_images, needs_real_logs
+from tests.replay.snapshot.conftest import CLUSTER
+from tests.replay.snapshot.test_tail import Log
+
+
+@pytest.fixture
+def file(url: URL) -> SnapshotFile:
+    """The file to which the fixture `store` writes."""
+    return SnapshotFile(Path(str(url.database)), CLUSTER)
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "layered"])
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write small snapshots whole, or as layers."""
+    if request.param:
+        monkeypatch.setattr(layers, "LAYERED_SIZE_MIN_BYTES", 0)
+        monkeypatch.setattr(layers, "OVERLAY_SHARE_MAX", 1_000)
+
+
+def _log_with_snapshots(store: SnapshotStore, rng: random.Random) -> Log:
+    log = Log(random_history(rng, 60))
+    for at in sorted(rng.sample(range(log.end_offset), 8)):
+        create_snapshot(log, store, at)
+    return log
+
+
+def _unread(image: MetadataImage) -> int:
+    """Return the number of topics whose partitions were not made, or were not kept."""
+    entries = image._topics._entries.values()
+    return sum(isinstance(each, LoadedTopic) and each._made is None for each in entries)
+
+
+def _are_equal(loaded: MetadataImage, expected: MetadataImage) -> None:
+    """Compare all that can be read of the topics, with those not yet made and those that are."""
+    topics = list(expected.topics())
+    assert {each.topic_id for each in loaded.topics()} == {each.topic_id for each in topics}
+    assert loaded.topic_count == expected.topic_count
+    assert loaded.partition_count == expected.partition_count
+    unread = _unread(loaded)
+    assert image_digest(loaded) == image_digest(expected)
+    assert loaded == expected and expected == loaded
+    assert _unread(loaded) == unread
+    for each in topics:
+        topic_id = each.topic_id
+        assert loaded.topic(topic_id) == each
+        assert loaded.topic_by_full_name(expected.full_name(each)) == each
+        assert loaded.topic_version(topic_id) == expected.topic_version(topic_id)
+        for partition in expected.partitions(topic_id):
+            id_ = partition.partition_id
+            assert loaded.partition(topic_id, id_) == partition
+            for offset in ("partition_version", "partition_created"):
+                assert getattr(loaded, offset)(topic_id, id_) == getattr(expected, offset)(
+                    topic_id, id_
+                )
+        assert loaded.partitions(topic_id) == expected.partitions(topic_id)
+    assert loaded.topic(uid("no such topic")) is None
+    assert loaded.partition(uid("no such topic"), 0) is None
+    assert _unread(loaded) == 0
+    assert loaded == expected and image_digest(loaded) == image_digest(expected)
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_read_is_what_the_snapshot_holds(
+    store: SnapshotStore, file: SnapshotFile, seed: int
+) -> None:
+    log = _log_with_snapshots(store, random.Random(seed))
+    for info in store.newest_first():
+        loaded = file.load_newest(info.end_offset - 1)
+        assert loaded is not None and loaded.provenance.next_offset == info.end_offset
+        _are_equal(loaded, load_image(log, info.end_offset - 1))
+        assert load_image(log, start=file.load_newest(info.end_offset - 1)) == load_image(log)
+
+
+@needs_real_logs[0]
+@needs_real_logs[1]
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("final_image", final_images(), ids=str)
+def test_snapshots_of_a_real_log_hold_its_images(
+    store: SnapshotStore, file: SnapshotFile, final_image: Path
+) -> None:
+    log = list(batches(decoded_logs(final_image.parent / "__cluster_metadata-0")))
+    points = {len(log) // 3, len(log) // 2, len(log) - 1}
+    replayer, read = Replayer(), 0
+    for number, batch in enumerate(log):
+        replayer.replay(batch)
+        if number not in points:
+            continue
+        image = replayer.image()
+        store.create(image)
+        loaded = file.load_newest()
+        assert loaded is not None
+        read += _unread(loaded)
+        _are_equal(loaded, image)
+    assert read or not replayer.image().topic_count
+
+
+def test_partitions_are_kept_from_when_they_are_read(
+    store: SnapshotStore, file: SnapshotFile
+) -> None:
+    log = _log_with_snapshots(store, random.Random(11))
+    loaded = file.load_newest()
+    assert loaded is not None
+    topics = [each for each in loaded.topics() if loaded._topics._entries[each.topic_id].topic]
+    count = len(topics)
+    assert count == loaded.topic_count == _unread(loaded) > 1
+    assert sum(len(each.partitions) for each in loaded.topic_entries()) == loaded.partition_count
+    assert _unread(loaded) == count
+    first = loaded.partitions(topics[0].topic_id)
+    assert _unread(loaded) == count - 1
+    assert loaded.partitions(topics[0].topic_id) is first
+    assert load_image(log, start=loaded) == load_image(log)
+
+
+_EXPRESSIONS = (
+    "size(topics) > {topics}",
+    "size(partitions) > {partitions}",
+    "partitions.exists(p, p.partition_epoch > 3)",
+    "size(topics.filter(t, size(t.partitions) > 1)) > 2",
+    "brokers.exists(b, b.fenced)",
+    "has(cluster.producer_ids)",
+    "size(notes) > 0",
+    "size(configs) >= 0",
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_halving_finds_the_flip_of_what_flips_once(
+    store: SnapshotStore, file: SnapshotFile, seed: int
+) -> None:
+    log = _log_with_snapshots(store, random.Random(seed))
+    middle, timeline = load_image(log, log.end_offset // 2), Timeline(log, file)
+    counts = {"topics": middle.topic_count, "partitions": middle.partition_count}
+    compared = 0
+    for text in _EXPRESSIONS:
+        expression = Expression(text.format(**counts))
+        expected = timeline.flips(expression, 0, log.end_offset)
+        if len(expected.found) > 1:
+            continue
+        found = timeline.only_flip(expression, 0, log.end_offset)
+        assert msgspec.structs.replace(found, assumed=None) == expected, text
+        compared += 1
+    assert compared >= 3
+
+
+def test_a_topic_of_another_release_is_an_error_that_names_it() -> None:
+    topic = Topic(uid("t"), "orders")
+    foreign = {"topic": topic, "partitions": (), "columns": [[[1], [2]], [], [], ["no leader"]]}
+    (loaded,) = loaded_topics(msgspec.msgpack.encode([foreign]), SharedValues())
+    assert loaded.topic == topic and loaded.partition_count == 2
+    for _ in range(2):
+        with pytest.raises(CorruptLogError, match="topic 'orders' of a snapshot was written by"):
+            loaded.partitions  # noqa: B018
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 300, 65_535, 65_536])
+def test_the_length_of_an_array_is_read_from_its_head(length: int) -> None:
+    assert array_length(msgspec.Raw(msgspec.msgpack.encode([None] * length))) == length
+
+
+@pytest.mark.parametrize("value", [{}, "text", 7, None])
+def test_what_is_no_array_has_no_length(value: object) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        array_length(msgspec.Raw(msgspec.msgpack.encode(value)))
