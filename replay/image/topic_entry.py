@@ -11,6 +11,7 @@ from records.text import uuid_text
 from replay.image import partition_list
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
+from replay.image.placement import Placement, placement_of
 from replay.image.versions import UNKNOWN, PartitionOffsets, merged_offsets
 
 
@@ -30,21 +31,30 @@ class TopicEntry(msgspec.Struct, frozen=True, gc=False):
     version: int = UNKNOWN
     offsets: PartitionOffsets = b""
 
+    @property
+    def partition_count(self) -> int:
+        """Number of partitions."""
+        return len(self.partitions)
+
     def passing(self) -> "TopicEntry":
         """Return the entry, for a caller that soon forgets it."""
         return self
+
+    def placement(self) -> Placement:
+        """Return where the partitions are."""
+        return placement_of(self.partitions)
 
 
 class DeferredEntry(ABC):
     """Stands for a `TopicEntry`, whose partitions are made when they are first read.
 
-    Equal to that entry. `topic` and `version` are the entry's.
+    Equal to that entry. `topic`, `version` and `partition_count` are the entry's.
     """
 
-    __slots__ = ("_made", "topic", "version")
+    __slots__ = ("_made", "partition_count", "topic", "version")
 
-    def __init__(self, topic: Topic, version: int) -> None:
-        self.topic, self.version = topic, version
+    def __init__(self, topic: Topic, version: int, partition_count: int) -> None:
+        self.topic, self.version, self.partition_count = topic, version, partition_count
         self._made: TopicEntry | None = None
 
     @abstractmethod
@@ -64,6 +74,10 @@ class DeferredEntry(ABC):
     def passing(self) -> TopicEntry:
         """Return the entry, for a caller that soon forgets it: it is not kept."""
         return self._made or self.make()
+
+    def placement(self) -> Placement:
+        """Return where the partitions are."""
+        return self.passing().placement()
 
     def __eq__(self, other: object) -> bool:
         """True if the entries are equal."""

@@ -20,6 +20,7 @@ from replay.image.changes import NestedMapDelta
 from replay.image.map_differences import unshared_values
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
+from replay.image.placement import Placement
 from replay.image.topic_entry import Entry, Topic, TopicDelta, TopicEntry
 from replay.image.versions import UNKNOWN, partition_offsets
 
@@ -77,6 +78,15 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         """Return a topic's partitions, ordered by id; none for an unknown topic."""
         entry = self._entries.get(topic_id)
         return () if entry is None else entry.partitions
+
+    def size(self, topic_id: Uuid) -> int:
+        """Return the number of a topic's partitions, 0 for an unknown topic."""
+        entry = self._entries.get(topic_id)
+        return 0 if entry is None else entry.partition_count
+
+    def placements(self) -> Iterator[tuple[Topic, Placement]]:
+        """Iterate over all topics with where their partitions are, in any order."""
+        return ((entry.topic, entry.placement()) for entry in self._entries.values())
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
         """Return one partition."""
@@ -265,12 +275,12 @@ class TopicsDelta:
         entries = self._image._entries.mutate()
         partition_count = self._image.partition_count
         for topic_id, delta in self._topics.items():
-            partition_count -= len(self._image.partitions(topic_id))
+            partition_count -= self._image.size(topic_id)
             if delta is None:
                 entries.pop(topic_id, None)
             else:
                 entry = entries[topic_id] = delta.apply()
-                partition_count += len(entry.partitions)
+                partition_count += entry.partition_count
         return TopicsImage(entries.finish(), self._ids.apply(), partition_count)
 
     def applied_to(self, other: TopicsImage, after: TopicsImage) -> TopicsImage | None:

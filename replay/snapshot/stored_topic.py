@@ -14,6 +14,7 @@ import msgspec
 from records.errors import CorruptLogError
 from replay.image.partition_list import partition_list
 from replay.image.partitions import Partition
+from replay.image.placement import Placement
 from replay.image.topic_entry import DeferredEntry, Topic, TopicEntry
 from replay.image.versions import UNKNOWN, listed_offsets, packed_offsets
 from replay.snapshot.columns import NO_COLUMNS, PartitionColumns, is_plain
@@ -78,17 +79,12 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class LoadedTopic(DeferredEntry):
-    """A topic of a loaded snapshot, which keeps its stored form until its partitions are read.
+    """A topic of a loaded snapshot, which keeps its stored form until its partitions are read."""
 
-    Attributes:
-        partition_count: Number of partitions.
-    """
-
-    __slots__ = ("_content", "_shared", "partition_count")
+    __slots__ = ("_content", "_shared")
 
     def __init__(self, head: "_Head", content: msgspec.Raw, shared: SharedValues) -> None:
-        super().__init__(head.topic, head.version)
-        self.partition_count = head.partition_count
+        super().__init__(head.topic, head.version, head.partition_count)
         self._content, self._shared = content, shared
 
     def entry(self) -> Self:
@@ -102,15 +98,35 @@ class LoadedTopic(DeferredEntry):
             CorruptLogError: this release cannot read it. Its octets are those that were written:
                 whoever loads a snapshot checks their hash.
         """
+        stored = self._stored()
         try:
-            stored = _topic_decoder.decode(self._content)
             return stored.entry(self._shared)
-        except (msgspec.DecodeError, ValueError, IndexError) as error:
-            raise CorruptLogError(
-                f"topic {self.topic.name!r} of a snapshot was written by another release: {error}. "
-                "Snapshots can be made anew from the log: `metalog snapshot prune --keep 0`, then "
-                "`metalog snapshot create`"
-            ) from error
+        except (ValueError, IndexError) as error:
+            raise self._foreign(error) from error
+
+    def placement(self) -> Placement:
+        """Return where the partitions are, from the columns if these say enough.
+
+        Raises:
+            CorruptLogError: as `make`.
+        """
+        stored = self._stored() if self._made is None else None
+        if stored is None or not stored.columns.are_settled:
+            return self.passing().placement()
+        return Placement(stored.columns.replicas, stored.partitions)
+
+    def _stored(self) -> StoredTopic:
+        try:
+            return _topic_decoder.decode(self._content)
+        except msgspec.DecodeError as error:
+            raise self._foreign(error) from error
+
+    def _foreign(self, error: Exception) -> CorruptLogError:
+        return CorruptLogError(
+            f"topic {self.topic.name!r} of a snapshot was written by another release: {error}. "
+            "Snapshots can be made anew from the log: `metalog snapshot prune --keep 0`, then "
+            "`metalog snapshot create`"
+        )
 
 
 class _ColumnsHead(msgspec.Struct, frozen=True, gc=False, array_like=True):

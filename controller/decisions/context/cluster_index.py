@@ -8,6 +8,7 @@ O(partitions affected), independent of the size of their topics and of the image
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import TypeAlias
 
 import msgspec
@@ -24,8 +25,9 @@ from records.base import Uuid
 from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.configs import GROUP
 from replay.image.metadata import MetadataImage
-from replay.image.partition_list import Partitions, find
+from replay.image.partition_list import find
 from replay.image.partitions import NO_LEADER, Partition, is_moving, settled_replicas
+from replay.image.placement import Placement, placement_of
 from replay.image.topics import Topic
 
 _PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]
@@ -34,7 +36,7 @@ _PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]
 SUBSCRIBED_PATTERN = "subscribed.topic.regex"
 """The config of a consumer group that holds its registered pattern."""
 
-Replicas: TypeAlias = tuple[int, ...]
+_FIRST = itemgetter(0)
 
 _NO_TOPICS: Map[Uuid, int] = Map()
 
@@ -80,9 +82,9 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         update.learn_groups(
             image, [name for (resource_type, name), _ in image.configs() if resource_type == GROUP]
         )
-        for entry in image.topic_entries():
-            update.learn_name(entry.topic)
-            update.put_all(entry.topic.topic_id, entry.partitions, 1)
+        for topic, placement in image.placements():
+            update.learn_name(topic)
+            update.put_all(topic.topic_id, placement, 1)
         everything = [topic.topic_id for topic in image.topics()]
         return update.finish(NamespaceUses().updated(MetadataImage.EMPTY, image, everything))
 
@@ -107,7 +109,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         for topic_id, partition_ids in touched.items():
             olds, news = before.partitions(topic_id), after.partitions(topic_id)
             if not olds or not news:
-                update.put_all(topic_id, olds or news, -1 if olds else 1)
+                update.put_all(topic_id, placement_of(olds or news), -1 if olds else 1)
                 continue
             for partition_id in partition_ids:
                 update.put(find(olds, partition_id), find(news, partition_id))
@@ -247,31 +249,22 @@ class _Update:
             else:
                 self._subscriptions.put(group, pattern)
 
-    def put_all(self, topic_id: Uuid, partitions: Partitions, count: int) -> None:
+    def put_all(self, topic_id: Uuid, placement: Placement, count: int) -> None:
         """Add all partitions of a new topic, or (`count` -1) remove those of a removed one.
 
-        Partitions led by their first replica, with all replicas in sync, and not being reassigned
-        are counted together, for speed.
+        Settled partitions are counted together, for speed.
         """
-        usual: defaultdict[Replicas, int] = defaultdict(int)
-        for partition in partitions:
-            replicas = partition.replicas
-            if (
-                partition.leader == replicas[0]
-                and len(partition.isr) == len(replicas)
-                and not partition.adding_replicas
-                and not partition.removing_replicas
-            ):
-                usual[replicas] += count
-            elif count > 0:
+        for partition in placement.others:
+            if count > 0:
                 self.put(None, partition)
             else:
                 self.put(partition, None)
-        for replicas, growth in usual.items():
-            self._leaders[replicas[0]] += growth
-            for broker_id in replicas:
-                self._held[broker_id][topic_id] += growth
-                self._replicas[broker_id] += growth
+        for broker_id, leaders in Counter(map(_FIRST, placement.settled)).items():
+            self._leaders[broker_id] += count * leaders
+        held_by = Counter(itertools.chain.from_iterable(placement.settled))
+        for broker_id, replicas in held_by.items():
+            self._held[broker_id][topic_id] += count * replicas
+            self._replicas[broker_id] += count * replicas
 
     def put(self, old: Partition | None, new: Partition | None) -> None:
         """Replace a partition; `old` None means that it is new, `new` None that it is removed."""

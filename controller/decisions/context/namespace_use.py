@@ -77,4 +77,4 @@ def _place(image: MetadataImage, topic_id: Uuid) -> tuple[Namespace, int] | None
         return None
     namespace = image.namespace(topic.namespace_id)
     assert namespace is not None, "a topic's namespace exists"
-    return namespace, len(image.partitions(topic_id))
+    return namespace, image.topic_size(topic_id)

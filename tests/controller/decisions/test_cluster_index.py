@@ -1,14 +1,18 @@
 """The index of an image is the same whether it was built or updated."""
 
 import random
+from pathlib import Path
 
 import pytest
 
 from controller.decisions.context.cluster_index import BrokerLoad, ClusterIndex
 from controller.pipeline.latest import Latest, State
 from replay.image.metadata import MetadataImage
+from replay.loader import Replayer
+from replay.snapshot.parts import Parts, chunks_of_image
 from tests.controller.cluster import Cluster
 from tests.histories import random_history
+from tests.replay.oracles import batches, decoded_logs, final_images, needs_real_logs
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -44,6 +48,47 @@ def test_the_index_finds_what_a_walk_over_the_image_finds(seed: int) -> None:
         assert index.load(broker) == BrokerLoad(leaders=leaders, replicas=replicas)
         assert index.replica_count(broker) == len(held)
         assert index.leader_counts(image)[broker] == sum(p.leader == broker for p in partitions)
+
+
+def _loaded(image: MetadataImage) -> MetadataImage:
+    """Return the image as it is loaded from a snapshot, its partitions not yet made."""
+    parts = Parts()
+    for part, _, chunk in chunks_of_image(image):
+        parts.decode(part, chunk.plain)
+    return parts.image(image.provenance)
+
+
+def _kept(image: MetadataImage) -> int:
+    """Return the number of topics whose partitions are in memory as objects."""
+    return sum(getattr(each, "_made", each) is not None for each in image._topics._entries.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_index_of_a_loaded_image_is_made_without_keeping_its_partitions(seed: int) -> None:
+    latest = Latest(State.of(MetadataImage.EMPTY), 0)
+    for number, batch in enumerate(random_history(random.Random(seed), 300)):
+        state = latest.apply(batch)
+        if number % 50 == 49:
+            loaded = _loaded(state.image)
+            assert ClusterIndex.of(loaded) == state.index
+            assert _kept(loaded) == 0 < _kept(state.image)
+            # Again, with partitions that were read.
+            for topic in loaded.topics():
+                assert loaded.topic_size(topic.topic_id) == len(loaded.partitions(topic.topic_id))
+            assert ClusterIndex.of(loaded) == state.index
+
+
+@needs_real_logs[0]
+@needs_real_logs[1]
+@pytest.mark.parametrize("final_image", final_images(), ids=str)
+def test_the_index_of_a_loaded_image_of_a_real_log_is_that_of_its_replay(
+    final_image: Path,
+) -> None:
+    replayer = Replayer()
+    for batch in batches(decoded_logs(final_image.parent / "__cluster_metadata-0")):
+        replayer.replay(batch)
+    image = replayer.image()
+    assert ClusterIndex.of(_loaded(image)) == ClusterIndex.of(image)
 
 
 def test_partitions_of_a_broker_come_out_in_one_order_whatever_was_created_first() -> None:
