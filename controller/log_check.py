@@ -88,7 +88,8 @@ class LogCheck:
         if replayer.in_transaction or batch.end_offset > end:
             return Change([], [])
         delta = replayer.delta
-        keys, tokens = touched_keys(delta), touched(delta) if self._evaluators else set()
+        keys = touched_keys(delta, with_partitions=False)
+        tokens = touched(delta) if self._evaluators else set()
         image = replayer.image()
         steps = begun(self._invariants.step(delta, keys, image), batch, at_once=True)
         for text, evaluator in self._evaluators.items():

@@ -17,6 +17,7 @@ from controller.invariants.of_images import (
 )
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from controller.invariants.of_steps import OF_STEPS, Step
+from controller.invariants.plain_partitions import PlainPartitions
 from metadata_log.format.batch import Batch
 from records.base import Uuid
 from records.text import uuid_text
@@ -112,6 +113,7 @@ class InvariantTracker:
         self._of_names: dict[Uuid | None, set[Key]] = {}
         self._of_topics: dict[Uuid, set[Key]] = {}
         self._retired: set[Uuid] = set()
+        self._plain = PlainPartitions()
         self._check_all_names(start)
         for check in OF_IMAGES:
             if check not in _OF_NAMES:
@@ -133,7 +135,8 @@ class InvariantTracker:
 
         Args:
             delta: What has changed since the last image; `image` is its result.
-            keys: The keys of the changed objects: `touched_keys` of the delta.
+            keys: The keys of the changed objects: `touched_keys` of the delta; those of partitions
+                may be missing.
 
         Returns:
             The illegal steps from the last image to this one; unlike the violations in `active`,
@@ -209,7 +212,10 @@ class InvariantTracker:
             for topic_id in topics.changed
         }
         if "broker" in kinds:
+            self._plain.forget()
             _add_on_brokers(touched, delta.image, image, keys["broker"])
+        resized = {*filter(topics.may_have_new_members, topics.changed)}
+        has_removals = next(image.pending_removals(), None) is not None
         # Nearly always nothing is found, so the partitions of all topics are checked at once first.
         some: list[Partition] = []
         for topic_id, partitions in touched.items():
@@ -219,11 +225,15 @@ class InvariantTracker:
                 continue
             topic = image.topic(topic_id)
             if topic is not None:
-                all_ = image.partitions(topic_id)
                 some += partitions
-                if any(next(check(image, topic, all_), None) for check in OF_TOPICS):
+                # Else it is as before: its ids are the same, and nothing of it is removed.
+                if (has_removals or topic_id in resized) and any(
+                    next(check(image, topic, image.partitions(topic_id)), None)
+                    for check in OF_TOPICS
+                ):
                     self._check_topic(image, topic_id)
-        if any(next(check(image, some), None) for check in OF_PARTITIONS):
+        some = self._plain.others(image, some)
+        if some and any(next(check(image, some), None) for check in OF_PARTITIONS):
             for topic_id in {partition.topic_id for partition in some}:
                 self._check_topic(image, topic_id)
 

@@ -286,16 +286,23 @@ def _values(
             yield Touched(kind, key, kind.value(before, key), kind.value(after, key))
 
 
-def touched_keys(delta: MetadataDelta) -> dict[str, Collection[Key]]:
+def touched_keys(
+    delta: MetadataDelta, *, with_partitions: bool = True
+) -> dict[str, Collection[Key]]:
     """Return, by kind, the keys of all objects that a delta has changed, before it is applied.
 
     May include keys of a few objects that did not change.
+
+    Args:
+        with_partitions: False leaves out the partitions, which are the most.
     """
     found: dict[str, Collection[Key]] = {}
     singles: list[Key] = []
     for field, part in delta.touched_parts():
         if field == "topics":
-            found["topic"], found["partition"] = part.changed, _partitions_in(delta)
+            found["topic"] = part.changed
+            if with_partitions:
+                found["partition"] = _partitions_in(delta)
         elif field in CLUSTER_PARTS:
             singles.append(field)
         elif part.changed:
