@@ -75,13 +75,6 @@ class PartitionColumns(msgspec.Struct, frozen=True, gc=False, array_like=True):
         """The ids of the partitions."""
         return self.ids or range(len(self.replicas))
 
-    @property
-    def are_settled(self) -> bool:
-        """True if first replicas lead all partitions, and all replicas are in sync."""
-        return not self.leaders and (
-            not self.isrs or list(map(len, self.isrs)) == list(map(len, self.replicas))
-        )
-
     def partitions(self, topic_id: Uuid, shared: SharedValues) -> list[Partition]:
         """Make the partitions; equal values are the objects of `shared`."""
         count, directory_ids = len(self.replicas), self.directory_ids

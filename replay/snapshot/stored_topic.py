@@ -98,10 +98,9 @@ class LoadedTopic(DeferredEntry):
             CorruptLogError: this release cannot read it. Its octets are those that were written:
                 whoever loads a snapshot checks their hash.
         """
-        stored = self._stored()
         try:
-            return stored.entry(self._shared)
-        except (ValueError, IndexError) as error:
+            return _topic_decoder.decode(self._content).entry(self._shared)
+        except (msgspec.DecodeError, ValueError, IndexError) as error:
             raise self._foreign(error) from error
 
     def placement(self) -> Placement:
@@ -110,16 +109,15 @@ class LoadedTopic(DeferredEntry):
         Raises:
             CorruptLogError: as `make`.
         """
-        stored = self._stored() if self._made is None else None
-        if stored is None or not stored.columns.are_settled:
-            return self.passing().placement()
-        return Placement(stored.columns.replicas, stored.partitions)
-
-    def _stored(self) -> StoredTopic:
+        if self._made is not None:
+            return self._made.placement()
         try:
-            return _topic_decoder.decode(self._content)
+            placed = _placed_decoder.decode(self._content)
         except msgspec.DecodeError as error:
             raise self._foreign(error) from error
+        if placed.columns.are_settled:
+            return Placement(placed.columns.replicas, placed.partitions)
+        return self.make().placement()
 
     def _foreign(self, error: Exception) -> CorruptLogError:
         return CorruptLogError(
@@ -146,6 +144,28 @@ class _Head(msgspec.Struct, frozen=True, gc=False):
         return array_length(self.partitions) + array_length(self.columns.replicas)
 
 
+class _PlacedColumns(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    replicas: tuple[tuple[int, ...], ...] = ()
+    ids: msgspec.Raw = _EMPTY
+    isrs: tuple[tuple[int, ...], ...] = ()
+    leaders: tuple[int, ...] = ()
+
+    @property
+    def are_settled(self) -> bool:
+        """True if first replicas lead all partitions, and all replicas are in sync."""
+        return not self.leaders and (
+            not self.isrs or list(map(len, self.isrs)) == list(map(len, self.replicas))
+        )
+
+
+class _Placed(msgspec.Struct, frozen=True, gc=False):
+    """What is decoded of a `StoredTopic` for its placement: half of the time."""
+
+    partitions: tuple[Partition, ...] = ()
+    columns: _PlacedColumns = _PlacedColumns()
+
+
+_placed_decoder = msgspec.msgpack.Decoder(_Placed)
 _topic_decoder = msgspec.msgpack.Decoder(StoredTopic)
 _heads_decoder = msgspec.msgpack.Decoder(list[_Head])
 _contents_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])

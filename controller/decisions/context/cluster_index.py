@@ -14,6 +14,7 @@ from typing import TypeAlias
 import msgspec
 from immutables import Map
 
+from controller.decisions.context.held_replicas import NO_REPLICAS, HeldReplicas
 from controller.decisions.context.left_replicas import (
     Growths,
     LeftReplicas,
@@ -38,8 +39,6 @@ SUBSCRIBED_PATTERN = "subscribed.topic.regex"
 
 _FIRST = itemgetter(0)
 
-_NO_TOPICS: Map[Uuid, int] = Map()
-
 
 class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
     """Load of a broker: how many partitions it should lead, and how many replicas it has.
@@ -62,7 +61,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     """
 
     # Number of replicas by broker and topic.
-    _by_broker: Map[int, Map[Uuid, int]] = Map()
+    _by_broker: Map[int, HeldReplicas] = Map()
     _left: LeftReplicas = LeftReplicas()
     _leaderless: _PartitionSet = Map()
     _imbalanced: _PartitionSet = Map()
@@ -146,7 +145,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         Args:
             in_order: Sort the topics, which takes O(topics on the broker).
         """
-        topics = self._by_broker.get(broker_id, _NO_TOPICS)
+        topics = self._by_broker.get(broker_id, NO_REPLICAS)
         for topic_id in sorted(topics) if in_order else topics:
             for partition in image.partitions(topic_id):
                 if broker_id in partition.replicas:
@@ -158,7 +157,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         O(topics on the broker, and partitions of the topics iterated over).
         """
         left = self._left.of(broker_id)
-        topics = self._by_broker.get(broker_id, _NO_TOPICS).items()
+        topics = self._by_broker.get(broker_id, NO_REPLICAS).items()
         for topic_id in sorted([each for each, held in topics if left.get(each, 0) < held]):
             for partition in image.partitions(topic_id):
                 if broker_id in partition.replicas and not has_left(partition, broker_id):
@@ -183,7 +182,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
 
     def replica_count(self, broker_id: int) -> int:
         """Return the number of replicas that a broker has: O(topics on the broker)."""
-        return sum(self._by_broker.get(broker_id, _NO_TOPICS).values())
+        return sum(self._by_broker.get(broker_id, NO_REPLICAS).values())
 
     def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
         """Iterate over the partitions without a leader."""
@@ -263,7 +262,8 @@ class _Update:
             self._leaders[broker_id] += count * leaders
         held_by = Counter(itertools.chain.from_iterable(placement.settled))
         for broker_id, replicas in held_by.items():
-            self._held[broker_id][topic_id] += count * replicas
+            topics = self._held[broker_id]
+            topics[topic_id] = topics.get(topic_id, 0) + count * replicas
             self._replicas[broker_id] += count * replicas
 
     def put(self, old: Partition | None, new: Partition | None) -> None:
@@ -347,22 +347,16 @@ class _Update:
 
 
 def _grown(
-    counts: Map[int, Map[Uuid, int]], growths: Mapping[int, Mapping[Uuid, int]]
-) -> Map[int, Map[Uuid, int]]:
-    """Return the counts by broker and topic after they have grown; none of them is zero."""
+    held: Map[int, HeldReplicas], growths: Mapping[int, Mapping[Uuid, int]]
+) -> Map[int, HeldReplicas]:
+    """Return the replicas by broker after they have grown; no broker has none."""
     if not growths:
-        return counts
-    by_broker = counts.mutate()
+        return held
+    by_broker = held.mutate()
     for broker_id, of_topics in growths.items():
-        topics = by_broker.pop(broker_id, _NO_TOPICS).mutate()
-        for topic_id, growth in of_topics.items():
-            count = topics.get(topic_id, 0) + growth
-            if count:
-                topics[topic_id] = count
-            else:
-                topics.pop(topic_id, None)
-        if len(topics):
-            by_broker[broker_id] = topics.finish()
+        topics = by_broker.pop(broker_id, NO_REPLICAS).grown(of_topics)
+        if topics:
+            by_broker[broker_id] = topics
     return by_broker.finish()
 
 
