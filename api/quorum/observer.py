@@ -41,6 +41,9 @@ _MOVES_MAX = 4
 """After so many nodes in a row that name another leader, the observer waits before it goes on."""
 
 
+SAID_AFTER_S = 60.0
+"""A follower warns once if no leader answers for so long: longer than an election or a restart."""
+
 _OF_LOGIN = frozenset({"SASL_AUTHENTICATION_FAILED", "INVALID_CONFIG"})
 
 _Ask = Callable[[Controller], Awaitable[tuple[Answer, Leader]]]
@@ -87,6 +90,7 @@ class Observer:
         self._timeout_s = _TIMEOUT_S
         self._moves = 0
         self._has_answer = False
+        self._is_said = False
         self._troubles: dict[Address, str] = {}
         self._troubled_since: float | None = None
 
@@ -184,7 +188,7 @@ class Observer:
                 if not self._may_pass(error):
                     raise
                 await self._disconnect()
-                await self._wait_after(address, str(error))
+                await self._wait_after(address, str(error), needs_renewal=True)
                 continue
             except UnavailableError as error:
                 if isinstance(error.__cause__, TimeoutError):
@@ -219,7 +223,7 @@ class Observer:
         if controller is not None:
             await controller.close()
 
-    async def _wait_after(self, address: Address, why: str) -> None:
+    async def _wait_after(self, address: Address, why: str, *, needs_renewal: bool = False) -> None:
         now = asyncio.get_running_loop().time()
         self.leaders.failed(address)
         self._troubles[address] = why
@@ -227,13 +231,22 @@ class Observer:
             self._troubled_since = now
         elif self.give_up_s is not None and now - self._troubled_since >= self.give_up_s:
             raise UnavailableError(self._all_troubles())
-        if len(self._troubles) == 1 and self.give_up_s is None:
-            log.info("%s; trying again", why)
+        if self.give_up_s is None:
+            self._say(why, now - self._troubled_since, needs_renewal=needs_renewal)
         self._moves = 0
         await asyncio.sleep(self._back_off.next_s())
 
+    def _say(self, why: str, lasted_s: float, *, needs_renewal: bool) -> None:
+        """Warn once if a login or certificate has to be renewed, or if the trouble lasts."""
+        if not self._is_said and (needs_renewal or lasted_s >= SAID_AFTER_S):
+            self._is_said = True
+            log.warning("%s; trying again", why if needs_renewal else self._all_troubles())
+        elif len(self._troubles) == 1:
+            log.info("%s; trying again", why)
+
     def _succeeded(self) -> None:
         self._has_answer = True
+        self._is_said = False
         self._moves = 0
         self._troubles.clear()
         self._troubled_since = None

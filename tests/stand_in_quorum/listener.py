@@ -68,6 +68,7 @@ class Listener:
                 self._spawn(self._connection, connection)
 
     def _connection(self, raw: socket.socket) -> None:
+        connection = raw
         with self._lock:
             self._connections.add(raw)
         try:
@@ -77,13 +78,16 @@ class Listener:
             if self._tls is None:
                 self._serve(raw)
             else:
+                # It takes the raw socket's descriptor, so it is what `drop` has to break.
                 with self._tls.wrap_socket(raw, server_side=True) as connection:
+                    with self._lock:
+                        self._connections.add(connection)
                     self._serve(connection)
         except OSError:
             pass  # the client went away, was refused by TLS, or a fault closed the connection
         finally:
             with self._lock:
-                self._connections.discard(raw)
+                self._connections -= {raw, connection}
             with contextlib.suppress(OSError):
                 raw.shutdown(socket.SHUT_RDWR)
             raw.close()

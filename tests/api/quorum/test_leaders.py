@@ -1,9 +1,12 @@
 """Which controller is asked: pure, on what the controllers say."""
 
+import asyncio
+import logging
 from pathlib import Path
 
 import pytest
 
+from api.quorum import observer as observers
 from api.quorum.answers import Leader
 from api.quorum.backoff import BackOff
 from api.quorum.leaders import Leaders
@@ -123,3 +126,36 @@ async def test_leader_that_is_not_found_is_said_with_what_to_do(
         async with observer:
             with pytest.raises(UnavailableError, match=advice):
                 await observer.fetch(Position())
+
+
+async def test_follower_warns_once_if_nobody_answers_for_long(
+    partition: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(observers, "SAID_AFTER_S", 0.3)
+
+    def warnings() -> list[str]:
+        return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+
+    with Quorum(partition) as quorum:
+        host, port = quorum.address(1).split(":")
+        async with Observer(
+            [(host, int(port))],
+            cluster_id=quorum.cluster_id,
+            security=ConnectionSecurity,
+            give_up_s=None,
+            back_off=BackOff(),
+        ) as observer:
+            for _ in range(2):
+                await observer.fetch(Position())
+                caplog.clear()
+                quorum.stop(1)
+                asking = asyncio.create_task(observer.fetch(Position()))
+                async with asyncio.timeout(30):
+                    while not warnings():
+                        await asyncio.sleep(0.05)
+                await asyncio.sleep(1)
+                quorum.start(1)
+                await asking
+                (said,) = warnings()
+                assert said.startswith("no leader of the quorum answers: ")
+                assert said.endswith("; trying again")

@@ -1,14 +1,15 @@
 """A quorum whose listener asks for TLS, a certificate or a login."""
 
 import ssl
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.api.quorum.quorums import batch_end, following, read
+from tests.api.quorum.quorums import batch_end, ends, following, read
 from tests.certificates import Authority
-from tests.stand_in_quorum import API_VERSIONS, FETCH, Quorum, Sasl
+from tests.stand_in_quorum import API_VERSIONS, FETCH, CloseAfter, Quorum, Sasl
 
 SASL = Sasl(
     {"reader": "se=c,ret", "other": "x"}, mechanisms=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -75,6 +76,33 @@ def test_login_that_expires_is_renewed(
         end = quorum.reveal()
         follow.wait_until(end, end)
         assert follow.end().code == 0
+
+
+def test_follower_whose_password_was_changed_goes_on_once_it_has_the_new_one(
+    partition: Path, tmp_path: Path, settings: Callable[..., None]
+) -> None:
+    settings(user="reader", password_file="password")
+    log, start = tmp_path / "log", batch_end(partition, 100)
+    passwords = dict(SASL.passwords)
+    sasl = Sasl(passwords)
+    with (
+        Quorum(partition, sasl=sasl, end_offset=start) as quorum,
+        following(quorum, log, url=url(quorum, "sasl_plaintext")) as follow,
+    ):
+        follow.wait_until(start, start)
+        passwords["reader"] = "n=e,w"
+        quorum.fail(CloseAfter(0), key=FETCH)
+        quorum.wait_for(lambda: quorum.listeners[1].accepted > 1)
+        end = quorum.reveal()
+        time.sleep(2)
+        assert (ends(log), follow.process.poll()) == ((start, start), None)
+        (tmp_path / "password").write_text("n=e,w")
+        follow.wait_until(end, end)
+        done = follow.end()
+    assert done.code == 0
+    (said,) = done.err.splitlines()
+    assert said.endswith("Authentication failed; trying again")
+    assert "n=e,w" not in done.err + done.out
 
 
 def test_certificate_is_asked_for(

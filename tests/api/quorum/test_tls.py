@@ -1,6 +1,8 @@
 """Reading a quorum whose controllers ask for certificates."""
 
+import datetime as dt
 import ssl
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from api.security.client import ClientSecurity
 from api.security.listeners import SecurityProtocol
 from api.security.tls import TlsFiles
 from records.errors import UnavailableError
-from tests.api.quorum.quorums import read
+from tests.api.quorum.quorums import batch_end, ends, following, read
 from tests.certificates import Authority
 from tests.stand_in_quorum import Quorum
 
@@ -61,3 +63,32 @@ async def test_certificate_of_an_unknown_authority_is_refused(
         async with observer:
             with pytest.raises(UnavailableError, match=f"{quorum.address(1)}.*authority"):
                 await observer.fetch(Position())
+
+
+def test_follower_with_an_expired_certificate_goes_on_once_it_is_renewed(
+    authority: Authority, partition: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, start = tmp_path / "log", batch_end(partition, 100)
+    files = authority.issue("reader")
+    (tmp_path / "reader.toml").write_text(
+        f'ca_file = "{authority.path}"\n'
+        f'certificate_file = "{files.certificate}"\nkey_file = "{files.key}"\n'
+    )
+    monkeypatch.setenv("METALOG_CLIENT", str(tmp_path / "reader.toml"))
+    with (
+        Quorum(partition, tls=_server(authority), end_offset=start) as quorum,
+        following(quorum, log, url=f"ssl://{quorum.address(1)}") as follower,
+    ):
+        follower.wait_until(start, start)
+        authority.issue("reader", not_after=dt.datetime.now(dt.UTC) - dt.timedelta(minutes=1))
+        quorum.stop(1)
+        quorum.start(1)
+        end = quorum.reveal()
+        time.sleep(2)
+        assert (ends(log), follower.process.poll()) == ((start, start), None)
+        authority.issue("reader")
+        follower.wait_until(end, end)
+        done = follower.end()
+    assert done.code == 0
+    (said,) = done.err.splitlines()
+    assert "expired at" in said and said.endswith("; trying again")
