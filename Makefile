@@ -7,11 +7,15 @@ SOURCES := records metadata_log replay controller api migrations client tests be
 # What npm installs, where there is an npm: clients that the suite runs, and the page's type checker.
 NODE_MODULES := $(if $(shell command -v npm),requirements/node_modules/.package-lock.json)
 
+# The compiled codec, where there are a compiler and Python's headers; else the codec in Python is used.
+HEADER := import os, sysconfig; print(os.path.join(sysconfig.get_path("include"), "Python.h"))
+COMPILED := $(if $(and $(shell command -v cc),$(wildcard $(shell $(PYTHON) -c '$(HEADER)'))),.venv/compiled)
+
 # What runs again on each PostgreSQL of the system (Debian's), besides the one from the wheel.
 OF_POSTGRES := $(addprefix tests/,replay/sql_history replay/snapshot shared_log/test_postgres.py \
   api/test_sql.py api/test_snapshot_database.py api/test_history_keeper.py)
 
-.PHONY: help demo test suite lint types check heavy bench torture mutants redecide conformance site lock clean
+.PHONY: compiled help demo test suite lint types check heavy bench torture mutants redecide conformance site lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -22,7 +26,7 @@ demo: .venv/installed ## Run the main job on a generated history and say what to
 test: lint ## Run everything that CI runs
 	@$(MAKE) --no-print-directory --jobs=2 types suite
 
-suite: .venv/installed .venv/generators/installed .venv/suites/installed $(NODE_MODULES)
+suite: .venv/installed .venv/generators/installed .venv/suites/installed $(COMPILED) $(NODE_MODULES)
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder
 
 lint: .venv/installed ## Check style and the direction of imports
@@ -39,11 +43,14 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund
 	@touch $@
 
-heavy: .venv/installed .venv/dbt/installed .venv/pythons/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples, other releases of PostgreSQL and Python
+heavy: .venv/installed .venv/dbt/installed .venv/pythons/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples, other releases of PostgreSQL and Python, the codec in Python
 	METALOG_REQUIRE_CLIENTS=1 SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
 	for programs in $(wildcard /usr/lib/postgresql/*/bin); do \
 	  METALOG_POSTGRES=$$programs $(BIN)/pytest $(OF_POSTGRES) || exit 1; \
 	done
+	$(if $(COMPILED),METALOG_CODEC=python $(MAKE) --no-print-directory suite)
+
+compiled: .venv/compiled ## Compile the codec and install it here; needs a C compiler
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -84,6 +91,10 @@ clean: ## Remove the environment and what the demo and the mutants made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/lock.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/compiled: $(wildcard compiled/*.p*) .venv/installed
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --reinstall ./compiled
 	@touch $@
 
 .venv/generators/installed: requirements/generators.txt | .venv/installed

@@ -36,7 +36,10 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
+        from records.avro import compiled
+
         print_line(f"metalog {version('metadata-log')}")
+        print_line(f"codec: {compiled.name()}")
         raise typer.Exit(DONE)
 
 
@@ -47,7 +50,10 @@ def _options(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", is_eager=True, callback=_print_version
+            "--version",
+            help="Print the version and the codec in use.",
+            is_eager=True,
+            callback=_print_version,
         ),
     ] = False,
 ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from records import registry
-from records.avro import generated
+from records.avro import compiled, generated
 from records.avro.arrays import INTS
 from records.avro.layout import NEWEST, Layout
 from records.base import Record
@@ -92,6 +92,11 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
     Fields that `layout` lacks are left out.
     """
+    found: bytes | None = compiled.attempt("encode", layout, rows)
+    return _encode_rows(rows, layout) if found is None else found
+
+
+def _encode_rows(rows: Sequence[Envelope], layout: Layout) -> bytes:
     encoders, origins = encoders_of(layout.field_count), _OriginBytes()
     has_added_fields = layout.has_added_fields
     nulls = nulls_of(layout)
@@ -149,7 +154,8 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
 def payload_size(record: Record) -> int:
     """Return the size of a record in Avro, without its envelope, in bytes."""
-    return len(encoders_of(NEWEST.field_count)[type(record)](record))
+    found: bytes | None = compiled.attempt("encode_record", NEWEST, record)
+    return len(found or encoders_of(NEWEST.field_count)[type(record)](record))
 
 
 class _OriginBytes(dict[Origin, bytes]):
@@ -166,6 +172,9 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows; names the byte within `data`.
     """
+    found: list[Envelope] | None = compiled.attempt("decode", layout, data, count)
+    if found is not None:
+        return found
     try:
         rows, position = _decode_rows(data, count, layout)
     except DECODE_ERRORS as error:

@@ -11,7 +11,7 @@ from itertools import chain
 import msgspec
 
 from records import registry
-from records.avro import codec
+from records.avro import codec, compiled
 from records.avro.arrays import INTS
 from records.avro.generated import Decoder
 from records.avro.layout import NEWEST, Layout
@@ -63,8 +63,13 @@ def encode_records(
         place: Offset, epoch and time of the first record; the other records have the next offsets.
         payloads: The encoded records as `decode_records` returned them; written unchanged.
     """
-    encoders = codec.encoders_of(layout.field_count)
     heads = _Heads(place, origin, layout)
+    found: bytes | None = compiled.attempt(
+        "encode_records", layout, records, versions, place.offset, *heads.around, payloads
+    )
+    if found is not None:
+        return found
+    encoders = codec.encoders_of(layout.field_count)
     parts = zip(
         consecutive_longs(place.offset, len(records)),
         [heads[version] for version in versions],
@@ -84,6 +89,11 @@ class _Heads(dict[int, bytes]):
         encoded = LONGS[0] if origin is None else codec.encoder_of("origin")(origin)
         self._after = encoded + codec.nulls_of(layout)[1:]
 
+    @property
+    def around(self) -> tuple[bytes, bytes]:
+        """The bytes before and after the record version."""
+        return self._before, self._after
+
     def __missing__(self, version: int) -> bytes:
         head = self[version] = self._before + INTS[version] + self._after
         return head
@@ -95,6 +105,10 @@ def decode_records(data: bytes, count: int, layout: Layout = NEWEST) -> PlainRow
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows; names the byte within `data`.
     """
+    if layout.field_count == NEWEST.field_count:  # otherwise some payloads lack fields
+        found = compiled.attempt("decode_records", layout, data, count)
+        if found is not None:
+            return PlainRows(*found)
     try:
         return _decoded(data, count, layout)
     except codec.DECODE_ERRORS:  # unusual, or damaged

@@ -13,6 +13,7 @@ import pytest
 
 from api.cli.commands import SECTIONS
 from benchmarks.generate_kraft import generate
+from records.avro import compiled
 from tests.api.conftest import Answer, Metalog
 from tests.api.terminal import on_terminal
 from tests.forked_commands import METALOG
@@ -28,9 +29,13 @@ def metalog_process(*arguments: object, **environment: str) -> Answer:
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def test_version_is_that_of_the_distribution() -> None:
-    printed = subprocess.check_output([sys.executable, "-m", "api.cli", "--version"], text=True)
-    assert printed == f"metalog {version('metadata-log')}\n"
+def test_version_is_that_of_the_distribution_and_names_the_codec() -> None:
+    command = [sys.executable, "-m", "api.cli", "--version"]
+    printed = subprocess.check_output(command, text=True)
+    assert printed == f"metalog {version('metadata-log')}\ncodec: {compiled.name()}\n"
+    environment = {**os.environ, compiled.VARIABLE: compiled.PYTHON}
+    printed = subprocess.check_output(command, text=True, env=environment)
+    assert printed.endswith("\ncodec: python\n")
 
 
 def test_help_lists_every_command_in_a_section_with_its_whole_summary(metalog: Metalog) -> None:

@@ -34,6 +34,8 @@ from tests.records.strategies import batches
 from tests.records.strategies import records as records_of
 from tests.samples import drawn, sampled
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 every_type = pytest.mark.parametrize("cls", registry.RECORD_TYPES, ids=lambda cls: cls.__name__)
 
 

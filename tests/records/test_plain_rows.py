@@ -21,6 +21,8 @@ from tests.records.edges import edge_records
 from tests.records.strategies import batches
 from tests.samples import drawn
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 _LAYOUTS = pytest.mark.parametrize("layout", [NEWEST, AS_APPENDED], ids=["newest", "appended"])
 _NOTES = tuple(
     [NoteRecord(at_offset=number, author="ann", text="x" * number) for number in range(200)]

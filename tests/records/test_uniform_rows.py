@@ -18,6 +18,8 @@ from tests.records.strategies import ANY_RECORD, parts
 from tests.records.strategies import records as records_of
 from tests.samples import drawn
 
+pytestmark = pytest.mark.usefixtures("codec_in_python")
+
 _ALIKE = (
     PartitionChangeRecord(topic_id=Uuid(b"a" * 16), isr=(1, 2)),
     PartitionChangeRecord(topic_id=Uuid(b"b" * 16), leader=-1),
