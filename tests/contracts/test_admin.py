@@ -85,7 +85,8 @@ class ListeningMember(Member):
     @contextlib.asynccontextmanager
     async def _serve(self, service: NodeService) -> AsyncIterator[None]:
         options = ServeOptions(log=self.directory, socket=LOCAL)
-        async with super()._serve(service), serving(options, service=service) as self.running:
+        # In this order, because a member `serves` once it has its service.
+        async with serving(options, service=service) as self.running, super()._serve(service):
             yield
 
     def port(self, listener: str) -> int:
