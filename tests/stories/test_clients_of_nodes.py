@@ -1,8 +1,8 @@
 """Unmodified Kafka clients with brokers of three nodes, whose leader ends while they run.
 
 They have to find what they find with one service: the brokers follow the next leader, and repeat by
-outcome what had no answer. A leader that hands over answers all that it has. One that is killed may
-have a change that it does not answer: the broker says REQUEST_TIMED_OUT.
+outcome what had no answer. A leader that hands over answers all that it has. One that is killed has
+nothing of theirs here: a change that it does not answer is REQUEST_TIMED_OUT.
 """
 
 import asyncio
@@ -56,15 +56,6 @@ CLIENTS = [
     if each not in READING
 ]
 
-NOT_ANSWERED = {
-    "kafka-python": "RequestTimedOutError",
-    "librdkafka": "REQUEST_TIMED_OUT",
-    "aiokafka": "'7'",
-    "kafkajs": "REQUEST_TIMED_OUT",
-    "platformatic": "REQUEST_TIMED_OUT",
-}
-"""How a program names what the leader had and did not answer."""
-
 BROKERS_WAIT_S = 5.0
 """A busy machine may be longer without a leader than brokers wait; then a program begins anew."""
 
@@ -103,21 +94,12 @@ async def test_client_finds_the_same_when_a_leader_is_killed(
         leader = await nodes.end_leader(signal.SIGKILL)
         program.send_signal(signal.SIGCONT)
         away_s = await nodes.take_over(leader)
-        found = await _found(program)
+        try:
+            found = await outcomes(program)
+        except AssertionError:
+            if away_s < BROKERS_WAIT_S:
+                raise
     assert found == promised(client)
-
-
-@HEAVY
-@pytest.mark.parametrize("client", [each for each in PROMISING if each not in READING])
-async def test_change_that_a_killed_leader_had_is_all_that_a_client_misses(
-    nodes: NodesWorld, client: str
-) -> None:
-    require(client)
-    program = await _in_the_middle(nodes, client, f"missing-{client}")
-    away_s = await nodes.fail_over(signal.SIGKILL)
-    found = await _found(program)
-    unlike = found != promised(client) and NOT_ANSWERED[client] not in str(found)
-    assert not unlike or away_s >= BROKERS_WAIT_S, found
 
 
 async def _in_the_middle(nodes: NodesWorld, client: str, topic: str) -> asyncio.subprocess.Process:
@@ -133,11 +115,3 @@ async def _steady(nodes: NodesWorld) -> None:
     before = None
     while before != (before := nodes.image().provenance.next_offset):
         await asyncio.sleep(STEADY_S)
-
-
-async def _found(program: asyncio.subprocess.Process) -> dict[str, str] | str:
-    """Return the outcomes of a program, or with which error it ended."""
-    try:
-        return await outcomes(program)
-    except AssertionError as error:
-        return str(error)

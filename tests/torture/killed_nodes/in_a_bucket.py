@@ -84,8 +84,13 @@ class SeaweedFs(InABucket):
         leader(*self.nodes)
 
     def fill_the_store(self, random: Random) -> None:
-        """Fill the disk of SeaweedFS."""
+        """Fill the disk of SeaweedFS, and start it again.
+
+        Its list of objects (goleveldb) may take nothing any more after a write that failed.
+        """
         fill_for_a_while(self._store_disk, random)
+        self._server.end()
+        self._server.start()
         leader(*self.nodes)
 
     FAULTS: ClassVar = {
