@@ -1,4 +1,4 @@
-// What else was so when outages began: brokers that were down at the same time, and a new controller.
+// What else was so when outages began: brokers that were down at the same time, a new controller, restart loops.
 
 import { FENCED, SHUTTING_DOWN } from "report/data.js";
 import { gapsOf } from "report/gaps.js";
@@ -34,6 +34,16 @@ export function newController(data, began) {
   const [offset, time, , node] = terms[index], ago = Math.max(0, fromTime - time), silence = silenceBefore(data, index);
   const since = silence > SILENCE_MS ? `, after ${durationText(silence)} without a record: what failed meanwhile shows only from then on` : "";
   return { offset, text: `node ${node} became the controller ${ago ? `${durationText(ago)} before` : "just then"}${since}` };
+}
+
+/** The restart loops in or up to ten minutes before an outage, as the summary tells them; none where the page has no summary.
+ * @param {import("report/data.js").Data} data @param {Outage} began @param {Outage} ended @returns {string[]} */
+export function restartLoops(data, began, ended) {
+  /** @type {import("report/summary.js").Clause[]} */
+  const clauses = data.header.summary ?? [];
+  const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
+  const isNear = (/** @type {number} */ last) => last >= from || (began.fromTime ?? 0) - data.time[data.rowAt(last)] <= BEFORE_MS;
+  return clauses.filter(({ about, from_offset: first, to_offset: last }) => about === "restarts" && first !== null && last !== null && first <= to && isNear(last)).map(({ text }) => `${text}.`);
 }
 
 /** How long no controller wrote before a term began; 0 if that is not known. @param {import("report/data.js").Data} data @param {number} index */

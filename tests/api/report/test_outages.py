@@ -19,8 +19,9 @@ from tests.api.report.served import Visitor, viewed
 from tests.api.report.stormy import EVENING_MS, NIGHT_S, PARTITIONS
 from tests.browser import Pages, apart
 from tests.metadata_log.conftest import StepClock
+from tests.metadata_log.kraft.node import Node
 from tests.real_logs import DataSet, each_data_set
-from tests.replay.builders import broker, change, partition, topic
+from tests.replay.builders import broker, change, partition, topic, uid
 from tests.replay.incidents.real import imported
 
 _OUTAGES = """async () => {
@@ -315,6 +316,24 @@ def test_an_outage_after_silence_says_that_it_may_be_older(
     around = terms(page)["around that time"]
     assert "node 2 became the controller" in around
     assert "after 4 h 20 min without a record: what failed meanwhile shows only from" in around
+
+
+def test_an_outage_in_a_restart_loop_says_so(
+    metalog: Metalog, opened: Opened, tmp_path: Path
+) -> None:
+    node = Node(tmp_path / "node", voters=1)
+    node.append(topic("orders"), partition("orders", 0, replicas=(1,), isr=(1,)))
+    for run in range(5):
+        node.append(broker(1, incarnation_id=uid(f"run {run}"), fenced=False))
+        node.append(change("orders", 0, leader=1))
+        node.append(FenceBrokerRecord(id=1, epoch=10), change("orders", 0, leader=-1))
+    metalog("import", "kraft", node.directory, tmp_path / "log")
+    metalog("report", tmp_path / "log", tmp_path / "r.html")
+    page = opened(tmp_path / "r.html")
+    page.locator(".outage").wait_for()
+    around = terms(page)["around that time"]
+    assert around.startswith("broker 1 restarted 4 times between ")
+    assert "Z (restart loop). node 0 became the controller" in around
 
 
 def test_a_service_knows_what_began_before_the_page(stormy_log: Path, pages: Pages) -> None:
