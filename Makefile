@@ -15,6 +15,9 @@ COMPILED := $(if $(and $(shell command -v cc),$(wildcard $(shell $(PYTHON) -c '$
 OF_POSTGRES := $(addprefix tests/,replay/sql_history replay/snapshot shared_log/test_postgres.py \
   api/test_sql.py api/test_snapshot_database.py api/test_history_keeper.py)
 
+# What runs again on uvloop (tests/event_loops.py).
+OF_LOOPS := $(addprefix tests/,api clients contracts controller stories)
+
 .PHONY: compiled help demo test suite lint types check heavy bench torture mutants redecide conformance site lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -43,8 +46,9 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund
 	@touch $@
 
-heavy: .venv/installed .venv/dbt/installed .venv/pythons/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples, other releases of PostgreSQL and Python, the codec in Python
+heavy: .venv/installed .venv/dbt/installed .venv/pythons/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples, uvloop, other releases of PostgreSQL and Python
 	METALOG_REQUIRE_CLIENTS=1 SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
+	METALOG_EVENT_LOOP=uvloop $(BIN)/pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder $(OF_LOOPS)
 	for programs in $(wildcard /usr/lib/postgresql/*/bin); do \
 	  METALOG_POSTGRES=$$programs $(BIN)/pytest $(OF_POSTGRES) || exit 1; \
 	done
@@ -71,7 +75,7 @@ site: .venv/installed ## Build the documentation as a web site in .site; begin a
 	$(BIN)/python -m tests.site .site
 
 lock: .venv/installed ## Pin the newest allowed versions anew
-	$(BIN)/uv pip compile pyproject.toml --extra archive --extra duckdb --extra http --extra mcp --extra otel --extra postgres --extra spark --extra connect \
+	$(BIN)/uv pip compile pyproject.toml --extra archive --extra duckdb --extra http --extra mcp --extra otel --extra postgres --extra spark --extra connect --extra uvloop \
 	  --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt

@@ -3,7 +3,8 @@
 Every server is a separate process on loopback, with its files on the same file system. Callers of
 our service and of etcd's gateway use the same HTTP client, with one connection for each caller.
 Callers of etcd's own protocol (gRPC) share one connection, as its client does. Each append is one
-record; our service checks it.
+record; our service checks it. It and the empty application run in uvloop's event loop, and the
+service once more in asyncio's.
 """
 
 import asyncio
@@ -12,8 +13,10 @@ import itertools
 import sys
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from api.cli.terminal.event_loop import ASYNCIO, EVENT_LOOP, UVLOOP
 from benchmarks.harness import (
     Contender,
     Result,
@@ -34,12 +37,13 @@ from benchmarks.server_cost import Cost, cost_result
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
 from metadata_log.writer.creation import create_log
 
-_CALLERS = 64
+CALLERS = 64
 _ROUNDS = 7
 _OURS = 2_000
 _ETCD = 4_000
 _TARGET = 1.0
 _GRPC, _GATEWAY, _EMPTY = "etcd", "etcd's JSON gateway", "an empty application"
+_ON_ASYNCIO = "in asyncio's event loop"
 
 APPEND, LINES = "/v1/records/append", "application/x-ndjson"
 RECORD = (
@@ -57,12 +61,16 @@ def run(scratch: Path) -> list[Result]:
             SYNC: stack.enter_context(SyncedFile(scratch)).contender,
             "ours": Contender(_OURS, costs["ours"].run),
         }
+        (scratch / ASYNCIO).mkdir()
+        plain = stack.enter_context(OverHttp.started(scratch / ASYNCIO, ASYNCIO))
+        costs[_ON_ASYNCIO] = Cost(plain.pid, _OURS, lambda: plain.append(_OURS))
+        sides[_ON_ASYNCIO] = Contender(_OURS, costs[_ON_ASYNCIO].run)
         empty = stack.enter_context(_empty(scratch))
         costs[_EMPTY] = Cost(empty.pid, _OURS, lambda: empty.append(_OURS))
         sides[_EMPTY] = Contender(_OURS, costs[_EMPTY].run)
         try:
             etcd = stack.enter_context(Etcd.started(scratch))
-            sides[_GRPC] = Contender(_ETCD, lambda: etcd.append(_ETCD, callers=_CALLERS))
+            sides[_GRPC] = Contender(_ETCD, lambda: etcd.append(_ETCD, callers=CALLERS))
             gateway = stack.enter_context(_gateway(etcd))
             costs[_GATEWAY] = Cost(etcd.pid, _ETCD, lambda: gateway.post(_ETCD))
             sides[_GATEWAY] = Contender(_ETCD, costs[_GATEWAY].run)
@@ -72,13 +80,17 @@ def run(scratch: Path) -> list[Result]:
     return [
         _result(_GRPC, rates, _TARGET),
         _result(_GATEWAY, rates),
-        *[cost_result(costs["ours"], name, costs.get(name)) for name in (_GATEWAY, _EMPTY)],
-        sync_result(f"HTTP, {_CALLERS} callers", rates),
+        _result(_ON_ASYNCIO, rates),
+        *[
+            cost_result(costs["ours"], name, costs.get(name))
+            for name in (_GATEWAY, _EMPTY, _ON_ASYNCIO)
+        ],
+        sync_result(f"HTTP, {CALLERS} callers", rates),
     ]
 
 
 def _result(name: str, rates: dict[str, list[float]], target: float | None = None) -> Result:
-    text = f"append over HTTP, {_CALLERS} callers / {name}"
+    text = f"append over HTTP, {CALLERS} callers / {name}"
     return rate_result(text, rates["ours"], rates.get(name), target)
 
 
@@ -88,7 +100,7 @@ def _empty(scratch: Path) -> Iterator["OverHttp"]:
     port = free_port()
     command = [
         *(sys.executable, "-m", "uvicorn", "benchmarks.empty_app:app", "--port", str(port)),
-        *("--http", "httptools", "--loop", "asyncio", "--lifespan", "off"),
+        *("--http", "httptools", "--loop", UVLOOP, "--lifespan", "off"),
         *(
             "--no-access-log",
             "--no-server-header",
@@ -124,6 +136,20 @@ def _is_ready(port: int) -> bool:
     return False
 
 
+@contextlib.contextmanager
+def served(log: Path, event_loop: str = UVLOOP) -> Iterator[tuple[int, int]]:
+    """Run a service of a log in the named event loop; yield its port and its process id."""
+    port = free_port()
+    command = [
+        *("env", f"{EVENT_LOOP}={event_loop}"),
+        *(sys.executable, "-m", "api.cli", "serve", str(log)),
+        *("--http", f"{LOOPBACK}:{port}", "--kafka", ":0", "--snapshot-every", "0"),
+    ]
+    output = log.with_suffix(".output")
+    with running(command, output, lambda: _is_ready(port)) as pid:
+        yield port, pid
+
+
 class OverHttp:
     """Our HTTP service, and callers with one connection each.
 
@@ -139,15 +165,10 @@ class OverHttp:
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, scratch: Path) -> Iterator["OverHttp"]:
+    def started(cls, scratch: Path, event_loop: str = UVLOOP) -> Iterator["OverHttp"]:
         """Run a service with an empty log."""
-        port = free_port()
         create_log(scratch / "log", CLUSTER_ID)
-        command = [
-            *(sys.executable, "-m", "api.cli", "serve", str(scratch / "log")),
-            *("--http", f"{LOOPBACK}:{port}", "--kafka", ":0", "--snapshot-every", "0"),
-        ]
-        with running(command, scratch / "service.log", lambda: _is_ready(port)) as pid:
+        with served(scratch / "log", event_loop) as (port, pid):
             ours = cls(port, pid)
             try:
                 yield ours
@@ -164,23 +185,26 @@ class OverHttp:
 
 
 class Callers:
-    """Connections that post to one path; each sends its next request once the previous is
+    """Connections that send to one path; each sends its next request once the previous is
     answered.
     """
 
-    def __init__(self, port: int, path: str, media_type: str, bodies: Iterator[str]) -> None:
+    def __init__(
+        self, port: int, path: str, media_type: str, bodies: Iterator[str], method: str = "POST"
+    ) -> None:
         self._runner = asyncio.Runner()
         self._bodies = bodies
-        self._posters = [
-            self._runner.run(Poster.connect(LOOPBACK, port, path, media_type))
-            for _ in range(_CALLERS)
-        ]
+        self._connect = partial(Poster.connect, LOOPBACK, port, path, media_type, method)
+        # Connected at the first request: our service disconnects callers that ask nothing.
+        self._posters: list[Poster] = []
 
     def post(self, count: int) -> None:
-        """Post `count` bodies, spread over all callers."""
+        """Send `count` bodies, spread over all callers."""
         self._runner.run(self._post(count))
 
     async def _post(self, count: int) -> None:
+        if not self._posters:
+            self._posters = [await self._connect() for _ in range(CALLERS)]
         chosen = itertools.islice(self._bodies, count)
         await asyncio.gather(*[poster.post(chosen) for poster in self._posters])
 

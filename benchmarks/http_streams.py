@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 
 class Poster(asyncio.Protocol):
-    """A connection that posts bodies, each after the answer to the previous one."""
+    """A connection that sends bodies, each after the answer to the previous one."""
 
-    def __init__(self, path: str, media_type: str) -> None:
+    def __init__(self, path: str, media_type: str, method: str) -> None:
         self._head = (
-            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\n"
             "Content-Length: %d\r\n\r\n"
         )
         self._answer = b""
@@ -24,14 +24,16 @@ class Poster(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     @classmethod
-    async def connect(cls, host: str, port: int, path: str, media_type: str) -> "Poster":
+    async def connect(
+        cls, host: str, port: int, path: str, media_type: str, method: str = "POST"
+    ) -> "Poster":
         """Connect to a server."""
         loop = asyncio.get_running_loop()
-        _, found = await loop.create_connection(lambda: cls(path, media_type), host, port)
+        _, found = await loop.create_connection(lambda: cls(path, media_type, method), host, port)
         return found
 
     async def post(self, bodies: Iterator[str]) -> None:
-        """Post all bodies, one after the other."""
+        """Send all bodies, one after the other."""
         self._bodies, self._done = bodies, asyncio.get_running_loop().create_future()
         self._next()
         await self._done

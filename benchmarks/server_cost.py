@@ -26,13 +26,13 @@ class Cost:
         return f"{statistics.median(self.each_s) * 1e6:,.0f} us"
 
 
-def cost_result(ours: Cost, name: str, peer: Cost | None) -> Result:
-    """Return the result for our processor time per append divided by a peer's.
+def cost_result(ours: Cost, name: str, peer: Cost | None, request: str = "an append") -> Result:
+    """Return the result for our processor time per request divided by a peer's.
 
     `peer` is None if it is not installed.
     """
     return Result(
-        name=f"server's processor time an append / {name}",
+        name=f"server's processor time {request} / {name}",
         ours=ours.text,
         peer="not installed" if peer is None else peer.text,
         ratio=None if peer is None else Timed(ours.each_s, peer.each_s).share,

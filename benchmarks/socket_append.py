@@ -19,6 +19,7 @@ from typing import Protocol
 
 import msgspec
 
+from api.cli.terminal.event_loop import EVENT_LOOP, UVLOOP
 from api.nodes.stores import create_shared_log
 from api.socket.client import SocketClient
 from benchmarks.changes import batches, partition_changes
@@ -130,16 +131,22 @@ class OverSocket:
     @classmethod
     @contextlib.contextmanager
     def served(
-        cls, scratch: Path, source: Iterator[NewBatch], shared: str | None = None
+        cls,
+        scratch: Path,
+        source: Iterator[NewBatch],
+        shared: str | None = None,
+        event_loop: str = UVLOOP,
     ) -> Iterator["OverSocket"]:
         """Run `metalog serve --socket` with an empty log, for batches that its checks accept.
 
         Args:
             shared: URL of a store without a shared log; the service makes and leads one there.
+            event_loop: Name of the service's event loop.
         """
         port = free_port()
         create_log(scratch / "served", CLUSTER_ID)
         command = [
+            *("env", f"{EVENT_LOOP}={event_loop}"),
             *(sys.executable, "-m", "api.cli", "serve", str(scratch / "served")),
             *("--socket", f"{LOOPBACK}:{port}", "--kafka", ":0", "--snapshot-every", "0"),
         ]

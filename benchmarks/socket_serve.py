@@ -2,7 +2,8 @@
 
 Like socket_append.py, but our server is the whole service: it authorizes and decides each append,
 and maintains the resulting state. The same run also measures the bare log behind the same socket,
-and the service with 100 records in each append.
+the service with 100 records in each append, and the service in asyncio's event loop; else it runs
+in uvloop's.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from api.cli.terminal.event_loop import ASYNCIO, UVLOOP
 from benchmarks.harness import (
     Contender,
     Result,
@@ -32,6 +34,7 @@ _BATCH_RECORDS = 100
 _BATCHES = 200
 _BROKER = 4
 _SERVED, _BATCHED, _BARE = "served", "served in batches", "a bare log"
+_ON_ASYNCIO = "in asyncio's event loop"
 
 
 def run(scratch: Path) -> list[Result]:
@@ -39,9 +42,13 @@ def run(scratch: Path) -> list[Result]:
     with contextlib.ExitStack() as stack:
         sides = _Sides()
         sides.contenders[SYNC] = stack.enter_context(SyncedFile(scratch)).contender
-        for name, records, count in ((_SERVED, 1, _APPENDS), (_BATCHED, _BATCH_RECORDS, _BATCHES)):
+        for name, records, count, event_loop in (
+            (_SERVED, 1, _APPENDS, UVLOOP),
+            (_ON_ASYNCIO, 1, _APPENDS, ASYNCIO),
+            (_BATCHED, _BATCH_RECORDS, _BATCHES, UVLOOP),
+        ):
             (scratch / name).mkdir()
-            ours = OverSocket.served(scratch / name, changes(records))
+            ours = OverSocket.served(scratch / name, changes(records), event_loop=event_loop)
             sides.add(name, stack.enter_context(ours), count, records)
         sides.add(_BARE, stack.enter_context(OverSocket.bare(scratch)), _APPENDS)
         for name, opponent in PEERS.items():
@@ -53,10 +60,11 @@ def run(scratch: Path) -> list[Result]:
     return [
         *[_result(_SERVED, name, rates, opponent.target) for name, opponent in PEERS.items()],
         _result(_SERVED, _BARE, rates),
+        _result(_SERVED, _ON_ASYNCIO, rates),
         *[_result(_BATCHED, name, rates) for name in PEERS],
         *[
             cost_result(sides.costs[_SERVED], name, sides.costs.get(name))
-            for name in (_BARE, *PEERS)
+            for name in (_BARE, _ON_ASYNCIO, *PEERS)
         ],
         sync_result(f"serve --socket, {_CALLERS} callers", rates),
     ]

@@ -5,7 +5,7 @@ import gc
 import os
 import shlex
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from sqlalchemy import URL
 from xdist.scheduler import LoadScopeScheduling
 
 from api.cli.main import run
+from api.cli.terminal.event_loop import EVENT_LOOP
 from replay.snapshot.database import default_url, open_database, writing
 from replay.snapshot.store import SnapshotStore
-from tests import fork_server, forked_commands
+from tests import event_loops, fork_server, forked_commands
 from tests.forked_workers import WORKER
 from tests.postgres import new_database, postgres_server
 from tests.s3 import environment, new_place, s3_server
@@ -150,6 +151,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if in_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIME_LIMIT_S))
     items.sort(key=lambda item: rank_of(item.nodeid))
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], Any]]:
+    """Run each test in the event loop of its group."""
+    return event_loops.factories(group_of(item.nodeid))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the commands that a test or its fixtures start run in the same event loop."""
+    os.environ[EVENT_LOOP] = event_loops.loop_of(group_of(item.nodeid))
 
 
 @pytest.fixture(scope="module", autouse=True)

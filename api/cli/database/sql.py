@@ -76,7 +76,7 @@ def sync(
             else:
                 _print(reader, found, where)
         if follow:
-            event_loop.run(
+            event_loop.run_long(
                 _follow(
                     log, store, where, found, json=json, include_unconfirmed=include_unconfirmed
                 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from api.cli.log.recorder import Report
 from api.cli.options.parameters import bad_parameter
 from api.cli.source.gaps import gap_text
+from api.cli.terminal import event_loop
 from api.cli.terminal.output import print_json_line, warn
 from api.cli.terminal.progress_bar import progress
 from api.clients.client import ServerAddress, server_addresses
@@ -97,7 +98,7 @@ def import_quorum(
                 snapshot_bar=partial(_bar, "reading the snapshot"),
             )
 
-    return asyncio.run(run())
+    return event_loop.run_long(run())
 
 
 def mapped_addresses(texts: Sequence[str]) -> dict[int, Address]:

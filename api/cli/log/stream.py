@@ -147,7 +147,7 @@ def append(
         request = file_request(lines, request_id, batch, sorted(skip or []), size=size)
         batches = line_batches(lines, size=size, skip=frozenset(skip or []), progress=advance)
         try:
-            appended = event_loop.run(
+            appended = event_loop.run_long(
                 append_batches(
                     open_target,
                     batches,
@@ -268,7 +268,7 @@ def tail(
     )
     try:
         rows = followed(log, request)
-        event_loop.run(_print_rows(rows, count, None if json else row_text))
+        event_loop.run_long(_print_rows(rows, count, None if json else row_text))
     except KeyboardInterrupt:
         note("")  # the terminal shows ^C in the middle of a line
     else:

@@ -181,7 +181,7 @@ def _follow(
         finally:
             file.close()
 
-    return event_loop.run(run())
+    return event_loop.run_long(run())
 
 
 def _print_violation(found: "dict[str, Any]") -> None:

@@ -190,4 +190,4 @@ def broker(
             )
         sys.stdout.flush()
 
-    event_loop.run(run_broker_until_stopped(options, ready))
+    event_loop.run_long(run_broker_until_stopped(options, ready))

@@ -66,7 +66,7 @@ def mcp(
     from api.assistants.running import answer_until_closed, serve_until_stopped
 
     if http is None:
-        event_loop.run(answer_until_closed(logs, settings, as_ or process_user()))
+        event_loop.run_long(answer_until_closed(logs, settings, as_ or process_user()))
         return
     options = view_options(logs, http, web, tls, settings)
 
@@ -77,4 +77,4 @@ def mcp(
             print_line(f"answering assistants at {url_of(serving.http)}/mcp")
         sys.stdout.flush()
 
-    event_loop.run(serve_until_stopped(options, ready))
+    event_loop.run_long(serve_until_stopped(options, ready))

@@ -58,7 +58,7 @@ def record(
     async def run() -> None:
         await Recorder(file, print_event).run(ready)
 
-    event_loop.run(run())
+    event_loop.run_long(run())
 
 
 def _check(file: Path, *, json: bool) -> None:

@@ -255,12 +255,14 @@ def serve(
         sys.stdout.flush()
 
     if shared is not None:
-        event_loop.run(serve_node_until_stopped(options, ready, _standby_text(options.node, json)))
+        event_loop.run_long(
+            serve_node_until_stopped(options, ready, _standby_text(options.node, json))
+        )
         return
     with loading:
         log_end = seen_end(log).mark.end_offset
         loaded = loading.enter_context(progress("loading", 0, log_end))
-        event_loop.run(serve_until_stopped(options, ready, loaded))
+        event_loop.run_long(serve_until_stopped(options, ready, loaded))
 
 
 def _standby_text(node: "NodeOptions", json: bool) -> "Callable[[Ready], None]":

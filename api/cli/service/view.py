@@ -100,7 +100,7 @@ def view(
             with LogReader.open(logs[0]) as reader:
                 bounds = reader.history_start, reader.end_offset
         advance = loading.enter_context(progress("loading", *bounds))
-        event_loop.run(view_until_stopped(options, ready, advance, loading.close))
+        event_loop.run_long(view_until_stopped(options, ready, advance, loading.close))
 
 
 def _range(logs: list[str], from_: str, to: str | None) -> "ShownRange":
