@@ -223,7 +223,7 @@ class Answers:
                 limit=limit,
             )
         page = await self._workers.page(name, payload, at, cursor, by_name=by_name)
-        response = from_wire(page.payload, question.response, lenient=True)
+        response = page.content(question.response)
         return replace(page, payload=to_wire(shown(access, request, response)))
 
     async def _names(
@@ -238,7 +238,7 @@ class Answers:
         point = at if pinned is None else str(pinned)
         page = await self._workers.page(_NAMES, to_wire(wanted), point, None)
         assert page.about is not None, "an answer of one page says where it stands"
-        found = from_wire(page.payload, find_question(_NAMES).response, lenient=True).topics
+        found = page.content(find_question(_NAMES).response).topics
         names = {t.description.topic_id: t.description.name for t in found if t.description}
         if cursor is None or pinned is None:
             cursor = Cursor(0, {at: page.about.as_of})
@@ -338,7 +338,8 @@ class Answers:
         end = answer.end_offset
         log = Bounds(self.history_start, end, await self._final_end(end))
         about = about_provenance(log, found, end - 1)
-        return Page(payload=to_wire(response), about=about, points={END: about.as_of})
+        points = {END: about.as_of}
+        return Page(payload=to_wire(response), about=about, points=points, made=response)
 
 
 def _seen(access: Access, names: Mapping[Uuid, str]) -> dict[Uuid, str]:

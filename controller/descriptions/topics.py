@@ -233,10 +233,11 @@ def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
     A config unknown to this release is included if the topic sets it.
     """
     own = view.image.config(TOPIC, view.image.full_name(topic))
+    levels = tuple(topic_levels(view, topic))
     values = []
     for name in sorted(TOPIC_CONFIGS.keys() | own.keys()):
         definition = TOPIC_CONFIGS.get(name) or unknown_definition(name)
-        found = effective_config(topic_levels(view, topic), definition)
+        found = effective_config(levels, definition)
         values.append(
             ConfigValue(
                 name=name, value=found.effective, source=found.source, namespace=found.namespace

@@ -9,7 +9,7 @@ Source: KIP-226 (dynamic broker configs), KIP-37 (namespaces); docs/configs.md.
 """
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -128,12 +128,12 @@ def topic_config(context: ConfigLevels, topic: Topic, name: str) -> str:
     return effective_config(topic_levels(context, topic), TOPIC_CONFIGS[name]).effective
 
 
-def effective_config(levels: Iterator[Level], definition: ConfigDefinition) -> Setting:
+def effective_config(levels: Iterable[Level], definition: ConfigDefinition) -> Setting:
     """Return a config's setting of highest precedence; the built-in default if no level sets it."""
     return next(settings_of(levels, definition), default_setting(definition))
 
 
-def settings_of(levels: Iterator[Level], definition: ConfigDefinition) -> Iterator[Setting]:
+def settings_of(levels: Iterable[Level], definition: ConfigDefinition) -> Iterator[Setting]:
     """Yield the settings of a config, highest precedence first, without the built-in default."""
     for level in levels:
         names = definition.server_names if level.takes_server_names else ((definition.name, 1),)
@@ -197,16 +197,22 @@ def broker_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
         yield Level(ConfigSource.BROKER, name, partial(look_up, BROKER, name))
     cluster = partial(look_up, BROKER, CLUSTER_DEFAULT)
     yield Level(ConfigSource.CLUSTER, CLUSTER_DEFAULT, cluster)
-    yield Level(ConfigSource.STATIC, "", partial(_static_value, context, name))
+    yield Level(ConfigSource.STATIC, "", _static_values(context, name))
 
 
-def _static_value(context: ConfigLevels, broker_name: str, config: str) -> str | None:
+def _static_values(context: ConfigLevels, broker_name: str) -> Callable[[str], str | None]:
+    """Return the lookup of a broker's static values."""
     is_here = broker_name in (CLUSTER_DEFAULT, str(context.settings.node_id))
     broker = context.image.broker(int(broker_name)) if is_broker_id(broker_name) else None
-    registered = None if broker is None else registered_config(broker, config)
-    if registered is not None or (config in OF_EACH_PROCESS and not is_here):
-        return registered
-    return context.settings.static_configs.get(config)
+    static_configs = context.settings.static_configs
+
+    def value(config: str) -> str | None:
+        registered = None if broker is None else registered_config(broker, config)
+        if registered is not None or (config in OF_EACH_PROCESS and not is_here):
+            return registered
+        return static_configs.get(config)
+
+    return value
 
 
 def topic_levels(context: ConfigLevels, topic: Topic) -> Iterator[Level]:
