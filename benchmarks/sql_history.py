@@ -28,8 +28,9 @@ _HISTORY_RECORDS = 1_000_000
 _RATE_TARGET = 30_000
 _SIZE_TARGET_BYTES = 260
 _HISTORY_TARGET = 0.02
-# The end of a batch, at which 39,000 of 106,000 partitions are down, and a range after it.
-_SNAPSHOT_AT = 900_017
+# The last offset of a batch, at which 39,000 of 106,000 partitions are down, and a range after it.
+# Inside a batch the snapshot would not be used.
+_SNAPSHOT_AT = 900_018
 _OUTAGES_FROM, _OUTAGES_TO = 902_000, 904_000
 _OUTAGES_TARGET_S = 1.5
 
@@ -102,6 +103,8 @@ def _history(log: Path) -> list[Result]:
 
 def _outages(reader: LogReader, log: Path) -> Result:
     """Measure the outages of a range before which many partitions are down, from a snapshot."""
+    (batch,) = reader.batches(_SNAPSHOT_AT, _SNAPSHOT_AT + 1)
+    assert batch.end_offset == _SNAPSHOT_AT + 1, "the snapshot lies inside a batch"
     url = f"sqlite:///{log / SNAPSHOTS_NAME}"
     with SnapshotStore.open(url, reader.cluster_id, upgrade=True) as snapshots:
         create_snapshot(reader, snapshots, _SNAPSHOT_AT)

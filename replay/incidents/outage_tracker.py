@@ -73,7 +73,8 @@ class OutageTracker:
         for topic in image.topics():
             for partition in image.partitions(topic.topic_id):
                 kinds = self._kinds_of(partition, self._min_isr_of(topic.topic_id))
-                self._see_partition(None, None, partition, kinds, None)
+                if kinds:
+                    self._see_partition(None, None, partition, kinds, None)
         self._rules: dict[type[Record], Callable[[Envelope, Any], None]] = {
             PartitionChangeRecord: self._set_partition,
             PartitionRecord: self._set_partition,
@@ -129,13 +130,14 @@ class OutageTracker:
         self._causes.enter(rows)
         self._is_calm = self._causes.is_calm
         change, changed, rules, row = self._topics.change, self._partition_set, self._rules, None
+        other = self._other
         try:
             for row in rows if chosen is None else chosen:
                 record = row.payload
                 if type(record) is PartitionChangeRecord and row.extra is None:
                     changed(row, *change(record))  # most of a log: the shortest way
                 else:
-                    rules.get(type(record), self._other)(row, record)
+                    rules.get(type(record), other)(row, record)
         except ContradictionError as error:
             assert row is not None, "a row contradicts the state"
             raise error.replaced(record=RecordPlace.of(row)) from None
@@ -180,7 +182,8 @@ class OutageTracker:
             before, after = self._topics.set(record)
         else:
             before, after = self._state.set_partition(row)
-        self._min_isr_of(after.topic_id)
+        if after.topic_id not in self._min_isr:
+            self._min_isr_of(after.topic_id)
         self._partition_set(row, before, after)
 
     def _partition_set(self, row: Envelope, before: Partition | None, after: Partition) -> None:

@@ -64,12 +64,19 @@ WITH down AS (
     AND NOT {_WHOLE.format("now")}
 )
 SELECT topic_id, partition_id, {_BEGIN}, valid_to_offset,
-  leader, leader_recovery_state, leader_epoch, partition_epoch, mode, replicas, isr,
-  removing_replicas, adding_replicas, directories, eligible_leader_replicas, last_known_elr
-FROM down JOIN partition_version USING (topic_id, partition_id) JOIN replica_set USING (replica_set)
+  leader, leader_recovery_state, leader_epoch, partition_epoch, mode, replica_set
+FROM down JOIN partition_version USING (topic_id, partition_id)
 WHERE record_offset >= since AND record_offset < :at
 ORDER BY topic_id, partition_id, record_offset
 """
+
+# Few of them are in most states, so they are not joined to each.
+_REPLICA_SETS = """
+SELECT replica_set, replicas, isr, removing_replicas, adding_replicas, directories,
+  eligible_leader_replicas, last_known_elr
+FROM replica_set WHERE replica_set IN ({})
+"""
+_SETS_ASKED_AT_ONCE = 500
 
 _TOPICS = f"""
 SELECT topic_id, {_SPAN}, name, namespace_id FROM topic_version
@@ -204,8 +211,9 @@ class _Tables:
         text of its topic id. There may be very many states, so this method does
         not call `_events`, which takes twice as long.
         """
-        numbers, ids = _Lists(), _Uuids()
-        id_lists, start = _UuidLists(ids), self._start
+        ids, start = _Uuids(), self._start
+        found = list(self._ask(_DOWN, min_isr=min_isr))
+        sets = self._replica_sets({row[-1] for row in found}, ids)
         last: tuple[str, int] | None = None
         ended: int | None = None
         for (
@@ -220,14 +228,8 @@ class _Tables:
             epoch,
             own_epoch,
             mode,
-            replicas,
-            isr,
-            removing,
-            adding,
-            directories,
-            elr,
-            last_known_elr,
-        ) in self._ask(_DOWN, min_isr=min_isr):
+            replica_set,
+        ) in found:
             if last != (topic, number):
                 last, topic_id = (topic, number), ids[topic]
             elif begin != ended:
@@ -239,23 +241,38 @@ class _Tables:
             ended = end
             if begin < start:
                 continue
+            replicas, isr, removing, adding, directories, elr, last_known_elr = sets[replica_set]
             record = PartitionRecord(
                 partition_id=number,
                 topic_id=topic_id,
-                replicas=numbers[replicas],
-                isr=numbers[isr],
-                removing_replicas=numbers[removing],
-                adding_replicas=numbers[adding],
+                replicas=replicas,
+                isr=isr,
+                removing_replicas=removing,
+                adding_replicas=adding,
                 leader=leader,
                 leader_recovery_state=recovery,
                 leader_epoch=epoch,
                 partition_epoch=own_epoch,
-                directories=id_lists[directories],
-                eligible_leader_replicas=numbers[elr],
-                last_known_elr=numbers[last_known_elr],
+                directories=directories,
+                eligible_leader_replicas=elr,
+                last_known_elr=last_known_elr,
                 mode=mode,
             )
             yield topic, _row(offset, time, record)
+
+    def _replica_sets(self, wanted: Set[int], ids: "_Uuids") -> dict[int, tuple[Any, ...]]:
+        """Return the lists of replicas of the wanted sets, in the order of the query's columns."""
+        numbers, id_lists, found = _Lists(), _UuidLists(ids), {}
+        keys = sorted(wanted)
+        for at in range(0, len(keys), _SETS_ASKED_AT_ONCE):
+            query = _REPLICA_SETS.format(", ".join(map(str, keys[at : at + _SETS_ASKED_AT_ONCE])))
+            for key, replicas, isr, removing, adding, directories, *elrs in self._ask_tables(
+                query, {}
+            ):
+                brokers = [numbers[text] for text in (replicas, isr, removing, adding)]
+                elr, last_known_elr = [numbers[text] for text in elrs]
+                found[key] = (*brokers, id_lists[directories], elr, last_known_elr)
+        return found
 
     def _topics(self, down: Set[str]) -> Iterator[Envelope]:
         """Yield the creations, moves and removals of all topics with partitions that are down.
