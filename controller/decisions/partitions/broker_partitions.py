@@ -5,7 +5,6 @@ which leaders are eligible, and which members leave the ISRs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
 from types import MappingProxyType
 
 from controller.decisions.configs.effective import min_isr, unclean_election_enabled
@@ -17,6 +16,7 @@ from records.partitions import PartitionChangeRecord
 from replay.image.cluster import Broker
 from replay.image.configs import TOPIC
 from replay.image.partitions import Partition
+from replay.image.topics import Topic
 
 _ANY_ISR = 0
 _NONE_ASSIGNED: Mapping[int, Uuid] = MappingProxyType({})
@@ -76,7 +76,7 @@ class PartitionChanges:
             min_isr=min_isr(context, topic) if self._elr_enabled else _ANY_ISR,
             acceptable=self._may_lead,
             default_directory=lambda replica: directory_of(context, replica),
-            allows_unclean=cache(partial(unclean_election_enabled, context, topic)),
+            allows_unclean=_UncleanElections(context, topic),
         )
         if is_usual:
             self._usual = rules
@@ -91,6 +91,25 @@ class PartitionChanges:
             is_active = self._is_active(replica)
             broker = leaders[replica] = self._context.image.broker(replica) if is_active else None
         return broker is not None and is_online(broker, directory)
+
+
+class _UncleanElections:
+    """Says whether a topic's configs allow unclean elections; looks that up once, if at all.
+
+    Most decisions make one for a topic and never ask it, and `functools.cache` takes longer to
+    make one than the rest of a change does.
+    """
+
+    __slots__ = ("_context", "_known", "_topic")
+
+    def __init__(self, context: Context, topic: Topic) -> None:
+        self._context, self._topic = context, topic
+        self._known: bool | None = None
+
+    def __call__(self) -> bool:
+        if self._known is None:
+            self._known = unclean_election_enabled(self._context, self._topic)
+        return self._known
 
 
 def start_change(
