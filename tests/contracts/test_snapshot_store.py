@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL, Engine, Update, func, select, update
 
+from records.configs import ConfigRecord
 from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
@@ -240,10 +241,11 @@ def test_snapshot_of_another_release_is_passed_over(
 def test_snapshot_with_a_part_of_another_release_is_passed_over(
     store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.create(TWO)
-    monkeypatch.delitem(parts._DECODERS, "topics")
-    with pytest.raises(RequestError, match="part 'topics' that this release cannot read"):
-        store.load(8)
+    kept = ConfigRecord(resource_type=2, resource_name="orders", name="retention.ms", value="1")
+    store.create(image_after(batches([kept])))
+    monkeypatch.delitem(parts._DECODERS, "configs")
+    with pytest.raises(RequestError, match="part 'configs' that this release cannot read"):
+        store.load(1)
     assert store.load_newest() is None
 
 
