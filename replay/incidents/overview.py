@@ -17,7 +17,7 @@ from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
 from replay.incidents.outage_tracker import LeaderlessTracker
 from replay.incidents.outages import Tracking
 from replay.incidents.restarts import TYPES as OF_RESTARTS
-from replay.incidents.restarts import RestartLoop, Restarts
+from replay.incidents.restarts import RestartLoop, Restarts, most_first
 from replay.loader import BatchSource, Newest, check_point
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explained
@@ -137,7 +137,7 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
             for each in part.leaderless
         ],
         controllers=tuple([node for part in parts for node in part.controllers]),
-        restart_loops=tuple([loop for part in parts for loop in part.restart_loops]),
+        restart_loops=most_first(loop for part in parts for loop in part.restart_loops),
         changes=changes,
     )
 

@@ -39,7 +39,7 @@ class RestartLoop(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         node_id: The id of the broker or controller.
         is_broker: True if it is a broker, also if it is a controller as well.
-        restarts: How often it restarted; any three in a row are within an hour.
+        restarts: How often it restarted; each restart is one of three in a row within an hour.
         from_offset, from_time: Offset and append time of the first record that shows a restart.
         to_offset, to_time: Those of the last one.
     """
@@ -109,12 +109,16 @@ class Restarts:
             for node_id, rows in rows_of.items():
                 if node_id not in found and (runs := list(_runs(rows))):
                     found[node_id] = [_loop(node_id, is_broker, run) for run in runs]
-        every = [each for loops in found.values() for each in loops]
-        return tuple(sorted(every, key=lambda each: (-each.restarts, each.from_offset)))
+        return most_first(each for loops in found.values() for each in loops)
+
+
+def most_first(loops: Iterable[RestartLoop]) -> tuple[RestartLoop, ...]:
+    """Return loops ordered: those with most restarts first, then by offset."""
+    return tuple(sorted(loops, key=lambda each: (-each.restarts, each.from_offset)))
 
 
 def _runs(rows: Sequence[Envelope]) -> Iterator[Sequence[Envelope]]:
-    """Yield the longest runs of rows of which any three in a row are within the period."""
+    """Yield the longest runs of rows each of which is one of three in a row within the period."""
     start, end = 0, 0
     for last in range(RESTARTS_MIN - 1, len(rows)):
         first = last - (RESTARTS_MIN - 1)

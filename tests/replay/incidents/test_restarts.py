@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from metadata_log.format.parts import Gap
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record, Uuid
 from records.brokers import (
@@ -13,7 +14,7 @@ from records.brokers import (
 )
 from records.control import LeaderChangeMessage, LeaderChangeVoter, NoOpRecord
 from records.envelope import Envelope
-from replay.incidents.overview import OverviewReader
+from replay.incidents.overview import OverviewReader, joined
 from replay.incidents.restarts import PERIOD_MS_MAX, RestartLoop
 from replay.loader import BatchSource, load_image
 from replay.transactions import Transactions, rows_within
@@ -87,6 +88,36 @@ def test_two_loops_of_a_node_are_two() -> None:
         (4, 4, 7),
         (3, 1, 3),
     ]
+
+
+def test_loop_goes_on_while_each_restart_is_one_of_three_within_the_hour() -> None:
+    minutes = (-1, 0, 1, 30, 62, 63)  # The restarts at 1, 30 and 62 are no three within the hour.
+    (found,) = _loops(_log(*((minute + 1, _run(1, n)) for n, minute in enumerate(minutes))))
+    assert (found.restarts, found.from_offset, found.to_offset) == (5, 1, 5)
+
+
+def test_loops_of_a_recording_with_a_gap_are_told_with_most_restarts_first() -> None:
+    few = OverviewReader(_log(*((n, _run(1, n)) for n in range(4))), 4, 0)
+    many = OverviewReader(_log(*((n, _run(2, n)) for n in range(9))), 9, 0)
+    gap = Gap(
+        from_offset=4,
+        from_epoch=1,
+        from_time=3 * _MINUTE,
+        to_offset=9,
+        to_epoch=1,
+        to_time=8 * _MINUTE,
+        found_time=9 * _MINUTE,
+        source="localhost:9093",
+        log_start_offset=9,
+        leader_epoch=1,
+        reason="removed",
+    )
+    parts = []
+    for reading in (few, many):
+        reading.read()
+        parts.append(reading.overview())
+    found = joined(parts, [gap]).restart_loops
+    assert [(each.node_id, each.restarts) for each in found] == [(2, 8), (1, 3)]
 
 
 def test_same_process_that_registers_again_has_not_restarted() -> None:
