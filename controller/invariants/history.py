@@ -202,6 +202,8 @@ class InvariantTracker:
         keys: Mapping[str, Collection[Any]],
     ) -> None:
         topics = delta.topics
+        if "broker" in kinds:
+            self._plain.forget()
         if "feature" in kinds:
             # Whether eligible leader replicas are kept decides about every partition.
             for topic_id in topics.changed | {topic.topic_id for topic in image.topics()}:
@@ -212,7 +214,6 @@ class InvariantTracker:
             for topic_id in topics.changed
         }
         if "broker" in kinds:
-            self._plain.forget()
             _add_on_brokers(touched, delta.image, image, keys["broker"])
         resized = {*filter(topics.may_have_new_members, topics.changed)}
         has_removals = next(image.pending_removals(), None) is not None

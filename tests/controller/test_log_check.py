@@ -9,6 +9,8 @@ from controller.invariants.history import InvariantTracker
 from controller.log_check import check_log
 from metadata_log.reader.log_reader import LogReader
 from records.base import ZERO_UUID, Record, Uuid
+from records.brokers import FenceBrokerRecord, UnfenceBrokerRecord
+from records.configs import FeatureLevelRecord
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveTopicRecord, TopicRecord
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
@@ -59,6 +61,30 @@ def _finding(invariant: str, name: str | None, text: str) -> tuple[str, str]:
 def test_random_histories(seed: int) -> None:
     log = FakeLog(random_history(random.Random(seed), 80))
     # They hold what a controller would never write, so there is much to find.
+    assert _compare(log, load_image(log, -1)) > 0
+
+
+def _fencing(random_: random.Random, broker_id: int) -> Record:
+    kind = random_.choice((FenceBrokerRecord, UnfenceBrokerRecord))
+    return kind(id=broker_id, epoch=broker_id)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_brokers_and_features_that_change_in_one_batch(seed: int) -> None:
+    random_ = random.Random(seed)
+    brokers = [broker(each, fenced=False, broker_epoch=each) for each in (1, 2)]
+    orders = partition("orders", 0, replicas=(1, 2), isr=(1, 2), leader=1)
+    groups: list[list[Record]] = [[*brokers, topic("orders"), orders]]
+    for number in range(30):
+        possible = [
+            FeatureLevelRecord(name="group.version", feature_level=random_.randrange(2)),
+            _fencing(random_, random_.choice((1, 2))),
+            change("orders", 0, leader=1, isr=random_.choice(((1,), (2, 1), (1, 2)))),
+        ]
+        groups.append(
+            [each for each in possible if random_.random() < 0.6] or [topic(f"t{number}")]
+        )
+    log = FakeLog(batches(*groups))
     assert _compare(log, load_image(log, -1)) > 0
 
 
