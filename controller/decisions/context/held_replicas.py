@@ -10,6 +10,9 @@ from immutables import Map
 
 from records.base import Uuid
 
+_CHANGES_MIN = 64
+"""Number of changes, besides half of the dict's topics, from which a new dict is made."""
+
 
 class HeldReplicas:
     """Numbers of replicas by topic; immutable. A topic without replicas is not in it."""
@@ -19,7 +22,7 @@ class HeldReplicas:
     def __init__(self, base: Mapping[Uuid, int], changes: Map[Uuid, int], count: int) -> None:
         # Never changed, since earlier and later objects share it.
         self._base = base
-        # The numbers of topics that differ from `_base`; 0 if no replica is left.
+        # The numbers of topics that differ from those in `_base`; 0 if no replica is left.
         self._changes = changes
         self._count = count
 
@@ -52,17 +55,23 @@ class HeldReplicas:
         return (count for _, count in self.items())
 
     def grown(self, growths: Mapping[Uuid, int]) -> "HeldReplicas":
-        """Return the numbers after the given changes: O(changes)."""
+        """Return the numbers after the given changes: O(changes), amortised."""
         if not self._base:
             return HeldReplicas.of(growths)
         changes, base, topics = self._changes.mutate(), self._base, self._count
         for topic_id, growth in growths.items():
-            old = changes.get(topic_id)
-            if old is None:
-                old = base.get(topic_id, 0)
-            changes[topic_id] = new = old + growth
+            in_base = base.get(topic_id, 0)
+            old = changes.get(topic_id, in_base)
+            new = old + growth
+            if new != in_base:
+                changes[topic_id] = new
+            elif topic_id in changes:
+                del changes[topic_id]
             topics += bool(new) - bool(old)
-        return HeldReplicas(base, changes.finish(), topics)
+        grown = HeldReplicas(base, changes.finish(), topics)
+        # Else the dict would keep every topic that it ever had.
+        is_worn = len(grown._changes) > _CHANGES_MIN + len(base) // 2
+        return HeldReplicas.of(dict(grown.items())) if is_worn else grown
 
     def __eq__(self, other: object) -> bool:
         """True if the numbers are equal."""

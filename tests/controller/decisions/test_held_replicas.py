@@ -38,3 +38,26 @@ def test_numbers_follow_changes_in_any_order(seed: int) -> None:
             assert (held == other) == (numbers == other_numbers)
             assert (held != other) == (numbers != other_numbers)
         assert held == HeldReplicas.of(numbers) == held
+
+
+@pytest.mark.parametrize("lifetime", [0, 10, 300])
+def test_topics_that_are_gone_take_no_memory(lifetime: int) -> None:
+    kept = lifetime + 1
+    held, last = HeldReplicas.of({_topic(each): 3 for each in range(kept)}), kept + 2_000
+    for number in range(kept, last):
+        held = held.grown({_topic(number): 3})
+        held = held.grown({_topic(number - kept): -3})
+    assert _counted(held) == {_topic(each): 3 for each in range(last - kept, last)}
+    assert len(held._base) + len(held._changes) < 4 * kept + 200
+
+
+def test_a_number_that_is_as_before_is_no_change() -> None:
+    held = HeldReplicas.of({_TOPICS[0]: 3})
+    for topic_id in _TOPICS[:2]:
+        held = held.grown({topic_id: 2}).grown({topic_id: -2})
+    assert _counted(held) == {_TOPICS[0]: 3}
+    assert not held._changes
+
+
+def _topic(number: int) -> Uuid:
+    return Uuid(number.to_bytes(16))
