@@ -76,7 +76,7 @@ def packed_offsets(
 def _has_no_gap(partition_ids: Sequence[int]) -> bool:
     """True if these ascending ids are exactly 0 to n-1 and fit in the first chunk."""
     count = len(partition_ids)
-    return 0 < count <= _IN_CHUNK + 1 and partition_ids[-1] == count - 1
+    return 0 < count <= _IN_CHUNK + 1 and partition_ids[0] == 0 and partition_ids[-1] == count - 1
 
 
 def merged_offsets(
@@ -89,7 +89,7 @@ def merged_offsets(
         created: Creation offsets by partition id; only ids that are in `versions`.
     """
     if isinstance(base, bytes):
-        if max(versions) <= _IN_CHUNK:
+        if min(versions) >= 0 and max(versions) <= _IN_CHUNK:
             return _merged_chunk(base, versions, created)
         base = Map({0: base})
     chunks, created_of = base.mutate(), _by_chunk(created)

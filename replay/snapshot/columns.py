@@ -61,7 +61,7 @@ class PartitionColumns(msgspec.Struct, frozen=True, gc=False, array_like=True):
         )
         return cls(
             replicas,
-            () if ids[-1] == len(ids) - 1 else ids,
+            () if ids[0] == 0 and ids[-1] == len(ids) - 1 else ids,
             () if isrs == replicas else isrs,
             () if leaders == _first(replicas) else leaders,
             _once(tuple([each.leader_epoch for each in partitions])),

@@ -241,3 +241,14 @@ def test_offsets_of_a_topic_are_listed_and_packed_as_they_are_set_one_by_one(
     assert packed == (merged_offsets(b"", *set_) if versions else b"")
     pairs = [partition_offsets(packed, each) for each in ids]
     assert list(zip(*listed_offsets(packed, ids), strict=True)) == pairs
+
+
+def test_negative_ids_have_offsets_of_their_own() -> None:
+    # Only a log that no controller wrote has them.
+    for ids in ((-1,), (-1, 1), (-300, 0, 300)):
+        offsets = merged_offsets(b"", dict.fromkeys(ids, 7), dict.fromkeys(ids, 5))
+        assert [partition_offsets(offsets, each) for each in (*ids, 2)] == [
+            *[(7, 5)] * len(ids),
+            (UNKNOWN, UNKNOWN),
+        ]
+        assert packed_offsets(ids, *listed_offsets(offsets, ids)) == offsets

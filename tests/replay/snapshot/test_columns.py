@@ -76,6 +76,12 @@ def test_usual_partitions_take_few_octets() -> None:
     assert PartitionColumns.of(()) is NO_COLUMNS
 
 
+@pytest.mark.parametrize("ids", [(-1, 1), (-2, 0, 2), (1,), (0, 2), (0, 1)])
+def test_ids_come_back_even_if_no_controller_would_choose_them(ids: tuple[int, ...]) -> None:
+    columns = PartitionColumns.of([_partition(each, (1,)) for each in ids])
+    assert tuple(columns.partition_ids) == ids
+
+
 def _random_partition(id_: int, random: Random) -> Partition:
     replicas = tuple(random.sample(range(5), random.randint(0, 3)))
     fields: dict[str, object] = {}
@@ -101,7 +107,8 @@ def _random_partition(id_: int, random: Random) -> Partition:
 def test_a_stored_topic_gives_its_entry_back(seed: int) -> None:
     random = Random(seed)
     highest = random.choice((1, 5, 20, 3 * CHUNK_SIZE))
-    chosen = set(random.sample(range(highest), random.randint(0, highest)))
+    lowest = random.choice((0, 0, -2))
+    chosen = set(random.sample(range(lowest, highest), random.randint(0, highest)))
     ids = sorted(random.choice((chosen, set(range(highest)))))
     offsets = merged_offsets(b"", dict.fromkeys(ids, 8), dict.fromkeys(ids, 7)) if ids else b""
     partitions = partition_list([_random_partition(each, random) for each in ids])
