@@ -116,7 +116,8 @@ class FilterWriter:
         self._path = directory / filter_name(base_offset)
         self._file: File | None = None
         self._size = 0
-        self._waiting = [run.encode() for run in kept]
+        self._kept = [run.encode() for run in kept]
+        self._waiting: list[bytes] = []
         self._given_up = False
         self._growing: _GrowingRun | None = None
 
@@ -130,9 +131,9 @@ class FilterWriter:
 
     def commit(self) -> None:
         """Write the complete entries: their blocks are now committed."""
-        if not self._waiting or self._given_up:
+        data = b"".join([*(self._kept if self._file is None else ()), *self._waiting])
+        if not data or self._given_up:
             return
-        data = b"".join(self._waiting)
         self._waiting.clear()
         try:
             self._file = self._file or self._create()
@@ -147,7 +148,7 @@ class FilterWriter:
         self._size += len(data)
 
     def forget(self) -> None:
-        """Drop what is not written yet: some of its blocks were rolled back."""
+        """Drop what was added and is not written: some of its blocks were rolled back."""
         self._waiting.clear()
         self._growing = None
 

@@ -91,7 +91,8 @@ class IndexWriter:
         self._file: File | None = None
         self._size = 0
         self._last_position = kept[-1].position if kept else None
-        self._waiting = [entry.encode() for entry in kept]
+        self._kept = [entry.encode() for entry in kept]
+        self._waiting: list[bytes] = []
         self._given_up = False
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
@@ -104,9 +105,9 @@ class IndexWriter:
 
     def commit(self) -> None:
         """Write the queued entries: their blocks are now committed."""
-        if not self._waiting or self._given_up:
+        data = b"".join([*(self._kept if self._file is None else ()), *self._waiting])
+        if not data or self._given_up:
             return
-        data = b"".join(self._waiting)
         self._waiting.clear()
         try:
             self._file = self._file or self._create()
@@ -119,7 +120,7 @@ class IndexWriter:
         self._size += len(data)
 
     def forget(self) -> None:
-        """Drop the queued entries: their blocks were rolled back."""
+        """Drop the entries queued by `maybe_add`: their blocks were rolled back."""
         if self._waiting:
             self._waiting.clear()
             self._last_position = None

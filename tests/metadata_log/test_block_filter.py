@@ -22,9 +22,10 @@ from records.base import Record
 from records.brokers import FenceBrokerRecord
 from records.configs import ConfigRecord
 from records.envelope import Envelope
-from records.errors import CorruptLogError
+from records.errors import CorruptLogError, UnavailableError
 from records.topics import MoveTopicRecord, TopicRecord
 from tests.metadata_log.mirrors import new_mirror, row, run_row
+from tests.metadata_log.test_faults import FailingFs
 from tests.replay.builders import change, namespace, partition, topic, uid
 
 _NAME = "00000000000000000000.filter"
@@ -231,6 +232,22 @@ def test_continued_and_cut_mirrors_keep_a_filter_of_what_they_have(tmp_path: Pat
     assert all(run.end_offset <= 150 for run in _runs(path))
     _assert_finds_all(path)
     assert inspect_log(OsFs(), path).damage == []
+
+
+def test_filter_of_a_continued_mirror_survives_blocks_that_are_taken_back(tmp_path: Path) -> None:
+    fs = FailingFs()
+    path = new_mirror(tmp_path / "mirror", [(_change_row(n), n + 1) for n in range(100)])
+    runs = _runs(path)
+    with MirrorWriter(path, fs=fs) as writer:
+        writer.append([_change_row(100)], 101)
+        fs.room = 20
+        with pytest.raises(UnavailableError, match="no room"):
+            writer.commit()
+        fs.room = None
+        for n in range(100, 200):
+            writer.append([_change_row(n)], n + 1)
+    assert _runs(path)[: len(runs)] == runs
+    assert _runs(path)[-1].end_offset > 190
 
 
 def _change_row(offset: int, leader: int = 1) -> Envelope:

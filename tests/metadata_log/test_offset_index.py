@@ -110,6 +110,18 @@ def test_entries_of_blocks_that_were_taken_back_are_dropped(tmp_path: Path) -> N
     writer.close()
 
 
+def test_kept_entries_stay_when_the_first_new_blocks_are_taken_back(tmp_path: Path) -> None:
+    kept = ENTRIES[:2]
+    (tmp_path / index_name(0)).write_bytes(b"".join(entry.encode() for entry in kept))
+    writer = IndexWriter(OsFs(), tmp_path, 0, kept)
+    writer.maybe_add(50, 200 + INDEX_INTERVAL_BYTES, None)
+    writer.forget()
+    writer.maybe_add(60, 200 + INDEX_INTERVAL_BYTES, None)
+    writer.commit()
+    writer.close()
+    assert positions(tmp_path) == [100, 200, 200 + INDEX_INTERVAL_BYTES]
+
+
 def test_index_of_an_earlier_try_is_replaced(tmp_path: Path) -> None:
     (tmp_path / index_name(0)).write_bytes(ENTRIES[3].encode())
     writer = IndexWriter(OsFs(), tmp_path, 0)
