@@ -274,6 +274,9 @@ class PostgresSharedLog:
             (group.nonce,)
         ]:
             raise fenced_group(group.number)
+        # Who appends reads no notifications, and PostgreSQL keeps those of all its databases until
+        # each listener has read them.
+        await self._listening.close_unused()
         self._notifying.soon(msgspec.json.encode(group.end).decode())
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:

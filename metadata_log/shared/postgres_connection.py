@@ -131,6 +131,11 @@ class Connection:
                 await asyncio.sleep(timeout_s)
                 return None
 
+    async def close_unused(self) -> None:
+        """Close the connection, unless something runs on it; its next use connects anew."""
+        if not self._turn.locked():
+            await self.close()
+
     async def close(self) -> None:
         """Close the connection."""
         connection, self._connection = self._connection, None

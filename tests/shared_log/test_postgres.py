@@ -302,6 +302,34 @@ async def test_connections_that_the_server_ends_are_made_anew(
     await log.append(_group(at), after=at)
 
 
+async def test_who_appends_does_not_listen(log: PostgresSharedLog, database: URL) -> None:
+    """The server keeps notifications for all databases until each listener has read them."""
+    await log.wait(0, 0)
+    assert _listeners(database) == 1
+    at = await _led(log)
+    for _ in range(3):
+        mine = _group(at)
+        await log.append(mine, after=at)
+        at = mine.end
+    await asyncio.to_thread(_until, lambda: _listeners(database) == 0)
+    # It is told again once it follows.
+    waiting = asyncio.ensure_future(log.wait(at.number, 30))
+    await asyncio.to_thread(_until, lambda: _listeners(database) == 1)
+    async with _opened(database) as other:
+        mine = _group(at)
+        await other.append(mine, after=at)
+    assert await waiting == mine.end
+
+
+def _listeners(database: URL) -> int:
+    """Return how many connections listen in a database; nothing else runs on them."""
+    query = (
+        "SELECT pid FROM pg_stat_activity "
+        "WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+    )
+    return len(_execute(database, query))
+
+
 async def test_a_held_snapshot_makes_no_append_slower(
     log: PostgresSharedLog, database: URL
 ) -> None:
