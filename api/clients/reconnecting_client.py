@@ -196,7 +196,8 @@ class ReconnectingClient(CommandClient):
                 if client is self._client:  # or another call has gone on to the next node
                     self._disconnect()
                     self._url = next_first(self._url)
-                if attempts % node_count(self._url):
+                # An attempt to connect has tried all nodes.
+                if client is not None and attempts % node_count(self._url):
                     continue
             await asyncio.sleep(pause_s * random.uniform(0.5, 1))
             pause_s = min(2 * pause_s, self._pause_s_max)

@@ -3,13 +3,14 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from api.cli.main import run
+from api.clients import reconnecting_client
 from api.clients.blocking_client import BlockingClient
 from api.clients.reconnecting_client import ReconnectingClient
 from api.questions.rows import FollowRows
@@ -88,6 +89,25 @@ async def test_request_fails_once_its_time_is_over() -> None:
     client = ReconnectingClient("socket://127.0.0.1:1", patience_s=0.2)
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1"):
         await client.append(_note("one"))
+
+
+async def test_nodes_that_are_all_gone_are_tried_once_between_two_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("_PAUSE_S_MIN", "_NODES_PAUSE_S_MAX"):
+        monkeypatch.setattr(reconnecting_client, name, 0.5)
+    tried: list[asyncio.StreamWriter] = []
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tried.append(writer)
+
+    async with AsyncExitStack() as stack:
+        ports = [await stack.enter_async_context(other_server(serve)) for _ in range(4)]
+        url = "socket://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+        with pytest.raises(UnavailableError):
+            await ReconnectingClient(url, patience_s=1.2).append(_note("one"))
+    # A pause takes at least 0.25 s, and none begins after 0.7 s.
+    assert 4 <= len(tried) <= 4 * (1 + 3)
 
 
 async def test_another_cluster_at_the_same_address_is_refused(tmp_path: Path) -> None:
