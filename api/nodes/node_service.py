@@ -157,11 +157,13 @@ class NodeService(FollowerService):
             await self._stop_deciding()
             self._controller = self._new_follower(controller.state)
             self._log = self._followed
-        await give_away()
         try:
-            await log.close()
-        except (UnavailableError, OSError) as error:
-            _LOG.warning("the folder was not closed: %s", error)
+            await give_away()
+        finally:
+            try:
+                await log.close()
+            except (UnavailableError, OSError) as error:
+                _LOG.warning("the folder was not closed: %s", error)
 
     def _decided(self, future: asyncio.Future[Answer[T]]) -> asyncio.Future[Answer[T]]:
         """Ask the store to confirm the leadership before an answer for which nothing was written.

@@ -20,6 +20,8 @@ from controller.controller import Controller
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.descriptions.namespaces import ListNamespaces
 from controller.results.answer import Answer
+from metadata_log.files.fs import OsFs
+from metadata_log.files.lock import lock_directory
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.shared.shared_log import Lease, Member, Position
@@ -65,6 +67,25 @@ async def test_one_leads_and_the_others_have_its_records(group: Group) -> None:
         await leader.create(name)
     assert await _until_equal(group) == ["a", "b"]
     assert [member.leads for member in group.members].count(True) == 1
+
+
+async def test_a_node_releases_its_folder_although_it_cannot_give_the_lease_away(
+    group: Group,
+) -> None:
+    leader = await group.leader()
+    service = await leader.serves()
+    giving = asyncio.Event()
+
+    async def give_away() -> None:
+        giving.set()
+        await asyncio.sleep(3_600)
+
+    standing_by = asyncio.create_task(service.stand_by(give_away))
+    await giving.wait()
+    standing_by.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await standing_by
+    lock_directory(OsFs(), leader.directory).release()
 
 
 async def test_a_leader_that_stops_hands_over_at_once(group: Group) -> None:
