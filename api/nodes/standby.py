@@ -143,7 +143,8 @@ class Standby:
         asked_s = asyncio.get_running_loop().time()
         end = await self._copy_some(applied)
         while self.copy.position.number < end.number:
-            await self._copy_some(applied)
+            # An end that has gone back is not waited for, and one that moves on is not pursued.
+            end = min(end, await self._copy_some(applied), key=lambda each: each.number)
         self.known_s = asked_s
 
     async def _copy_some(self, applied: Applied) -> Position:
