@@ -55,6 +55,11 @@ cdef enum:
     OFFSET, LEADER_EPOCH, TIMESTAMP, BATCH_OFFSET, VERSION, ORIGIN, DURABLE_END, CRC, EXTRA, ASKED
     KEPT, PAYLOAD, COLUMNS
 
+cdef tuple NAMES = (
+    "offset", "leader_epoch", "timestamp", "batch_offset", "record_version", "origin",
+    "durable_end", "previous_crc32c", "extra", "asked", "kept", "payload",
+)
+
 
 cdef class Type:
     """Type of a value: its kind, and what it is made of if it is an array or a record."""
@@ -466,7 +471,7 @@ cdef class Rows:
             type_count: How many of these occur in rows of this layout.
             has_added: True if rows have the fields `asked` and `kept`.
         """
-        if len(names) != COLUMNS or len(optional) != PAYLOAD - ORIGIN:
+        if names != NAMES or len(optional) != PAYLOAD - ORIGIN:
             raise TypeError("the envelope has other fields")
         if not all([isinstance(each, Type) for each in optional]) or type_count > len(types):
             raise TypeError("not the types of the fields or records")

@@ -2,16 +2,19 @@
 
 It handles the usual: exactly our classes and Python's own types, and bytes without damage. Anything
 else it refuses, and the codec in Python does the work again. So the two codecs cannot differ in the
-errors that they raise. METALOG_CODEC=python in the environment leaves the compiled codec unused.
+errors that they raise. METALOG_CODEC=python in the environment leaves the compiled codec unused,
+and so does any error while it is tried out at first use.
 """
 
 import functools
+import logging
 import os
 from typing import Any
 
 from records import registry
 from records.avro.fields import Fields, Type, fields_of
-from records.avro.layout import Layout, record_schema
+from records.avro.layout import NEWEST, Layout, record_schema
+from records.control import NoOpRecord
 from records.envelope import Envelope
 
 _PLANS = 1
@@ -20,23 +23,32 @@ _PLANS = 1
 VARIABLE = "METALOG_CODEC"
 PYTHON = "python"
 
-try:
-    import metalog_codec
-except ImportError:  # not installed, or made for another Python
-    metalog_codec = None
-
 _REFUSED = (AttributeError, OverflowError, TypeError, ValueError)
 """What the compiled codec raises for anything that it leaves to the codec in Python."""
 
+_LOG = logging.getLogger(__name__)
+
 
 class _Choice:
-    """Whether the compiled codec is used."""
+    """Whether the compiled codec is used; decided at first use."""
 
-    is_compiled = (
-        metalog_codec is not None
-        and metalog_codec.PLANS == _PLANS
-        and os.environ.get(VARIABLE) != PYTHON
-    )
+    @functools.cached_property
+    def is_compiled(self) -> bool:
+        """True if the compiled codec is installed, wanted, and fits this release."""
+        if os.environ.get(VARIABLE) == PYTHON:
+            return False
+        try:
+            if getattr(_module(), "PLANS", None) != _PLANS:
+                return False
+            _try_plans()
+        except ImportError:  # not installed, or made for another Python
+            return False
+        except Exception as error:
+            _LOG.warning(
+                "metalog-codec is not used, because it does not fit this release: %r", error
+            )
+            return False
+        return True
 
 
 CHOICE = _Choice()
@@ -62,22 +74,55 @@ def attempt(work: str, layout: Layout, *arguments: Any) -> Any:
 
 
 @functools.cache
+def _module() -> Any:
+    import metalog_codec
+
+    return metalog_codec
+
+
+# A refusal must not wait for the first record of some type, and a codec must not misread columns.
+def _try_plans() -> None:
+    """Make the plans of all record types, and a row that has to come back as it was.
+
+    Raises:
+        Exception: any error; the compiled codec does not fit this release.
+    """
+    for branch in range(NEWEST.type_count):
+        _record_plan(NEWEST, branch)
+    row = Envelope(
+        offset=1,
+        leader_epoch=2,
+        timestamp=3,
+        batch_offset=4,
+        record_version=5,
+        durable_end=6,
+        previous_crc32c=7,
+        payload=NoOpRecord(),
+    )
+    rows = _rows(NEWEST)
+    found = rows.decode(rows.encode([row]), 1)
+    if found != [row]:
+        raise ValueError(f"it encodes {row} and decodes {found}")
+
+
+@functools.cache
 def _rows(layout: Layout) -> Any:
     envelope = fields_of({**registry.schema("Envelope"), "fields": _optional_fields()}, Envelope)
-
-    def plan_of(branch: int) -> Any:
-        cls = registry.RECORD_TYPES[branch]
-        return _plan(fields_of(record_schema(registry.schema(cls.__name__), layout), cls))
-
-    return metalog_codec.Rows(
+    return _module().Rows(
         Envelope,
         Envelope.__struct_fields__,
         tuple(map(_type, envelope.types)),
         registry.RECORD_TYPES,
-        plan_of,
+        functools.partial(_record_plan, layout),
         layout.type_count,
         layout.has_added_fields,
     )
+
+
+@functools.cache
+def _record_plan(layout: Layout, branch: int) -> Any:
+    cls = registry.RECORD_TYPES[branch]
+    return _plan(fields_of(record_schema(registry.schema(cls.__name__), layout), cls))
 
 
 def _optional_fields() -> list[dict[str, Any]]:
@@ -88,12 +133,12 @@ def _optional_fields() -> list[dict[str, Any]]:
 
 
 def _plan(fields: Fields) -> Any:
-    return metalog_codec.Plan(fields.cls, fields.names, tuple(map(_type, fields.types)))
+    return _module().Plan(fields.cls, fields.names, tuple(map(_type, fields.types)))
 
 
 def _type(type_: Type) -> Any:
     items, fields = type_.items, type_.fields
-    return metalog_codec.Type(
+    return _module().Type(
         type_.kind,
         type_.null_branch,
         None if items is None else _type(items),

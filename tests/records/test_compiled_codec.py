@@ -5,9 +5,7 @@ codec in Python cannot answer in its place.
 """
 
 import gc
-import os
 import random
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -311,28 +309,6 @@ def test_neither_work_nor_damage_leaves_memory_behind() -> None:
     before = work()
     # A leak of one object each time would be 600.
     assert work() - before < 100
-
-
-@pytest.mark.parametrize(("setting", "name"), [("", "compiled"), ("python", "python")])
-def test_environment_may_ask_for_the_codec_in_python(setting: str, name: str) -> None:
-    program = "from records.avro import compiled; print(compiled.name())"
-    environment = {**os.environ, compiled.VARIABLE: setting}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"{name}\n"
-
-
-def test_plans_of_another_version_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = (
-        "import metalog_codec; metalog_codec.PLANS += 1\n"
-        "from records.avro import compiled; print(compiled.name())"
-    )
-    environment = {**os.environ, compiled.VARIABLE: ""}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "python\n"
 
 
 def test_damaged_row_names_its_fault_as_in_python() -> None:
