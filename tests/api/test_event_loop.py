@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import importlib.util
+import inspect
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +62,44 @@ def test_a_loop_that_is_named_and_missing_is_refused(
     monkeypatch.setenv(EVENT_LOOP, UVLOOP)
     with pytest.raises(RequestError, match=r"pip install 'metadata-log\[uvloop\]'"):
         run_long(_library())
+
+
+@pytest.fixture
+def broken_uvloop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a uvloop first on the path that is installed and cannot be imported."""
+    (tmp_path / "uvloop.py").write_text("raise ImportError('wrong machine')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, UVLOOP, raising=False)
+
+
+def test_a_loop_that_cannot_be_loaded_is_passed_over_with_a_warning(
+    broken_uvloop: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv(EVENT_LOOP, raising=False)
+    assert run_long(_library()) == ASYNCIO
+    assert caplog.messages == ["uvloop cannot be loaded, asyncio runs instead: wrong machine"]
+
+
+def test_a_named_loop_that_cannot_be_loaded_is_refused(
+    broken_uvloop: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(EVENT_LOOP, UVLOOP)
+    with pytest.raises(RequestError, match="is uvloop, which cannot be loaded: wrong machine"):
+        run_long(_library())
+
+
+@pytest.mark.filterwarnings("error")
+def test_work_is_closed_whatever_keeps_it_from_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "uvloop.py").write_text("raise OSError('cannot be read')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, UVLOOP, raising=False)
+    monkeypatch.setenv(EVENT_LOOP, UVLOOP)
+    work = _library()
+    with pytest.raises(OSError, match="cannot be read"):
+        run_long(work)
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
 
 
 def test_an_unknown_loop_is_refused_in_one_line(tmp_path: Path) -> None:
