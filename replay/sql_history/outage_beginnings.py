@@ -261,7 +261,11 @@ class _Tables:
             yield topic, _row(offset, time, record)
 
     def _replica_sets(self, wanted: Set[int], ids: "_Uuids") -> dict[int, tuple[Any, ...]]:
-        """Return the lists of replicas of the wanted sets, in the order of the query's columns."""
+        """Return the lists of replicas of the wanted sets, in the order of the query's columns.
+
+        Raises:
+            ValueError: a set is missing, or cannot be read.
+        """
         numbers, id_lists, found = _Lists(), _UuidLists(ids), {}
         keys = sorted(wanted)
         for at in range(0, len(keys), _SETS_ASKED_AT_ONCE):
@@ -272,6 +276,9 @@ class _Tables:
                 brokers = [numbers[text] for text in (replicas, isr, removing, adding)]
                 elr, last_known_elr = [numbers[text] for text in elrs]
                 found[key] = (*brokers, id_lists[directories], elr, last_known_elr)
+        missing = wanted - found.keys()
+        if missing:
+            raise ValueError(f"replica set {min(missing)} is missing")
         return found
 
     def _topics(self, down: Set[str]) -> Iterator[Envelope]:

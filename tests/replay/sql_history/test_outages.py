@@ -31,6 +31,7 @@ from replay.incidents.outage import Outages
 from replay.incidents.outage_tracker import OutageTracker
 from replay.incidents.outages import find_outages
 from replay.loader import BatchSource, load_image
+from replay.snapshot.database import writing
 from replay.sql_history.file import HistoryFile
 from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore
@@ -324,4 +325,17 @@ def test_the_log_is_read_where_the_tables_end_before_the_snapshot(url: URL) -> N
     index = index_of(log, url)
     at = log.end_offset - 1
     assert of_range(log, at, at - 1, index) == of_range(log, at, 0)
+    assert index.used == 0
+
+
+@ON_BOTH
+def test_the_log_is_read_where_replicas_are_missing_from_the_tables(url: URL) -> None:
+    log = FakeLog(batches(*DOWN, (change("a", 0, leader=1),)))
+    index = synced(log, url)
+    with HistoryStore.open(url) as store, writing(store.engine) as connection:
+        if url.get_backend_name() == "postgresql":
+            connection.exec_driver_sql("SET session_replication_role = replica")
+        connection.exec_driver_sql("DELETE FROM replica_set WHERE isr_count = 2")
+    at = log.end_offset - 1
+    assert of_range(log, at, at - 1, index) == of_range(log, at, at - 1)
     assert index.used == 0
