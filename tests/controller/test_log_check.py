@@ -82,6 +82,9 @@ def test_brokers_and_features_that_change_in_one_batch(seed: int) -> None:
             live = [1, 2] if kind is UnfenceBrokerRecord else [1]
         isr = tuple(live) if random_.random() < 0.7 else (1, 2)
         groups[-1].append(change("orders", 0, leader=1, isr=isr))
+    shrinks, grows = (change("orders", 0, leader=1, isr=isr) for isr in ((1,), (1, 2)))
+    groups += [UnfenceBrokerRecord(id=2, epoch=2)], [grows]
+    groups += [_LEVEL, FenceBrokerRecord(id=2, epoch=2), shrinks], [grows]
     log = FakeLog(batches(*groups))
     assert _compare(log, load_image(log, -1)) > 0
 
