@@ -59,7 +59,15 @@ class DeferredEntry(ABC):
 
     @abstractmethod
     def make(self) -> TopicEntry:
-        """Return the entry, made anew."""
+        """Return the entry, made anew unless it is kept."""
+
+    @abstractmethod
+    def forget_source(self) -> None:
+        """Drop what the entry is made from; it is kept from now on."""
+
+    @abstractmethod
+    def has_source_of(self, other: "Entry") -> bool:
+        """True if both are made from the same, so that they are equal."""
 
     @property
     def partitions(self) -> Partitions:
@@ -83,7 +91,7 @@ class DeferredEntry(ABC):
         """True if the entries are equal."""
         if not isinstance(other, TopicEntry | DeferredEntry):
             return NotImplemented
-        return self is other or self.passing() == other.passing()
+        return different(self, other) is None
 
     __hash__ = None  # type: ignore[assignment]  # as that of an entry, which nobody needs
 
@@ -92,10 +100,19 @@ class DeferredEntry(ABC):
         made = self._made
         if made is None:
             made = self._made = self.make()
+            self.forget_source()
         return made
 
 
 Entry: TypeAlias = TopicEntry | DeferredEntry
+
+
+def different(one: Entry, other: Entry) -> tuple[TopicEntry, TopicEntry] | None:
+    """Return both entries if they differ, else None; each is made at most once."""
+    if one is other or (isinstance(one, DeferredEntry) and one.has_source_of(other)):
+        return None
+    made = one.passing(), other.passing()
+    return None if made[0] == made[1] else made
 
 
 class TopicDelta:

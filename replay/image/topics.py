@@ -21,7 +21,7 @@ from replay.image.map_differences import unshared_values
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
 from replay.image.placement import Placement
-from replay.image.topic_entry import Entry, Topic, TopicDelta, TopicEntry
+from replay.image.topic_entry import Entry, Topic, TopicDelta, TopicEntry, different
 from replay.image.versions import UNKNOWN, partition_offsets
 
 __all__ = ["Partition", "Topic", "TopicEntry", "TopicsDelta", "TopicsImage"]
@@ -65,10 +65,16 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         images share.
         """
         ours, theirs = unshared_values(self._entries, other._entries)
-        return (
-            [e.passing() for e in ours if other._entries.get(e.topic.topic_id) != e],
-            [e.passing() for e in theirs if self._entries.get(e.topic.topic_id) != e],
-        )
+        others = {entry.topic.topic_id: entry for entry in theirs}
+        only_here, only_there = [], []
+        for entry in ours:
+            same_topic = others.pop(entry.topic.topic_id, None)
+            if same_topic is None:
+                only_here.append(entry.passing())
+            elif (pair := different(entry, same_topic)) is not None:
+                only_here.append(pair[0])
+                only_there.append(pair[1])
+        return only_here, only_there + [entry.passing() for entry in others.values()]
 
     def shares_entry(self, other: "TopicsImage", topic_id: Uuid) -> bool:
         """True if a topic is absent from both images, or both have the same entry object: O(1)."""

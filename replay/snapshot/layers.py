@@ -106,7 +106,8 @@ class LayeredParts:
 
         Raises:
             KeyError: there is no such part.
-            msgspec.DecodeError: the content is not a list of objects of this part.
+            msgspec.DecodeError, ValueError, IndexError: the content is not a list of objects of
+                this part.
         """
         if name == DIGESTS:
             self.layout.digests = _digests_decoder.decode(plain)

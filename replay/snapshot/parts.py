@@ -53,6 +53,7 @@ class Parts:
         Raises:
             KeyError: there is no such part.
             msgspec.DecodeError: the content is not a list of objects of this part.
+            ValueError, IndexError: as for `loaded_topics`.
         """
         if part == "topics":
             return loaded_topics(plain, self._shared)
@@ -62,7 +63,7 @@ class Parts:
         """Add the objects of one chunk.
 
         Raises:
-            KeyError, msgspec.DecodeError: as for `decoded`.
+            KeyError, msgspec.DecodeError, ValueError, IndexError: as for `decoded`.
         """
         self.objects[part] += self.decoded(part, plain)
 

@@ -64,7 +64,8 @@ def decode_parts(
 ) -> LayeredParts:
     """Check and decode the chunks of a snapshot: O(octets, and objects that are no partitions).
 
-    Partitions are decoded only when they are read, from octets that were checked here.
+    Partitions are decoded only when they are read, from octets that were checked here. Those of one
+    topic of each chunk are decoded here, to find a snapshot that another release wrote.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, the snapshot has a format that this release does not
@@ -135,7 +136,7 @@ def _decode(parts: LayeredParts, info: SnapshotInfo, chunk: StoredChunk) -> None
         raise damaged(info, f"{what}: {error}") from error
     try:
         parts.decode(chunk.part, plain)
-    except (KeyError, RecursionError, msgspec.DecodeError) as error:
+    except (LookupError, RecursionError, ValueError, msgspec.DecodeError) as error:
         raise _unsupported(info, f"{what} that this release cannot read: {error!r}") from error
 
 

@@ -15,13 +15,18 @@ from records.errors import CorruptLogError
 from replay.image.partition_list import partition_list
 from replay.image.partitions import Partition
 from replay.image.placement import Placement
-from replay.image.topic_entry import DeferredEntry, Topic, TopicEntry
+from replay.image.topic_entry import DeferredEntry, Entry, Topic, TopicEntry
 from replay.image.versions import UNKNOWN, listed_offsets, packed_offsets
 from replay.snapshot.columns import NO_COLUMNS, PartitionColumns, is_plain
 from replay.snapshot.shared_values import SharedValues
 
 _EMPTY = msgspec.Raw(msgspec.msgpack.encode(()))
 _FIXARRAY, _FIXARRAY_MASK, _ARRAY_16 = 0x90, 0x0F, 0xDC
+
+_SAMPLE_SIZE_MAX_BYTES = 4 * 1_024
+"""About 130 partitions; a chunk has up to 256 KiB."""
+
+_UNREADABLE = (msgspec.DecodeError, ValueError, IndexError)
 
 _partition_id = attrgetter("partition_id")
 
@@ -85,23 +90,41 @@ class LoadedTopic(DeferredEntry):
 
     def __init__(self, head: "_Head", content: msgspec.Raw, shared: SharedValues) -> None:
         super().__init__(head.topic, head.version, head.partition_count)
-        self._content, self._shared = content, shared
+        # A view of the whole chunk; None once the entry is kept.
+        self._content: msgspec.Raw | None = content
+        self._shared = shared
 
     def entry(self) -> Self:
         """Return the topic in the form used by an image."""
         return self
 
     def make(self) -> TopicEntry:
-        """Decode the topic.
+        """Decode the topic, unless its entry is kept.
 
         Raises:
             CorruptLogError: this release cannot read it. Its octets are those that were written:
-                whoever loads a snapshot checks their hash.
+                whoever loads a snapshot checks their hash, and reads a topic of each chunk.
         """
+        # Another thread may keep the entry, and drop the content, at any time.
+        content = self._content
+        if content is None:
+            assert self._made is not None
+            return self._made
         try:
-            return _topic_decoder.decode(self._content).entry(self._shared)
-        except (msgspec.DecodeError, ValueError, IndexError) as error:
+            return _entry(content, self._shared)
+        except _UNREADABLE as error:
             raise self._foreign(error) from error
+
+    def forget_source(self) -> None:
+        """Drop the octets: they may be the last that keep those of the chunk."""
+        self._content = None
+
+    def has_source_of(self, other: Entry) -> bool:
+        """True if both have the same octets."""
+        if not isinstance(other, LoadedTopic):
+            return False
+        content = self._content
+        return content is not None and content == other._content
 
     def placement(self) -> Placement:
         """Return where the partitions are, from the columns if these say enough.
@@ -109,10 +132,11 @@ class LoadedTopic(DeferredEntry):
         Raises:
             CorruptLogError: as `make`.
         """
-        if self._made is not None:
-            return self._made.placement()
+        content = self._content
+        if content is None:
+            return self.make().placement()
         try:
-            placed = _placed_decoder.decode(self._content)
+            placed = _placed_decoder.decode(content)
         except msgspec.DecodeError as error:
             raise self._foreign(error) from error
         if placed.columns.are_settled:
@@ -174,11 +198,27 @@ _contents_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
 def loaded_topics(plain: bytes, shared: SharedValues) -> list[LoadedTopic]:
     """Return the topics of a chunk, given as MessagePack, whose octets they keep.
 
+    One of them is decoded, to find a chunk of another release before it is used.
+
     Raises:
-        msgspec.DecodeError: the content is not a list of topics.
+        msgspec.DecodeError, ValueError, IndexError: the content is not a list of topics, or its
+            partitions cannot be read.
     """
     heads, contents = _heads_decoder.decode(plain), _contents_decoder.decode(plain)
+    if contents:
+        _entry(_sample(contents), shared)
     return [LoadedTopic(*each, shared) for each in zip(heads, contents, strict=True)]
+
+
+def _sample(contents: list[msgspec.Raw]) -> msgspec.Raw:
+    """Return the largest topic that is quickly decoded: it has most to say about its form."""
+    sizes = [len(memoryview(each)) for each in contents]
+    small = [size for size in sizes if size <= _SAMPLE_SIZE_MAX_BYTES]
+    return contents[sizes.index(max(small) if small else min(sizes))]
+
+
+def _entry(content: msgspec.Raw, shared: SharedValues) -> TopicEntry:
+    return _topic_decoder.decode(content).entry(shared)
 
 
 def array_length(raw: msgspec.Raw) -> int:

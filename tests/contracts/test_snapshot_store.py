@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
+import msgspec
 import pytest
 from sqlalchemy import URL, Engine, Update, func, select, update
 
@@ -10,6 +12,7 @@ from records.configs import ConfigRecord
 from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
+from replay.image.topics import Topic, TopicEntry
 from replay.loader import Replayer
 from replay.snapshot import chunks, parts, schema
 from replay.snapshot.database import open_database, writing
@@ -18,7 +21,16 @@ from replay.snapshot.info import SnapshotInfo
 from replay.snapshot.ports import Snapshots
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
-from tests.replay.builders import batch, batches, change, image_after, topic, uid
+from tests.replay.builders import (
+    batch,
+    batches,
+    change,
+    image_after,
+    image_of,
+    partition,
+    topic,
+    uid,
+)
 from tests.replay.snapshot.conftest import CLUSTER, ON_BOTH, FixedClock
 from tests.replay.snapshot.images import cluster_of
 
@@ -247,6 +259,27 @@ def test_snapshot_with_a_part_of_another_release_is_passed_over(
     with pytest.raises(RequestError, match="part 'configs' that this release cannot read"):
         store.load(1)
     assert store.load_newest() is None
+
+
+class _ForeignTopic(msgspec.Struct):
+    topic: Topic
+    columns: list[list[str]]
+
+    @classmethod
+    def of(cls, entry: TopicEntry) -> Self:
+        """Return a topic with columns as no release writes them."""
+        return cls(entry.topic, [["no brokers"] * entry.partition_count])
+
+
+def test_snapshot_with_topics_of_another_release_is_passed_over(
+    store: SnapshotStore, snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "StoredTopic", _ForeignTopic)
+        store.create(image_of(topic("a"), partition("a", 0)))
+    with pytest.raises(RequestError, match="part 'topics' that this release cannot read"):
+        store.load(2)
+    assert snapshots.load_newest() is None
 
 
 def test_snapshot_of_an_older_format_is_replaced(store: SnapshotStore, engine: Engine) -> None:

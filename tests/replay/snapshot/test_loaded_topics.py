@@ -1,6 +1,7 @@
 """Partitions of a loaded snapshot are made when they are read, and equal those of a full replay."""
 
 import random
+import sys
 from pathlib import Path
 
 import msgspec
@@ -11,17 +12,19 @@ from records.errors import CorruptLogError
 from replay.expressions.expression import Expression
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
-from replay.image.topics import Topic
+from replay.image.provenance import Provenance
+from replay.image.topics import Topic, TopicEntry
 from replay.loader import Replayer, load_image
 from replay.snapshot import layers
 from replay.snapshot.file import SnapshotFile
+from replay.snapshot.parts import Parts
 from replay.snapshot.shared_values import SharedValues
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot.stored_topic import LoadedTopic, array_length, loaded_topics
+from replay.snapshot.stored_topic import LoadedTopic, StoredTopic, array_length, loaded_topics
 from replay.snapshot_lifecycle import create_snapshot
 from replay.timeline import Timeline
 from tests.histories import random_history
-from tests.replay.builders import uid
+from tests.replay.builders import image_of, partition, topic, uid
 from tests.replay.oracles import batches, decoded_logs, final_images, needs_real_logs
 from tests.replay.snapshot.conftest import CLUSTER
 from tests.replay.snapshot.test_tail import Log
@@ -69,9 +72,9 @@ def _are_equal(loaded: MetadataImage, expected: MetadataImage) -> None:
         assert loaded.topic(topic_id) == each
         assert loaded.topic_by_full_name(expected.full_name(each)) == each
         assert loaded.topic_version(topic_id) == expected.topic_version(topic_id)
-        for partition in expected.partitions(topic_id):
-            id_ = partition.partition_id
-            assert loaded.partition(topic_id, id_) == partition
+        for found in expected.partitions(topic_id):
+            id_ = found.partition_id
+            assert loaded.partition(topic_id, id_) == found
             for offset in ("partition_version", "partition_created"):
                 assert getattr(loaded, offset)(topic_id, id_) == getattr(expected, offset)(
                     topic_id, id_
@@ -170,11 +173,67 @@ def test_halving_finds_the_flip_of_what_flips_once(
 def test_a_topic_of_another_release_is_an_error_that_names_it() -> None:
     topic = Topic(uid("t"), "orders")
     foreign = {"topic": topic, "partitions": (), "columns": [[[1], [2]], [], [], ["no leader"]]}
-    (loaded,) = loaded_topics(msgspec.msgpack.encode([foreign]), SharedValues())
+    # Only the larger one of a chunk is decoded when it is loaded.
+    known = {"topic": Topic(uid("k"), "known"), "columns": [[[1]] * 100, [], [], [], [0], [0]]}
+    loaded, _ = loaded_topics(msgspec.msgpack.encode([foreign, known]), SharedValues())
     assert loaded.topic == topic and loaded.partition_count == 2
     for _ in range(2):
         with pytest.raises(CorruptLogError, match="topic 'orders' of a snapshot was written by"):
             loaded.partitions  # noqa: B018
+
+
+def _plain(*names: str, leader: int = 1) -> bytes:
+    records = [[topic(name), partition(name, 0, leader=leader)] for name in names]
+    entries = [next(image_of(*each).topic_entries()) for each in records]
+    return msgspec.msgpack.encode([StoredTopic.of(each) for each in entries])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [[["broker 1"]], [], [], [], [0], [0]],
+        [[[1]], [], [], [], [0, 1], [0]],
+        [[[1]], [], [], [], [0], [0], [[7]]],
+    ],
+    ids=["type", "length", "index"],
+)
+def test_a_chunk_of_another_release_is_refused_when_it_is_loaded(columns: list[object]) -> None:
+    foreign = {"topic": Topic(uid("t"), "orders"), "columns": columns}
+    with pytest.raises((msgspec.DecodeError, ValueError, IndexError)):
+        loaded_topics(msgspec.msgpack.encode([foreign]), SharedValues())
+
+
+def test_a_chunk_is_dropped_with_the_last_of_its_topics_that_was_not_read() -> None:
+    plain = _plain("a", "b")
+    unused = sys.getrefcount(plain)
+    loaded = loaded_topics(plain, SharedValues())
+    for each in loaded:
+        assert sys.getrefcount(plain) > unused
+        kept = each.partitions
+        made = each.make()
+        assert each.partitions is kept and made.partitions is kept
+        assert each.passing().partitions is kept and each.placement() == made.placement()
+    assert sys.getrefcount(plain) == unused
+
+
+def test_topics_are_compared_by_their_octets_or_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, made = [], list[str]()
+    for leader, name in enumerate(("old", "new"), start=1):
+        parts = Parts()
+        parts.decode("topics", _plain("same", name))
+        parts.decode("topics", _plain("changed", leader=leader))
+        images.append(parts.image(Provenance()))
+    make = LoadedTopic.make
+
+    def noting(self: LoadedTopic) -> TopicEntry:
+        made.append(self.topic.name)
+        return make(self)
+
+    monkeypatch.setattr(LoadedTopic, "make", noting)
+    before, after = images[0].topic_differences(images[1])
+    assert {each.topic.name for each in before} == {"old", "changed"}
+    assert {each.topic.name for each in after} == {"new", "changed"}
+    assert sorted(made) == ["changed", "changed", "new", "old"]
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 300, 65_535, 65_536])
