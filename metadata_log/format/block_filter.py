@@ -8,7 +8,7 @@ a filter every block is searched.
 import itertools
 import logging
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import google_crc32c
@@ -24,6 +24,7 @@ from records.base import Record
 _LOG = logging.getLogger(__name__)
 MAGIC = b"MLFILTR1"
 _FIXED = struct.Struct(">qqqqqqIIIQI")
+_FIRST_AND_LAST = struct.Struct(f">q{_FIXED.size - 12}xI")
 _CRC = struct.Struct(">I")
 # Enough for a segment of several GB; blocks after that are searched.
 _READ_BYTES_MAX = 64 * 1024 * 1024
@@ -168,18 +169,22 @@ class FilterWriter:
 
 
 class BlockFilter:
-    """The entries of a filter; empty if the segment has none."""
+    """The entries of a filter file; each is decoded and checked when it is asked for."""
 
-    def __init__(self, runs: Iterable[BlockRun]) -> None:
-        self._runs = {run.position: run for run in runs}
+    def __init__(self, data: bytes) -> None:
+        """Take the content of a filter file; empty if the segment has none."""
+        self._data = data
+        self._entries = dict(_places(data))
 
     def at(self, position: int) -> BlockRun | None:
         """Return the run that begins at a byte of the segment."""
-        return self._runs.get(position)
+        entry = self._entries.get(position)
+        return None if entry is None else _decoded(self._data, entry)
 
     def below(self, position: int) -> Sequence[BlockRun]:
         """Return the runs that end at or before byte `position` of the segment."""
-        return [run for run in self._runs.values() if run.end_position <= position]
+        runs = (_decoded(self._data, entry) for entry in self._entries.values())
+        return [run for run in runs if run is not None and run.end_position <= position]
 
 
 def read_filter(fs: ByteStore, directory: Path, base_offset: int) -> BlockFilter:
@@ -188,17 +193,23 @@ def read_filter(fs: ByteStore, directory: Path, base_offset: int) -> BlockFilter
         data = read_start(fs, directory / filter_name(base_offset), _READ_BYTES_MAX)
     except FileNotFoundError:
         data = b""
-    return BlockFilter(_runs(data))
+    return BlockFilter(data)
 
 
-def _runs(data: bytes) -> Iterator[BlockRun]:
-    """Yield the entries up to the first one that is damaged or incomplete."""
+def _places(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield for each entry the byte at which its run begins, and its own in the file; unchecked."""
     at = len(MAGIC)
     while data.startswith(MAGIC) and at + _FIXED.size <= len(data):
-        *numbers, size = _FIXED.unpack_from(data, at)
-        end = at + _FIXED.size + size
-        body = data[at:end]
-        if data[end : end + _CRC.size] != _CRC.pack(google_crc32c.value(body)):
-            return
-        yield BlockRun(**dict(zip(_NUMBERS, numbers, strict=True)), tokens=body[_FIXED.size :])
-        at = end + _CRC.size
+        position, size = _FIRST_AND_LAST.unpack_from(data, at)
+        yield position, at
+        at += _FIXED.size + size + _CRC.size
+
+
+def _decoded(data: bytes, at: int) -> BlockRun | None:
+    """Return an entry; None if it is damaged or incomplete."""
+    *numbers, size = _FIXED.unpack_from(data, at)
+    end = at + _FIXED.size + size
+    body = data[at:end]
+    if data[end : end + _CRC.size] != _CRC.pack(google_crc32c.value(body)):
+        return None
+    return BlockRun(**dict(zip(_NUMBERS, numbers, strict=True)), tokens=body[_FIXED.size :])

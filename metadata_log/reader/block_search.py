@@ -30,6 +30,7 @@ class BlockSearch:
         self._fs = fs
         self._directory = directory
         self._segments = segments
+        self._last_filter: tuple[int, BlockFilter] | None = None
 
     def segment_of(self, offset: int) -> int:
         """Return the base offset of the segment that contains an offset.
@@ -39,10 +40,17 @@ class BlockSearch:
         return max(base for base in self._segments if base <= offset)
 
     def filter_of(self, base: int) -> BlockFilter | None:
-        """Return the filter of a segment; None if it had none when the log was opened."""
+        """Return the filter of a segment; None if it had none when the log was opened.
+
+        The one asked for last is kept, as it was: short searches often follow each other in one
+        segment, and an entry counts only for bytes that have its CRC.
+        """
         if filter_name(base) not in self._names:
             return None
-        return read_filter(self._fs, self._directory, base)
+        last = self._last_filter
+        if last is None or last[0] != base:
+            last = self._last_filter = base, read_filter(self._fs, self._directory, base)
+        return last[1]
 
     def at_offset(self, offset: int) -> IndexEntry:
         """Return the last indexed block at or before an offset."""

@@ -4,12 +4,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from metadata_log.care.inspection import inspect_log
-from metadata_log.files.fs import OsFs
+from metadata_log.files.fs import ByteStore, OsFs, read_start
 from metadata_log.format import block_filter, segment_scan
 from metadata_log.format.batch import Batch, NewBatch
 from metadata_log.format.block import StoredBlock, decompress
@@ -150,6 +151,41 @@ async def test_runs_without_the_record_are_not_decompressed(
     (log / _NAME).unlink()
     _skim(log, absent)
     assert with_filter < (len(read) - with_filter) / 10
+
+
+async def test_short_searches_read_the_filter_once_and_decode_what_they_need(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[BlockRun] = []
+    reads: list[Path] = []
+
+    def counted(**fields: Any) -> BlockRun:
+        decoded.append(BlockRun(**fields))
+        return decoded[-1]
+
+    def read(fs: ByteStore, path: Path, size_bytes_max: int) -> bytes:
+        reads.append(path)
+        return read_start(fs, path, size_bytes_max)
+
+    every = len(_runs(log))
+    monkeypatch.setattr(block_filter, "BlockRun", counted)
+    monkeypatch.setattr(block_filter, "read_start", read)
+    absent = Needles()
+    absent.add_id(uid("absent"))
+    with LogReader.open(log) as reader:
+        first = reader.history_start
+        for _ in range(5):
+            list(reader.skim(absent, to_offset=first + 3))
+    assert reads == [log / _NAME]
+    assert 5 <= len(decoded) < 5 * every / 4
+
+
+async def test_damaged_entry_takes_no_other_with_it(log: Path) -> None:
+    runs = _runs(log)
+    whole = bytearray((log / _NAME).read_bytes())
+    whole[len(block_filter.MAGIC) + len(runs[0].encode()) + 9] ^= 1
+    (log / _NAME).write_bytes(whole)
+    assert _runs(log) == [runs[0], *runs[2:]]
 
 
 async def test_needle_of_unknown_place_is_searched_for_everywhere(log: Path) -> None:
