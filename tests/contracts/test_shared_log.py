@@ -220,6 +220,41 @@ async def test_reads_are_bounded_in_bytes(log: SharedLog) -> None:
     assert list(await log.read(at.number, 1_000)) == []
 
 
+async def _committed(log: SharedLog, number: int, size: int = 10_000) -> tuple[Position, list[int]]:
+    end, groups = await log.read_committed(number, size)
+    return end, [each.number for each in groups]
+
+
+async def test_what_is_committed_is_read_with_an_end(log: SharedLog, connect: Connect) -> None:
+    assert await _committed(log, 0) == (EMPTY, [])
+    at = await _claim(log, EMPTY, 1)
+    for _ in range(6):
+        at = await _append(log, at, b"x" * 1_000)
+    async with connect() as other:
+        for size, numbers in ((0, [1]), (999, [1]), (2_500, [1, 2]), (10_000, [*range(1, 7)])):
+            assert await _committed(other, 1, size) == (at, numbers)
+        assert (await other.read_committed(3, 2_500)).groups == await other.read(3, 2_500)
+        assert await _committed(other, at.number) == (at, [])
+
+
+async def test_what_is_trimmed_or_lost_is_not_read_as_committed(
+    log: SharedLog, connect: Connect
+) -> None:
+    at = await _claim(log, EMPTY, 1)
+    for number in range(5):
+        at = await _append(log, at, b"%d" % number)
+    await lose(log, 4)
+    await log.trim(2)
+    async with connect() as other:
+        for number in (0, 1):
+            with pytest.raises(UnknownHistoryError):
+                await other.read_committed(number, 10_000)
+        with pytest.raises(CorruptLogError, match="group 4 of the shared log is missing in"):
+            await other.read_committed(4, 10_000)
+        assert await _committed(other, 2) == (at, [2, 3])
+        assert await _committed(other, 5) == (at, [5])
+
+
 async def test_waiting_ends_when_there_is_something(log: SharedLog, connect: Connect) -> None:
     at = await _claim(log, EMPTY, 1)
     async with connect() as follower:

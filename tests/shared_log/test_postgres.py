@@ -150,6 +150,21 @@ async def test_a_cancelled_wait_for_standbys_is_no_success(
     assert await settling == Settled(True, mine.end)
 
 
+async def test_what_was_read_while_a_wait_for_standbys_was_cancelled_is_not_committed(
+    log: PostgresSharedLog, database: URL, server: URL
+) -> None:
+    at = await _led(log)
+    _set(server, "synchronous_standby_names", NO_SUCH_STANDBY)
+    reading = asyncio.ensure_future(log.read_committed(0, 1_000))
+    await _waits_for_standby(database)
+    await asyncio.to_thread(_cancel_waiting, database)
+    assert "committed without its standbys" in await _unknown(reading)
+    _set(server, "synchronous_standby_names", "")
+    end, groups = await log.read_committed(0, 1_000)
+    assert end == at
+    assert [each.end for each in groups] == [at]
+
+
 async def test_what_is_visible_is_confirmed_by_a_commit_of_its_own(
     log: PostgresSharedLog, database: URL, server: URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,34 +315,6 @@ async def test_connections_that_the_server_ends_are_made_anew(
     await _unknown(log.append(mine, after=at))
     at = (await Settlement(mine, after=at).attempt(log)).end
     await log.append(_group(at), after=at)
-
-
-async def test_who_appends_does_not_listen(log: PostgresSharedLog, database: URL) -> None:
-    """The server keeps notifications for all databases until each listener has read them."""
-    await log.wait(0, 0)
-    assert _listeners(database) == 1
-    at = await _led(log)
-    for _ in range(3):
-        mine = _group(at)
-        await log.append(mine, after=at)
-        at = mine.end
-    await asyncio.to_thread(_until, lambda: _listeners(database) == 0)
-    # It is told again once it follows.
-    waiting = asyncio.ensure_future(log.wait(at.number, 30))
-    await asyncio.to_thread(_until, lambda: _listeners(database) == 1)
-    async with _opened(database) as other:
-        mine = _group(at)
-        await other.append(mine, after=at)
-    assert await waiting == mine.end
-
-
-def _listeners(database: URL) -> int:
-    """Return how many connections listen in a database; nothing else runs on them."""
-    query = (
-        "SELECT pid FROM pg_stat_activity "
-        "WHERE datname = current_database() AND query LIKE 'LISTEN%'"
-    )
-    return len(_execute(database, query))
 
 
 async def test_a_held_snapshot_makes_no_append_slower(
