@@ -24,7 +24,13 @@ import msgspec
 from metadata_log.shared.identity import Identity
 from metadata_log.shared.postgres_connection import CHANNEL, Connection, Notifier, Servers
 from metadata_log.shared.postgres_durability import Durability
-from metadata_log.shared.postgres_rows import group_of, position_of, told_by, values_of
+from metadata_log.shared.postgres_rows import (
+    group_of,
+    notification_of,
+    position_of,
+    told_by,
+    values_of,
+)
 from metadata_log.shared.shared_log import (
     CommittedGroups,
     Group,
@@ -208,6 +214,7 @@ class PostgresSharedLog:
         """
         self._accepts_hollow = accept_hollow
         self._agreed: Durability | None = None
+        self._log_id = ""
         # One for writing, so that a long read delays no append.
         servers = Servers(url)
         self._writing = Connection(servers)
@@ -239,13 +246,16 @@ class PostgresSharedLog:
         values = {"cluster_id": identity.cluster_id, "log_id": identity.log_id}
         if not await self._reading.run(_CREATE, values) and await self.identity() != identity:
             raise other_shared_log("the database")
+        self._log_id = identity.log_id
 
     async def identity(self) -> Identity:
         """Return which shared log this is, as `SharedLog.identity`."""
         rows = await self._reading.run("SELECT cluster_id, log_id FROM shared_log")
         if not rows:
             raise no_shared_log("the database")
-        return Identity(cluster_id=rows[0][0], log_id=rows[0][1])
+        identity = Identity(cluster_id=rows[0][0], log_id=rows[0][1])
+        self._log_id = identity.log_id
+        return identity
 
     async def end(self) -> Position:
         """Return the end that the server shows, as `SharedLog.end`."""
@@ -277,7 +287,7 @@ class PostgresSharedLog:
         # Who appends reads no notifications, and PostgreSQL keeps those of all its databases until
         # each listener has read them.
         await self._listening.close_unused()
-        self._notifying.soon(msgspec.json.encode(group.end).decode())
+        self._notifying.soon(notification_of(self._log_id, group.end))
 
     async def read(self, number: int, size_bytes_max: int) -> Sequence[Group]:
         """Return groups of batches from a number on, as `SharedLog.read`."""
@@ -306,14 +316,27 @@ class PostgresSharedLog:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while True:
-            left_s = until - loop.time()
-            told = told_by(await self._listening.notified(min(max(left_s, 0), _POLL_S)))
-            if told is not None and told.number <= number and left_s > 0:
-                continue  # a notification that was late
-            if told is None or told.number <= number:
-                told = await self.end()
-            if told.number > number or left_s <= 0:
-                return told
+            end = await self._told(number, min(until, loop.time() + _POLL_S))
+            if end is None:
+                end = await self.end()
+            if end.number > number or loop.time() >= until:
+                return end
+
+    async def _told(self, number: int, until_s: float) -> Position | None:
+        """Return the end of a log with this group that a notification tells; None: ask the store.
+
+        Late notifications, and those of others, are passed over. An empty one tells no end: it is
+        of release 0.1.0.
+        """
+        loop = asyncio.get_running_loop()
+        while (left_s := until_s - loop.time()) > 0:
+            told = await self._listening.notified(left_s)
+            if told is None or "" in told:
+                return None
+            end = told_by(told, self._log_id)
+            if end.number > number:
+                return end
+        return None
 
     async def start(self) -> int:
         """Return the number of the first kept group of batches, as `SharedLog.start`."""

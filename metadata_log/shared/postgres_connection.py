@@ -108,8 +108,8 @@ class Connection:
         async with self._turn, self._ran(statement, values) as cursor:
             return cursor.rowcount
 
-    async def notified(self, timeout_s: float) -> str | None:
-        """Wait for a notification, and return what the last one tells.
+    async def notified(self, timeout_s: float) -> list[str] | None:
+        """Wait for a notification; return the text of it, and of those that came with it.
 
         Returns None at the end of the time, or at once if it begins to listen now: what was told
         before is lost. A connection that fails is replaced by a new one on the next use.
@@ -120,12 +120,8 @@ class Connection:
                     await self._connect()
                     await self._execute(f"LISTEN {CHANNEL}", None)
                     return None
-                told = None
-                async for notification in self._connection.notifies(
-                    timeout=timeout_s, stop_after=1
-                ):
-                    told = notification.payload
-                return told
+                arriving = self._connection.notifies(timeout=timeout_s, stop_after=1)
+                return [notification.payload async for notification in arriving] or None
             except (MetadataLogError, psycopg.Error):
                 self._abandon()
                 await asyncio.sleep(timeout_s)

@@ -37,13 +37,27 @@ def position_of(rows: Sequence[Any]) -> Position:
     return Position(number=number + 1, epoch=epoch, end_offset=end_offset, crc32c=crc32c)
 
 
-def told_by(notification: str | None) -> Position | None:
-    """Return the end that a notification tells; None if it tells none, as one of release 0.1.0."""
-    if not notification:
-        return None
-    with contextlib.suppress(msgspec.DecodeError):
-        return msgspec.json.decode(notification, type=Position)
-    return None
+class _Notification(msgspec.Struct):
+    """A log's new end. A channel is of the whole database, which may have several logs."""
+
+    log_id: str
+    end: Position
+
+
+def notification_of(log_id: str, end: Position) -> str:
+    """Return the notification of a log's new end."""
+    return msgspec.json.encode(_Notification(log_id, end)).decode()
+
+
+def told_by(notifications: Sequence[str], log_id: str) -> Position:
+    """Return the highest end of a log that notifications tell; EMPTY if they tell none."""
+    told = [EMPTY]
+    for each in notifications:
+        with contextlib.suppress(msgspec.DecodeError):
+            found = msgspec.json.decode(each, type=_Notification)
+            if found.log_id == log_id:
+                told.append(found.end)
+    return max(told, key=lambda end: end.number)
 
 
 def group_of(row: Any) -> Group:
