@@ -135,13 +135,13 @@ class Answers(msgspec.Struct, frozen=True):
             if cursor is None or left == 0:
                 return
 
-    async def whole(self) -> tuple[Any, Page]:
-        """Return the whole answer and its last page."""
+    async def whole(self) -> tuple[Any, Page, int]:
+        """Return the whole answer, its last page, and the number of octets of all its pages."""
         pages = [page async for page in self.pages()]
         answer, last = pages[-1]
         if self.question.item is not None:
             answer = [item for items, _ in pages for item in items]
-        return answer, last
+        return answer, last, sum(len(page.payload) for _, page in pages)
 
 
 async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -191,7 +191,7 @@ async def _document(
     document: Document, answers: Answers, wanted: Any, call: Call, paging: Paging
 ) -> Response[bytes]:
     async with answers.documents:
-        answer, last = await answers.whole()
+        answer, last, size = await answers.whole()
         found: Any
         if answers.question.name == "acls explain":
             found = access_explained(answer, await _blame_of(answers, answer))
@@ -206,7 +206,7 @@ async def _document(
             found, more[NEXT] = paging.page_of(found, last)
             headers |= {} if more[NEXT] is None else {"Link": paging.link(more[NEXT])}
         place = _place(last) if document.has_place else None
-        if len(last.payload) < _LARGE_BYTES:
+        if size < _LARGE_BYTES:
             content = encoded(place, found, more)
         else:
             content = await asyncio.to_thread(encoded, place, found, more)
@@ -217,7 +217,7 @@ async def _blame_of(answers: Answers, answer: Any) -> Any:
     blame = blame_of_access(answer)
     if blame is None:
         return None
-    result, _ = await Answers(
+    result, _, _ = await Answers(
         answers.documents, answers.service, BLAME, to_wire(blame), answers.at, answers.caller
     ).whole()
     return result

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,10 +16,11 @@ import msgspec
 import pytest
 
 from api.cli.main import run
-from api.http import paging
+from api.http import paging, questions
 from api.http.options import HttpOptions
 from api.http.paging import is_paged
 from api.http.questions import LINES, ROUTES, path_of
+from api.questions.pages import PAGE_BYTES, Page
 from controller.authorization.acls import AclAuthorizer
 from controller.decisions.context.context import Settings
 from tests.api.http.conftest import LOOPBACK, Web
@@ -417,3 +419,37 @@ _OF_TOPICS: dict[str, dict[str, Any]] = {
     "diff": {"from": "start"},
 }
 """Lists of which a caller with rights on some topics is shown these, with parameters."""
+
+
+async def _create(web: Web, numbers: range) -> None:
+    topics = [{"name": f"{number:0240}", "partitions": 1} for number in numbers]
+    for at in range(0, len(topics), 1_000):
+        some = {"topics": topics[at : at + 1_000]}
+        assert (await web.http.post("/v1/topics/create", json=some)).is_success
+
+
+async def test_a_document_of_several_pages_is_encoded_in_a_thread(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_loop: list[bool] = []
+    sizes: list[int] = []
+    encode, content = questions.encoded, Page.content
+
+    def noting(*arguments: Any) -> bytes:
+        on_loop.append(threading.current_thread() is threading.main_thread())
+        return encode(*arguments)
+
+    def sized(page: Page, kind: Any) -> Any:
+        sizes.append(len(page.payload))
+        return content(page, kind)
+
+    monkeypatch.setattr(questions, "encoded", noting)
+    monkeypatch.setattr(Page, "content", sized)
+    await _create(web, range(40))
+    await web.http.get("/v1/image")
+    # The second page is much smaller than the first.
+    await _create(web, range(40, 40 * PAGE_BYTES // sizes[0] + 70))
+    sizes.clear()
+    await web.http.get("/v1/image")
+    assert sizes[0] >= PAGE_BYTES and len(sizes) == 2 and sizes[1] < 64 * 1_024, sizes
+    assert on_loop == [True, False]
