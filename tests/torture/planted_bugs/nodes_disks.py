@@ -19,15 +19,19 @@ BUGS = (
         file="api/nodes/node_service.py",
         old="            self._controller = self._new_follower(controller.state)\n"
         "            self._log = self._followed\n"
-        "        await give_away()\n"
         "        try:\n"
-        "            await log.close()\n",
-        new="        await give_away()\n"
-        "        try:\n"
-        "            await log.close()\n"
-        "            if isinstance(controller, Controller):\n"
-        "                self._controller = self._new_follower(controller.state)\n"
-        "                self._log = self._followed\n",
+        "            await give_away()\n"
+        "        finally:\n"
+        "            try:\n"
+        "                await log.close()\n",
+        new="        try:\n"
+        "            await give_away()\n"
+        "        finally:\n"
+        "            try:\n"
+        "                await log.close()\n"
+        "                if isinstance(controller, Controller):\n"
+        "                    self._controller = self._new_follower(controller.state)\n"
+        "                    self._log = self._followed\n",
         campaign="nodes",
         seeds=(0, 1),
         expects="a leader follows nobody",
