@@ -63,11 +63,11 @@ _OURS = {"api", "controller", "metadata_log", "migrations", "records", "replay"}
 @pytest.mark.parametrize(
     ("arguments", "most"),
     [
-        (("info",), 120),
-        (("image", "--at", "500"), 108),
-        (("history", "broker:2"), 126),
-        (("diff", "100", "500"), 126),
-        (("blame", "broker:2", "--at", "500"), 126),
+        (("info",), 124),
+        (("image", "--at", "500"), 111),
+        (("history", "broker:2"), 130),
+        (("diff", "100", "500"), 132),
+        (("blame", "broker:2", "--at", "500"), 130),
     ],
     ids=str,
 )

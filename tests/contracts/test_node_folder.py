@@ -164,10 +164,12 @@ ELSEWHERE = {
 
 
 _OF_THE_FOLDER = re.compile(
-    r"(?m)^(note: epoch-|mark |bytes |created at |all \d|metalog\.json|node\.json).*\n"
-    r"|(?<=yes        )\S+Z"
+    r"(?m)^(note: epoch-|mark |bytes |created at |indexes |all \d|metalog\.json|node\.json).*\n"
+    r"|(?<=yes        )\S+Z|(?<= files, )\S+ \S+$"
 )
-"""What is not of the log: claims of epochs, writes of the mark, other files, times of snapshots."""
+"""What is not of the log: claims of epochs, writes of the mark, other files, times of snapshots.
+
+A filter has an entry more where blocks were committed one by one."""
 
 _STEP = {"command": "namespaces create", "request": {"name": "org"}}
 

@@ -53,11 +53,13 @@ async def test_a_node_that_never_had_what_is_lost_neither_goes_on_nor_begins(
         if member is not leader:
             await group.leader(behind)
     leader = await group.leader(behind)
+    kept = group.store.end
     await leader.create("b")
     await _equal(*others)
     for member in others:
         await member.stop()
-    del group.store.groups[-1]
+    while group.store.end != kept:  # who stops last may have led for a moment
+        group.store.groups.pop()
     behind.start()
     await group.leader()
     await behind.create("other")
