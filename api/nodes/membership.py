@@ -203,7 +203,11 @@ class Membership:
         )
 
     def _check_is_first(self, other: MemberContent) -> None:
-        """Look at a heartbeat that came after this process's last one: its process lives."""
+        """Stop this process if another one, which is alive, had registered this number before.
+
+        The other's heartbeat came after this process's last one; if it registered later than this
+        process, it finds out by the same look and stops itself.
+        """
         is_another = other.process not in (b"", self._process) and other.role != "stopped"
         if is_another and other.is_earlier_than(self._about()):
             self.doubled = RequestError(
