@@ -265,6 +265,7 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
         assert broker.stdout is not None
         registered = json.loads(broker.stdout.readline())
         metalog("topics", "create", "orders", "--partitions", "2", "--server", server)
+        first = leader(*nodes)  # on a busy machine another one may have taken over
         first.end(signal.SIGKILL)
         (second,) = [node for node in nodes if node is not first]
         leader(second)
