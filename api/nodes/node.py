@@ -256,7 +256,7 @@ class Node:
         while True:
             await standby.follow(max(looked_s + look_s - time(), 0), service.follow)
             service.caught_up(standby.known_s)
-            if time() < looked_s + look_s:
+            if service.leader is not None and time() < looked_s + look_s:
                 continue
             looked_s = time()
             found = await self._log.lease()
