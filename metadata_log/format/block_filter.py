@@ -6,7 +6,6 @@ a filter every block is searched.
 """
 
 import itertools
-import logging
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,14 +13,14 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.files.fs import ByteStore, File, Fs, read_start
+from metadata_log.files.fs import ByteStore, Fs, read_start
 from metadata_log.files.names import filter_name
+from metadata_log.format.derived_file import DerivedFile
 from metadata_log.format.record_tokens import tokens_of, types_of
 from metadata_log.format.tail import Tail
 from metadata_log.limits import FILTER_INTERVAL_BYTES
 from records.base import Record
 
-_LOG = logging.getLogger(__name__)
 MAGIC = b"MLFILTR1"
 _FIXED = struct.Struct(">qqqqqqIIIQI")
 _FIRST_AND_LAST = struct.Struct(f">q{_FIXED.size - 12}xI")
@@ -99,11 +98,7 @@ class _GrowingRun:
 
 
 class FilterWriter:
-    """Appends entries to the filter of the active segment.
-
-    Only committed blocks get an entry. The file is not synced. If it cannot be written, no more
-    entries are written; the blocks are searched then.
-    """
+    """Appends entries to the filter of the active segment, of committed blocks only."""
 
     def __init__(
         self, fs: Fs, directory: Path, base_offset: int, kept: Sequence[BlockRun] = ()
@@ -113,13 +108,8 @@ class FilterWriter:
         Args:
             kept: The entries of the committed blocks, if a segment is continued.
         """
-        self._fs = fs
-        self._path = directory / filter_name(base_offset)
-        self._file: File | None = None
-        self._size = 0
-        self._kept = [run.encode() for run in kept]
-        self._waiting: list[bytes] = []
-        self._given_up = False
+        path = directory / filter_name(base_offset)
+        self._file = DerivedFile(fs, path, (run.encode() for run in kept), start=MAGIC)
         self._growing: _GrowingRun | None = None
 
     def add(self, records: Sequence[Record], stored: bytes, before: Tail, after: Tail) -> None:
@@ -127,45 +117,21 @@ class FilterWriter:
         growing = self._growing = self._growing or _GrowingRun(before)
         growing.add(records, stored, after)
         if growing.size >= FILTER_INTERVAL_BYTES:
-            self._waiting.append(growing.ended().encode())
+            self._file.add(growing.ended().encode())
             self._growing = None
 
     def commit(self) -> None:
         """Write the complete entries: their blocks are now committed."""
-        data = b"".join([*(self._kept if self._file is None else ()), *self._waiting])
-        if not data or self._given_up:
-            return
-        self._waiting.clear()
-        try:
-            self._file = self._file or self._create()
-            self._file.pwrite(data, self._size)
-        except OSError as error:
-            _LOG.warning(
-                "%s: this filter cannot be continued (%s); searching will be slower",
-                self._path,
-                error,
-            )
-            self._given_up = True
-        self._size += len(data)
+        self._file.commit()
 
     def forget(self) -> None:
         """Drop what was added and is not written: some of its blocks were rolled back."""
-        self._waiting.clear()
+        self._file.forget()
         self._growing = None
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-
-    def _create(self) -> File:
-        # Left by an empty segment of the same name, or by an earlier attempt.
-        if self._fs.exists(self._path):
-            self._fs.unlink(self._path)
-        file = self._fs.open(self._path, create=True)
-        file.pwrite(MAGIC, 0)
-        self._size = len(MAGIC)
-        return file
+        self._file.close()
 
 
 class BlockFilter:

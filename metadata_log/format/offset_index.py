@@ -5,7 +5,6 @@ ignored; without an index file the segment is read from its start.
 """
 
 import bisect
-import logging
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +12,11 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.files.fs import ByteStore, File, Fs, read_start
+from metadata_log.files.fs import ByteStore, Fs, read_start
 from metadata_log.files.names import index_name
+from metadata_log.format.derived_file import DerivedFile
 from metadata_log.limits import INDEX_INTERVAL_BYTES
 
-_LOG = logging.getLogger(__name__)
 _ENTRY = struct.Struct(">qqq")
 _CRC = struct.Struct(">I")
 ENTRY_SIZE = _ENTRY.size + _CRC.size
@@ -71,11 +70,7 @@ class OffsetIndex:
 
 
 class IndexWriter:
-    """Appends entries to the index of the active segment.
-
-    Only committed blocks get an entry, so no entry points past a cut. The file is not synced. If it
-    cannot be written, no more entries are written; readers can do without them.
-    """
+    """Appends entries to the index of the active segment, of committed blocks only."""
 
     def __init__(
         self, fs: Fs, directory: Path, base_offset: int, kept: Sequence[IndexEntry] = ()
@@ -86,14 +81,9 @@ class IndexWriter:
             kept: The first entries of the index. If a segment is continued, these are the entries
                 of its committed blocks; otherwise there are none.
         """
-        self._fs = fs
-        self._path = directory / index_name(base_offset)
-        self._file: File | None = None
-        self._size = 0
+        path = directory / index_name(base_offset)
+        self._file = DerivedFile(fs, path, (entry.encode() for entry in kept))
         self._last_position = kept[-1].position if kept else None
-        self._kept = [entry.encode() for entry in kept]
-        self._waiting: list[bytes] = []
-        self._given_up = False
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
         """Queue an entry for a block if it is at least one interval after the last entry."""
@@ -101,40 +91,20 @@ class IndexWriter:
         if last is not None and position - last < INDEX_INTERVAL_BYTES:
             return
         self._last_position = position
-        self._waiting.append(IndexEntry(offset, position, max_timestamp).encode())
+        self._file.add(IndexEntry(offset, position, max_timestamp).encode())
 
     def commit(self) -> None:
         """Write the queued entries: their blocks are now committed."""
-        data = b"".join([*(self._kept if self._file is None else ()), *self._waiting])
-        if not data or self._given_up:
-            return
-        self._waiting.clear()
-        try:
-            self._file = self._file or self._create()
-            self._file.pwrite(data, self._size)
-        except OSError as error:
-            _LOG.warning(
-                "%s: this index cannot be continued (%s); reading will be slower", self._path, error
-            )
-            self._given_up = True
-        self._size += len(data)
+        self._file.commit()
 
     def forget(self) -> None:
         """Drop the entries queued by `maybe_add`: their blocks were rolled back."""
-        if self._waiting:
-            self._waiting.clear()
+        if self._file.forget():
             self._last_position = None
 
     def close(self) -> None:
         """Close the index file."""
-        if self._file is not None:
-            self._file.close()
-
-    def _create(self) -> File:
-        # Left by an empty segment of the same name, or by an earlier attempt.
-        if self._fs.exists(self._path):
-            self._fs.unlink(self._path)
-        return self._fs.open(self._path, create=True)
+        self._file.close()
 
 
 def read_index(fs: ByteStore, directory: Path, base_offset: int) -> OffsetIndex:
