@@ -9,8 +9,10 @@ from typing import Self
 
 from metadata_log.files.fs import Fs
 from metadata_log.files.names import derived_names
-from metadata_log.format.block_filter import FilterWriter, read_filter
-from metadata_log.format.offset_index import IndexWriter, read_index
+from metadata_log.format.block_filter import read_filter
+from metadata_log.format.filter_writer import FilterWriter
+from metadata_log.format.index_writer import IndexWriter
+from metadata_log.format.offset_index import read_index
 from metadata_log.format.tail import Tail
 from records.base import Record
 

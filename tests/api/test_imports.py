@@ -64,10 +64,10 @@ _OURS = {"api", "controller", "metadata_log", "migrations", "records", "replay"}
     ("arguments", "most"),
     [
         (("info",), 124),
-        (("image", "--at", "500"), 111),
-        (("history", "broker:2"), 130),
-        (("diff", "100", "500"), 132),
-        (("blame", "broker:2", "--at", "500"), 130),
+        (("image", "--at", "500"), 110),
+        (("history", "broker:2"), 129),
+        (("diff", "100", "500"), 131),
+        (("blame", "broker:2", "--at", "500"), 129),
     ],
     ids=str,
 )

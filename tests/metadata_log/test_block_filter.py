@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from metadata_log.care.inspection import inspect_log
 from metadata_log.files.fs import ByteStore, OsFs, read_start
-from metadata_log.format import block_filter, segment_scan
+from metadata_log.format import block_filter, filter_writer, segment_scan
 from metadata_log.format.batch import Batch, NewBatch
 from metadata_log.format.block import StoredBlock, decompress
 from metadata_log.format.block_filter import BlockRun, read_filter
@@ -35,7 +35,7 @@ _TOPICS = [f"topic-{n}" for n in range(40)]
 
 @pytest.fixture(autouse=True)
 def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_filter, "FILTER_INTERVAL_BYTES", 400)
+    monkeypatch.setattr(filter_writer, "FILTER_INTERVAL_BYTES", 400)
 
 
 def _batches(seed: int) -> Iterator[tuple[Record, ...]]:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from metadata_log.files.fs import OsFs
 from metadata_log.files.names import index_name
+from metadata_log.format.index_writer import IndexWriter
 from metadata_log.format.offset_index import (
     ENTRY_SIZE,
     IndexEntry,
-    IndexWriter,
     OffsetIndex,
     read_index,
 )

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import msgspec
 
 from metadata_log.files.names import COMMIT_MARK
-from metadata_log.format import block_filter, checkpoint, offset_index
+from metadata_log.format import checkpoint, filter_writer, index_writer
 from metadata_log.format.batch import Batch, NewBatch
 from metadata_log.format.block import block_size
 from metadata_log.format.checkpoint import CheckpointRecord
@@ -319,8 +319,8 @@ def _rows(base: int, epoch: int, timestamp: int, payloads: Sequence[Record]) -> 
 def _entry_every(size_bytes: int) -> Iterator[None]:
     """Make the indexes and filters of a small log have several entries, while it is written."""
     with (
-        patch.object(offset_index, "INDEX_INTERVAL_BYTES", size_bytes),
-        patch.object(block_filter, "FILTER_INTERVAL_BYTES", size_bytes),
+        patch.object(index_writer, "INDEX_INTERVAL_BYTES", size_bytes),
+        patch.object(filter_writer, "FILTER_INTERVAL_BYTES", size_bytes),
     ):
         yield
 
