@@ -129,9 +129,9 @@ BUGS = (
     Bug(
         name="the lease is given away before the leader stops",
         what="Another node may lead while this one still commits.",
-        file=_NODE,
-        old="                await service.stand_by(held.release)\n",
-        new="                await held.release()\n",
+        file="api/nodes/node_service.py",
+        old="            controller.resign()\n",
+        new="            await give_away()\n            controller.resign()\n",
         campaign="nodes",
         seeds=(0, 1),
         expects="nodes lead|ended|answers from another state|is no copy",
