@@ -7,9 +7,10 @@ two are equal.
 """
 
 import random
+import threading
 from pathlib import Path
 
-from tests.quorum_schedules.operations import RELEASES, Operation, fault
+from tests.quorum_schedules.operations import RELEASES, Operation, fault, slow_answer
 from tests.stand_in_quorum import Batch, Log, Quorum, SnapshotId
 from tests.stand_in_quorum.batches import NO_OP, batch, leader_change, snapshot
 
@@ -27,6 +28,8 @@ class LivingQuorum:
         self.quorum = Quorum(partition, release=RELEASES[seed % len(RELEASES)], nodes=NODES)
         self.committed = [first]
         self._times = 10**12
+        # An operation may happen while an answer is under way, in the thread that sends it.
+        self._lock = threading.RLock()
         self._stopped: set[int] = set()
 
     @property
@@ -41,6 +44,10 @@ class LivingQuorum:
 
     def apply(self, operation: Operation) -> None:
         """Let an operation happen; one that the quorum's state does not allow is left out."""
+        with self._lock:
+            self._apply(operation)
+
+    def _apply(self, operation: Operation) -> None:
         random_ = random.Random(operation.number)
         latest = max(node.epoch for node in self.quorum.nodes.values())
         has_leader = any(n.is_leader and n.epoch == latest for n in self.quorum.nodes.values())
@@ -61,6 +68,10 @@ class LivingQuorum:
                 failing, key = fault(random_)
                 after, times = random_.randrange(3), random_.randrange(1, 3)
                 self.quorum.fail(failing, key=key, after=after, times=times)
+            case "slow_answer":
+                delay, key = slow_answer(random_, self.apply)
+                after, times = random_.randrange(3), random_.randrange(1, 3)
+                self.quorum.fail(delay, key=key, after=after, times=times)
             case kind if has_leader:
                 self._led(kind, random_)
 
@@ -80,6 +91,7 @@ class LivingQuorum:
     def recover(self) -> None:
         """End all failures: every node hears of a new leader, which commits all that it has."""
         self.quorum.clear_faults()
+        self.quorum.wait_for(lambda: self.quorum.is_idle, seconds=10)  # for what is under way
         self._start()
         latest = max(node.epoch for node in self.quorum.nodes.values())
         while not any(n.is_leader and n.epoch > latest for n in self.quorum.nodes.values()):

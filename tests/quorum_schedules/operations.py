@@ -1,9 +1,11 @@
 """What happens to a quorum while it is read, drawn from a seed."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.stand_in_quorum import (
+    API_VERSIONS,
     FETCH,
     FETCH_SNAPSHOT,
     Answer,
@@ -11,6 +13,9 @@ from tests.stand_in_quorum import (
     CutRecords,
     Fault,
     FlipByte,
+    Late,
+    Overtaken,
+    Slow,
     WrongCorrelation,
     WrongLength,
 )
@@ -25,6 +30,7 @@ _KINDS = (
     *("commit",) * 3,
     *("elect",) * 3,
     *("fault",) * 6,
+    *("slow_answer",) * 4,
     *("stop",) * 2,
     *("start",) * 2,
     *("snapshot",) * 2,
@@ -33,6 +39,12 @@ _KINDS = (
     "upgrade",
     "restart_reader",
 )
+
+
+MAX_WAIT_MS = 5
+"""How long a leader may wait for records after a `slow_answer`; else it answers at once."""
+
+_OVERTAKING = ("append", "append_tail", "commit", "elect", "no_leader", "snapshot", "clean")
 
 
 @dataclass(frozen=True)
@@ -75,3 +87,30 @@ def fault(random_: random.Random) -> tuple[Fault, int | None]:
             (Answer(error=98, data=b""), FETCH_SNAPSHOT),
         )
     )
+
+
+def slow_answer(
+    random_: random.Random, apply: Callable[[Operation], None]
+) -> tuple[Fault, int | None]:
+    """Return a delay of an answer, and of which requests; None: any.
+
+    An answer comes after `MAX_WAIT_MS` and in time, byte by byte, or after the reader gave up.
+    `apply` lets something happen to the quorum while the answer is under way.
+    """
+    key = random_.choice((None, API_VERSIONS, FETCH, FETCH, FETCH, FETCH_SNAPSHOT))
+    overtaking = Operation(random_.choice(_OVERTAKING), random_.randrange(2**30), 0)
+    cut = random_.choice((0, 0, 3, 4, 8, 60, random_.randrange(400)))
+
+    def happen() -> None:
+        apply(overtaking)
+
+    delay = random_.choice(
+        (
+            Slow(random_.choice((0.006, 0.03))),
+            Slow(random_.choice((0, 0.0001)), piece=random_.choice((1, 3, 40))),
+            Late(cut),
+            Late(cut, happen),
+            Overtaken(happen),
+        )
+    )
+    return delay, key

@@ -1,7 +1,8 @@
 """Runs a schedule: the quorum lives, the reader asks, and the mirror is compared with the quorum.
 
 An exact mirror exports the bytes of its batches, and those must be what the quorum committed. No
-step waits for a clock, so a seed gives the same schedule again.
+step waits for a clock, except for the reader's own time limit and for answers that come late but in
+time, so a seed gives the same schedule again.
 """
 
 import asyncio
@@ -25,10 +26,14 @@ from metadata_log.kraft.segment_export import export_segments
 from metadata_log.reader.log_reader import LogReader
 from records.errors import UnavailableError
 from tests.quorum_schedules.living_quorum import LivingQuorum
-from tests.quorum_schedules.operations import Operation
+from tests.quorum_schedules.operations import MAX_WAIT_MS, Operation
 
 _TIMEOUT_S = 0.1
-"""Of an answer; a frame that claims to be longer than it is must not take seconds."""
+"""Of an answer; one that is late, or claims to be longer than it is, must not take seconds."""
+
+_GIVE_UP_S = 0.02
+_PATIENT_S = 10.0
+"""How long a reader looks for a leader: while things fail, and once all failures ended."""
 
 _LAST = Operation("append", 1, 60)
 
@@ -64,6 +69,7 @@ class _Schedule:
     def __init__(self, living: LivingQuorum, folder: Path) -> None:
         self.gaps = 0
         self._is_behind = False
+        self._give_up_s = _GIVE_UP_S
         self._tries = 0
         self._living = living
         self._log, self._exported = folder / "mirror", folder / "exported"
@@ -75,15 +81,20 @@ class _Schedule:
             while left:
                 left = await self._life(left)
                 self._check()
+            self._check_requests()
             self._living.recover()
+            self._give_up_s = _PATIENT_S
             left = [_LAST]
             while left:
                 left = await self._life(left)
             self._check_end()
         finally:
             quorum.close()
-        if quorum.breaches:
-            raise Violation(f"requests of no guest: {quorum.breaches}")
+        self._check_requests()
+
+    def _check_requests(self) -> None:
+        if breaches := self._living.quorum.breaches:
+            raise Violation(f"requests of no guest: {breaches}")
 
     async def _life(self, operations: list[Operation]) -> list[Operation]:
         """Let the reader live until it is restarted; return the operations that are left."""
@@ -98,10 +109,12 @@ class _Schedule:
                 reading = Reading(observer, mirror)
                 for number, operation in enumerate(operations[index:], start=index + 1):
                     self._living.apply(operation)
+                    observer._timeout_s = _TIMEOUT_S  # it doubles each time
                     if operation.kind == "restart_reader":
                         return operations[number:]
+                    wait_ms = MAX_WAIT_MS if operation.kind == "slow_answer" else 0
                     for _ in range(operation.steps):
-                        if not await _step(reading):
+                        if not await _step(reading, wait_ms):
                             break
                     else:
                         continue
@@ -118,7 +131,7 @@ class _Schedule:
             [(each.host, each.port) for each in server_addresses(urls)],
             cluster_id=self._living.quorum.cluster_id,
             security=ConnectionSecurity,
-            give_up_s=0.02,
+            give_up_s=self._give_up_s,
             back_off=_AtOnce(),
         )
         observer._timeout_s = _TIMEOUT_S
@@ -208,10 +221,10 @@ def _show_nothing(done: int, size: int) -> None:
     """Take note of progress."""
 
 
-async def _step(reading: Reading) -> bool:
+async def _step(reading: Reading, max_wait_ms: int) -> bool:
     """Ask once; return False if the quorum no longer has the next record."""
     try:
-        await reading.step(max_wait_ms=0)
+        await reading.step(max_wait_ms=max_wait_ms)
     except UnavailableError:
         return True
     except BehindLogStartError:

@@ -27,9 +27,10 @@ What a test does:
     with quorum.change():               several changes of `quorum.nodes[...]` at once
 
 What goes wrong, by `quorum.fail(FAULT, key=FETCH, node_id=1, after=3, times=2)`: CloseAfter(bytes),
-Slow(seconds, piece=bytes), Silent(), WrongCorrelation(), WrongLength(size), CutRecords(bytes),
-FlipByte(position), Answer(field=value, ...) of FetchAnswer or FetchSnapshotAnswer, and
-Meanwhile(function), which runs between a request and its answer.
+Slow(seconds, piece=bytes), Late(bytes) until the client has given up, Silent(), WrongCorrelation(),
+WrongLength(size), CutRecords(bytes), FlipByte(position), Answer(field=value, ...) of FetchAnswer or
+FetchSnapshotAnswer, Meanwhile(function), which runs between a request and its answer, and
+Overtaken(function), which runs between an answer and its sending.
 
 Who may ask: `tls=` takes a server's SSLContext, `sasl=Sasl({"user": "password"})` asks for PLAIN,
 SCRAM or OAUTHBEARER (its token is the password), also with a lifetime, `allowed={"user"}` names who
@@ -47,7 +48,9 @@ from tests.stand_in_quorum.faults import (
     CutRecords,
     Fault,
     FlipByte,
+    Late,
     Meanwhile,
+    Overtaken,
     Silent,
     Slow,
     WrongCorrelation,
@@ -80,8 +83,10 @@ __all__ = [
     "CutRecords",
     "Fault",
     "FlipByte",
+    "Late",
     "Log",
     "Meanwhile",
+    "Overtaken",
     "Quorum",
     "Release",
     "Sasl",

@@ -5,6 +5,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,7 +40,8 @@ class Exchange:
     fault: Fault
 
 
-Answers = Callable[[Header, Reader], Exchange]
+Answers = Callable[[Header, Reader], AbstractContextManager[Exchange]]
+"""Answers a request, which is in flight while the context lasts."""
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
@@ -53,6 +55,17 @@ def _receive(connection: socket.socket, size: int) -> bytes:
             return b""
         data += more
     return data
+
+
+def has_left(connection: socket.socket) -> bool:
+    """True if the client closed the connection; over TLS also if it sent anything."""
+    try:
+        readable, _, _ = select.select([connection], [], [], 0)
+        if not readable or isinstance(connection, ssl.SSLSocket):
+            return bool(readable)
+        return not connection.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
 
 
 def _has_more(connection: socket.socket) -> bool:
@@ -80,11 +93,13 @@ def serve(connection: socket.socket, answers: Answers, note: Callable[[str], Non
             raise CloseError
         try:
             header, reader = read_request(frame)
-            exchange = answers(header, reader)
+            with answers(header, reader) as exchange:
+                fault = exchange.fault
+                message = fault.answer(exchange.answer).encode(header)
+                left = fault.hold(connection, header.answer(message))
         except MalformedError as error:
             note(f"malformed request {frame[:4].hex()}: {error}")
             return
         if _has_more(connection):
             note("a second request before the answer to the first")
-        answer = exchange.fault.answer(exchange.answer)
-        exchange.fault.send(connection, header.answer(answer.encode(header)))
+        fault.send(connection, left)

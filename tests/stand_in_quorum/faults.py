@@ -1,8 +1,9 @@
 """Failures that a test orders: what goes wrong with the next answers, and how.
 
-A fault is an object with some of three hooks; what it does not name stays as it is.
+A fault is an object with some of four hooks; what it does not name stays as it is.
 """
 
+import select
 import socket
 import struct
 import time
@@ -11,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.stand_in_quorum.fetch import FetchAnswer
+
+_PATIENCE_S = 60
 
 
 class CloseError(OSError):
@@ -27,8 +30,12 @@ class Fault:
         """Return what is encoded instead of `answer` (a FetchAnswer, a FetchSnapshotAnswer)."""
         return answer
 
+    def hold(self, connection: socket.socket, frame: bytes) -> bytes:
+        """Keep the client waiting; return what is left to send of the frame."""
+        return frame
+
     def send(self, connection: socket.socket, frame: bytes) -> None:
-        """Send the whole frame: length, header, message."""
+        """Send the whole frame: length, header, message; or what is left of it."""
         connection.sendall(frame)
 
 
@@ -59,19 +66,51 @@ class Slow(Fault):
     seconds: float
     piece: int = 0
 
-    def send(self, connection: socket.socket, frame: bytes) -> None:
-        size = self.piece or len(frame)
-        for position in range(0, len(frame), size):
+    def hold(self, connection: socket.socket, frame: bytes) -> bytes:
+        while 0 < self.piece < len(frame):
             time.sleep(self.seconds)
-            connection.sendall(frame[position : position + size])
+            connection.sendall(frame[: self.piece])
+            frame = frame[self.piece :]
+        time.sleep(self.seconds)
+        return frame
+
+
+@dataclass(frozen=True)
+class Late(Fault):
+    """Send the first `size` bytes, and the others once the client no longer waits for them.
+
+    That is when it has closed the connection, or sent something else on it. `call` runs before the
+    wait, so the answer is of a state that is over.
+    """
+
+    size: int = 0
+    call: Callable[[], object] = bool
+
+    def hold(self, connection: socket.socket, frame: bytes) -> bytes:
+        size = min(self.size, len(frame) - 1)
+        connection.sendall(frame[:size])
+        self.call()
+        select.select([connection], [], [], _PATIENCE_S)
+        return frame[size:]
+
+
+@dataclass(frozen=True)
+class Overtaken(Fault):
+    """Call something of the test between the answer and its sending, which is in time."""
+
+    call: Callable[[], object]
+
+    def hold(self, connection: socket.socket, frame: bytes) -> bytes:
+        self.call()
+        return frame
 
 
 @dataclass(frozen=True)
 class Silent(Fault):
     """Never answer, and keep the connection open until the client closes it."""
 
-    def send(self, connection: socket.socket, frame: bytes) -> None:
-        connection.settimeout(60)
+    def hold(self, connection: socket.socket, frame: bytes) -> bytes:
+        connection.settimeout(_PATIENCE_S)
         while connection.recv(4096):
             pass
         raise CloseError

@@ -17,6 +17,7 @@ from tests.stand_in_quorum.faults import Fault, Last
 from tests.stand_in_quorum.fetch import Endpoint, FetchAnswer, FetchRequest
 from tests.stand_in_quorum.fetch_snapshot import FetchSnapshotRequest
 from tests.stand_in_quorum.frames import API_VERSIONS, METADATA, NAMES, Header
+from tests.stand_in_quorum.in_flight import InFlight
 from tests.stand_in_quorum.listener import HOST, Listener
 from tests.stand_in_quorum.log import Batch, Log, SnapshotId
 from tests.stand_in_quorum.orders import Order, Orders
@@ -71,7 +72,7 @@ class Quorum:
         self._allows_anything = allows_anything
         self._changed = threading.Condition(threading.RLock())
         self._orders = Orders()
-        self._in_flight = 0
+        self._in_flight = InFlight(self._changed)
         self._is_closed = False
         log = self.source.copy()
         if end_offset is not None:
@@ -251,8 +252,7 @@ class Quorum:
     @property
     def is_idle(self) -> bool:
         """True if no request waits for its answer, such as one of a reader that was killed."""
-        with self._changed:
-            return not self._in_flight
+        return self._in_flight.is_idle
 
     def wait_for(self, condition: Callable[[], object], seconds: float = 20) -> None:
         """Wait until `condition` is true; it is asked after every request and change.
@@ -291,8 +291,12 @@ class Quorum:
         def serve_one(connection: socket.socket) -> None:
             session = Session(connection, self.sasl)
 
-            def answer(header: Header, reader: Reader) -> Exchange:
-                return self._answer(node_id, session, header, reader)
+            @contextlib.contextmanager
+            def answer(header: Header, reader: Reader) -> Iterator[Exchange]:
+                with self._in_flight.request(connection) as is_second:
+                    if is_second:
+                        self._note("more than one request in flight")
+                    yield self._answer(node_id, session, header, reader)
 
             serve(connection, answer, self._note)
 
@@ -311,35 +315,25 @@ class Quorum:
     def _answer(self, node_id: int, session: Session, header: Header, reader: Reader) -> Exchange:
         if login := session.handle(header, reader):
             message, is_last = login
-            self._see(Seen(node_id, header, None, time.monotonic(), session.principal))
-            with self._changed:
-                fault = self._orders.take(node_id, header.key)
+            fault = self._see(Seen(node_id, header, None, time.monotonic(), session.principal))
             return Exchange(Raw(message), Last() if is_last else fault)
         request = requests.decode(self.apis(node_id), header, reader)
-        is_read = isinstance(request, FetchRequest | FetchSnapshotRequest)
-        with self._changed:
-            self._see(Seen(node_id, header, request, time.monotonic(), session.principal))
-            fault = self._orders.take(node_id, header.key)
-            if isinstance(request, FetchRequest | FetchSnapshotRequest):
-                self.breaches += requests.breaches(request)
-                if self._in_flight:
-                    self.breaches.append("more than one request in flight")
-            self._in_flight += is_read
-        try:
-            fault.before()
-            if self.allowed is not None and session.principal not in self.allowed:
-                refused = requests.refused(header)
-                if refused is not None:
-                    return Exchange(refused, fault)
-            return Exchange(self._message(node_id, header, request), fault)
-        finally:
-            with self._changed:
-                self._in_flight -= is_read
+        fault = self._see(Seen(node_id, header, request, time.monotonic(), session.principal))
+        if isinstance(request, FetchRequest | FetchSnapshotRequest):
+            self.breaches += requests.breaches(request)
+        fault.before()
+        if self.allowed is not None and session.principal not in self.allowed:
+            refused = requests.refused(header)
+            if refused is not None:
+                return Exchange(refused, fault)
+        return Exchange(self._message(node_id, header, request), fault)
 
-    def _see(self, seen: Seen) -> None:
+    def _see(self, seen: Seen) -> Fault:
+        """Note a request; return the fault that was ordered for its answer."""
         with self._changed:
             self.seen.append(seen)
             self._changed.notify_all()
+            return self._orders.take(seen.node_id, seen.header.key)
 
     def _message(self, node_id: int, header: Header, request: Any) -> Encodes:
         if header.key == API_VERSIONS:

@@ -15,7 +15,9 @@ from tests.stand_in_quorum import (
     CutRecords,
     Fault,
     FlipByte,
+    Late,
     Meanwhile,
+    Overtaken,
     Quorum,
     Silent,
     Slow,
@@ -41,6 +43,13 @@ def raw(address: str, frame: bytes, size: int = 2**20) -> bytes:
         return data
 
 
+def _received(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size and (more := connection.recv(size - len(data))):
+        data += more
+    return data
+
+
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 7, 8, 9, 100])
 def test_connection_is_closed_after_so_many_bytes(directory: Path, size: int) -> None:
     with Quorum(directory) as quorum:
@@ -57,6 +66,51 @@ def test_slow_answers_arrive_whole(directory: Path) -> None:
         start = time.monotonic()
         assert exchange(quorum.bootstrap, FRAME) == whole
         assert time.monotonic() - start >= 0.02 * (len(whole) // 100)
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10_000])
+def test_late_answer_is_completed_when_the_client_no_longer_waits(
+    directory: Path, size: int
+) -> None:
+    """Here the client sends another request instead of leaving, which is a breach."""
+    with Quorum(directory, allows_anything=True) as quorum:
+        whole = exchange(quorum.bootstrap, FRAME)
+        quorum.fail(Late(size))
+        host, port = quorum.bootstrap.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=0.2) as connection:
+            connection.sendall(FRAME)
+            early = min(size, len(whole) - 1)
+            assert _received(connection, early) == whole[:early]
+            with pytest.raises(TimeoutError):
+                connection.recv(1)
+            assert not quorum.is_idle
+            connection.sendall(FRAME)
+            assert _received(connection, 2 * len(whole) - early) == whole[early:] + whole
+        assert quorum.breaches == ["a second request before the answer to the first"]
+
+
+def test_request_that_was_given_up_is_none_in_flight(directory: Path) -> None:
+    with Quorum(directory, nodes=2, allows_anything=True) as quorum:
+        quorum.fail(Slow(0.5), node_id=1, times=2)
+        host, port = quorum.address(1).rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(FRAME)
+            quorum.wait_for(lambda: not quorum.is_idle)
+        exchange(quorum.address(2), FRAME)
+        assert quorum.breaches == []
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(FRAME)
+            quorum.wait_for(lambda: len(quorum.seen) == 3)
+            exchange(quorum.address(2), FRAME)
+        assert quorum.breaches == ["more than one request in flight"]
+
+
+def test_answer_is_of_the_state_before_what_overtakes_it(directory: Path) -> None:
+    with Quorum(directory) as quorum:
+        whole = exchange(quorum.bootstrap, FRAME)
+        quorum.fail(Overtaken(lambda: quorum.elect(-1)))
+        assert exchange(quorum.bootstrap, FRAME) == whole
+        assert exchange(quorum.bootstrap, FRAME) != whole
 
 
 def test_silence_lasts_until_the_client_leaves(directory: Path) -> None:

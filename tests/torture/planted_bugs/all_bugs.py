@@ -2,6 +2,7 @@
 
 from tests.torture.planted_bugs import (
     fencing,
+    network,
     nodes,
     nodes_disks,
     nodes_power,
@@ -14,6 +15,7 @@ BUGS = (
     *writer.BUGS,
     *fencing.BUGS,
     *reader.BUGS,
+    *network.BUGS,
     *nodes.BUGS,
     *nodes_reads.BUGS,
     *nodes_disks.BUGS,
