@@ -224,7 +224,7 @@ class _Configs(Part, frozen=True):
         return row.resource_type, row.resource_name, row.name
 
     def held(self, objects: Iterable[Config]) -> ConfigsImage:
-        return Map({self.key_of(c): ResourceConfigs(dict(c.values), c.version) for c in objects})
+        return Map({self.key_of(c): ResourceConfigs(c.values, c.version) for c in objects})
 
 
 class _Quotas(Part, frozen=True):
