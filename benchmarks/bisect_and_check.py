@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.generated_log import generated_log
 from benchmarks.harness import Result, Timed, cpu_seconds, milliseconds
+from benchmarks.python_replay import compared
 from controller.log_check import check_log
 from metadata_log.reader.log_reader import LogReader
 from replay.expressions.expression import Expression
@@ -26,7 +27,7 @@ _EXPRESSIONS = {
     "a partition": "{topic}.partitions[0].leader == -1",
     "all partitions": "partitions.exists(p, p.leader == -1)",
 }
-_TARGETS = {"bisect": 1.5, "halving": 0.1, "check": 3.0}
+_TARGETS = {"bisect": 1.2, "halving": 0.08, "check": 2.0}
 
 
 def run(scratch: Path) -> list[Result]:
@@ -61,13 +62,8 @@ def _measured(reader: LogReader, timeline: Timeline) -> list[Result]:
         expression = Expression(_EXPRESSIONS[what])
         asked[f"halving over {what}"] = partial(timeline.only_flip, expression, 0, end)
     asked["check of all invariants"] = partial(check_log, reader, MetadataImage.EMPTY, end)
-    replays: list[float] = []
-    answers: dict[str, list[float]] = {name: [] for name in asked}
-    for _ in range(_ROUNDS):
-        replays.append(cpu_seconds(partial(load_image, reader)))
-        for name, ask in asked.items():
-            answers[name].append(cpu_seconds(ask))
-    results = [_result(name, Timed(ours, replays)) for name, ours in answers.items()]
+    targets = {name: _TARGETS[name.split()[0]] for name in asked}
+    results = compared(reader, asked, targets, _ROUNDS)
     return [*results, _steps(plain, topic, end // 2)]
 
 
@@ -86,16 +82,5 @@ def _steps(timeline: Timeline, topic: str, at: int) -> Result:
         peer=milliseconds(timed.peer),
         ratio=timed.share,
         target=2.0,
-        at_most=True,
-    )
-
-
-def _result(name: str, timed: Timed) -> Result:
-    return Result(
-        name=f"{name} / full replay of {_RECORDS:,}",
-        ours=milliseconds(timed.ours),
-        peer=milliseconds(timed.peer),
-        ratio=timed.share,
-        target=_TARGETS[name.split()[0]],
         at_most=True,
     )

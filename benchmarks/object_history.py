@@ -1,12 +1,12 @@
 """History, blame and why of an object, and outages and timeline, compared with a full replay."""
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from benchmarks.generated_log import generated_log
-from benchmarks.harness import Result, Timed, milliseconds
+from benchmarks.harness import Result
+from benchmarks.python_replay import compared
 from metadata_log.reader.log_reader import LogReader
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
@@ -19,41 +19,26 @@ _TARGETS = {
     "pattern": 0.5,
     "broker": 1.1,
     "config": 1.1,
-    "leader": 0.1,
-    "log": 1.2,
+    "leader": 0.08,
+    "log": 1.0,
 }
 
 
 def run(scratch: Path) -> list[Result]:
     """Measure on own logs of generated records, in batches of 27."""
-    small = _measured(
-        generated_log(scratch, 300_000),
-        300_000,
-        tuple(_TARGETS),
-        rounds=3,
-    )
+    small = _measured(generated_log(scratch, 300_000), tuple(_TARGETS), rounds=3)
     # A replay takes 20 seconds.
-    large = _measured(generated_log(scratch, 1_500_000), 1_500_000, ("partition",), rounds=1)
+    large = _measured(generated_log(scratch, 1_500_000), ("partition",), rounds=1)
     return small + large
 
 
-def _measured(log: Path, records: int, kinds: Sequence[str], rounds: int) -> list[Result]:
-    """Measure each kind of query and a full replay, in turn."""
-    replays: list[float] = []
-    answers: dict[str, list[float]] = {}
+def _measured(log: Path, kinds: Sequence[str], rounds: int) -> list[Result]:
     with LogReader.open(log) as reader:
-        for _ in range(rounds):
-            start = time.perf_counter()
-            image = load_image(reader)
-            replays.append(time.perf_counter() - start)
-            questions = _questions(Timeline(reader), image, reader.end_offset - 1)
-            del image  # millions of objects, which the collector would visit
-            for name, ask in questions.items():
-                if name.split()[-1] in kinds:
-                    start = time.perf_counter()
-                    ask()
-                    answers.setdefault(name, []).append(time.perf_counter() - start)
-    return [_result(name, Timed(ours, replays), records) for name, ours in answers.items()]
+        questions = _questions(Timeline(reader), load_image(reader), reader.end_offset - 1)
+        # The kind is a name's last word.
+        chosen = {name: ask for name, ask in questions.items() if name.split()[-1] in kinds}
+        targets = {name: _TARGETS[name.split()[-1]] for name in chosen}
+        return compared(reader, chosen, targets, rounds)
 
 
 def _questions(
@@ -93,14 +78,3 @@ def _history_matching(timeline: Timeline, pattern: str) -> None:
     assert any(found), pattern
     for _ in found:
         pass
-
-
-def _result(name: str, timed: Timed, records: int) -> Result:
-    return Result(
-        name=f"{name} / full replay of {records:,}",
-        ours=milliseconds(timed.ours),
-        peer=milliseconds(timed.peer),
-        ratio=timed.share,
-        target=_TARGETS[name.split()[-1]],
-        at_most=True,
-    )

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from benchmarks.generated import generated_mirror
-from benchmarks.harness import Result, milliseconds, time_in_turn
+from benchmarks.harness import Result
+from benchmarks.python_replay import compared
 from metadata_log.reader.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
@@ -26,14 +27,5 @@ def run(scratch: Path) -> list[Result]:
         # As every command does, and the service when it starts.
         timeline = Timeline.of(reader)
         assert image_digest(load_image(reader, at)) == image_digest(timeline.image(at))
-        timed = time_in_turn(lambda: timeline.image(at), lambda: load_image(reader, at))
-    return [
-        Result(
-            name=f"image {_DISTANCE:,} after a snapshot / full replay of {_RECORDS:,}",
-            ours=milliseconds(timed.ours),
-            peer=milliseconds(timed.peer),
-            ratio=timed.share,
-            target=0.1,
-            at_most=True,
-        )
-    ]
+        image = {f"image {_DISTANCE:,} after a snapshot": lambda: timeline.image(at)}
+        return compared(reader, image, dict.fromkeys(image, 0.1), rounds=5)
