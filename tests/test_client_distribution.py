@@ -97,6 +97,16 @@ for url in sys.argv[1:]:
     except MetalogError as error:
         print(error.outcome, error)
 """,
+    "nodes.py": """
+import sys
+from metalog_client import Client, MetalogError
+
+client = Client(sys.argv[1], token="secret", patience_s=float(sys.argv[2]))
+try:
+    print(client.run("namespaces create", {"name": "shop"}))
+except MetalogError as error:
+    print(error.code, error.outcome, error.status)
+""",
     "readme.py": """
 import re, sys
 import metalog_client
@@ -247,6 +257,74 @@ def test_service_without_a_trusted_certificate_is_an_error_at_once(
     of_certificate, of_plain = printed.splitlines()
     assert of_certificate.startswith("nothing TLS_FAILED: its certificate: ")
     assert of_plain.startswith("unknown TLS_FAILED: no connection: ")
+
+
+def test_client_goes_where_a_standby_points(application: list[str]) -> None:
+    leader, asked = answering(200, body=b'{"committed_at": 7}')
+    with listening(leader) as at:
+        standby, _ = answering(307, f"Location: http://127.0.0.1:{at}/v1/namespaces/create")
+        with listening(standby) as port:
+            assert tried(application, f"http://127.0.0.1:{port}") == ["{'committed_at': 7}"]
+    (request,) = asked
+    assert request.startswith(b"POST /v1/namespaces/create HTTP/1.1")
+    assert b"Authorization: Bearer secret" in request
+    assert request.endswith(b'{"name": "shop"}')
+
+
+def test_client_takes_no_token_to_another_scheme(application: list[str]) -> None:
+    other, asked = answering(200, body=b"{}")
+    with listening(other) as at:
+        place = f"Location: https://127.0.0.1:{at}/v1/namespaces/create"
+        standby, refused = answering(307, place, body=b'{"code": "NOT_CONTROLLER"}')
+        with listening(standby) as port:
+            assert tried(application, f"http://127.0.0.1:{port}") == ["NOT_CONTROLLER unknown 307"]
+    assert len(refused) > 1
+    assert asked == []
+
+
+def test_node_whose_machine_is_gone_is_passed_over(application: list[str]) -> None:
+    leader, asked = answering(200, body=b'{"committed_at": 7}')
+    with silent() as gone, listening(leader) as at:
+        url = f"http://127.0.0.1:{gone},127.0.0.1:{at}"
+        assert tried(application, url, patience_s=20) == ["{'committed_at': 7}"]
+    assert len(asked) == 1
+
+
+def tried(application: list[str], url: str, *, patience_s: float = 1) -> list[str]:
+    """Return what a client prints that makes a change."""
+    command = [*application, "nodes.py", url, str(patience_s)]
+    return subprocess.check_output(command, text=True).splitlines()
+
+
+def answering(
+    status: int, *headers: str, body: bytes = b"{}"
+) -> tuple[Callable[[socket.socket], None], list[bytes]]:
+    """Return a handler with always the same answer, and the list of the requests that it gets."""
+    asked: list[bytes] = []
+    head = (f"HTTP/1.1 {status} .", "Content-Type: application/json", *headers)
+
+    def handle(request: socket.socket) -> None:
+        received = b""
+        while not received.endswith(b"}"):
+            received += request.recv(1 << 16)
+        asked.append(received)
+        request.sendall("\r\n".join((*head, "", "")).encode() + body)
+
+    return handle, asked
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """Yield a port that answers no attempt to connect, as if its machine were switched off."""
+    with socket.socket() as full, ExitStack() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        # Linux drops what does not fit into the queue of connections, which nobody takes out.
+        for _ in range(2):
+            each = waiting.enter_context(socket.socket())
+            each.setblocking(False)
+            each.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
 
 
 @pytest.mark.parametrize("token", [[], ["..."]], ids=["open", "token"])

@@ -13,15 +13,14 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, TypeVar, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
+from metalog_client.connections import CONNECT_TIMEOUT_S, opener
 from metalog_client.errors import MetalogError
+from metalog_client.nodes import Nodes
 
 PATIENCE_S = 60.0
 """How long a request is repeated: a restarted service first loads its log."""
-
-_TIMEOUT_S = 60.0
-"""Time without a received byte after which a connection is lost; streams send one every 15 s."""
 
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 _JSON, _LINES = "application/json", "application/x-ndjson"
@@ -36,7 +35,7 @@ Versions = Mapping[str, int | None]
 
 
 class Client:
-    """A client of one service. Several threads may share a client.
+    """A client of one service, which may have several nodes. Several threads may share a client.
 
     Attributes:
         last_offset: Offset of the last change that this client made; -1 before the first change.
@@ -54,7 +53,8 @@ class Client:
         """Create a client; nothing is sent yet.
 
         Args:
-            url: URL of the service, such as `http://127.0.0.1:8080`.
+            url: URL of the service, such as `http://127.0.0.1:8080`. Several nodes of a service are
+                written `http://HOST:PORT,HOST:PORT`: the client follows the one that leads.
             token: The bearer token, if the service requires one.
             tls: TLS settings for an `https` URL; None means the system's certificate authorities. A
                 request fails immediately with TLS_FAILED if either side refuses the other's
@@ -65,9 +65,7 @@ class Client:
         Raises:
             ValueError: the URL begins neither with `http://` nor with `https://`.
         """
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"{url!r} is not a URL such as http://127.0.0.1:8080")
-        self._url, self._tls, self._patience_s = url.rstrip("/"), tls, patience_s
+        self._nodes, self._opener, self._patience_s = Nodes(url), opener(tls), patience_s
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.last_offset = -1
 
@@ -202,7 +200,8 @@ class Client:
     ) -> T:
         """Send a request; repeat it while the service is unavailable, and return the answer.
 
-        Repeating is safe: questions change nothing, and changes have a request id.
+        Repeating is safe: questions change nothing, and changes have a request id. Of several
+        nodes, each is asked once between two pauses.
 
         Args:
             take: Reads the answer from the HTTP response.
@@ -210,24 +209,35 @@ class Client:
         Raises:
             MetalogError: the request was refused, or no answer came in time.
         """
-        deadline, pause_s = time.monotonic() + self._patience_s, _PAUSE_S_MIN
-        request = Request(self._url + path, body, {**self._headers, **headers})
+        deadline, pause_s, attempts = time.monotonic() + self._patience_s, _PAUSE_S_MIN, 0
         while True:
-            problem: MetalogError
+            node = self._nodes.first
+            request = Request(node + path, body, {**self._headers, **headers})
+            leader: str | None = None
             try:
-                return take(urlopen(request, timeout=_TIMEOUT_S, context=self._tls))
+                return take(self._opener.open(request, timeout=CONNECT_TIMEOUT_S))
             except HTTPError as error:
                 problem = _problem(error)
-                if error.code != 503 or problem.code == "OFFSET_NOT_AVAILABLE":
+                if not self._may_repeat(problem):
                     raise problem from None
+                leader = error.headers["Location"]
             except _LOST as error:
                 problem = _unanswered(error)
                 if problem.code == _TLS_FAILED:
                     raise problem from None
             if time.monotonic() + pause_s > deadline:
                 raise problem
-            time.sleep(pause_s * random.uniform(0.5, 1))
-            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+            self._nodes.leave(node, leader)
+            attempts += 1
+            if attempts % self._nodes.count == 0:
+                time.sleep(pause_s * random.uniform(0.5, 1))
+                pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    def _may_repeat(self, problem: MetalogError) -> bool:
+        """Return whether a request that was refused may get another answer, here or elsewhere."""
+        if problem.code == "OFFSET_NOT_AVAILABLE":
+            return self._nodes.count > 1  # the others may be further on
+        return problem.status in (307, 503)
 
 
 def _path(name: str, **parameters: Any) -> str:

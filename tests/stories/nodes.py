@@ -39,9 +39,13 @@ class NodesWorld(World):
             *("serve", self._folder(number), "--shared", self._store, "--node", number),
             *("--kafka", f"127.0.0.1:{self._ports[number]}", "--lease-ms", LEASE_MS),
             *("--advertise", f"kafka=127.0.0.1:{self._ports[number]}"),
-            *(*SERVICE_OPTIONS, *self._more),
+            *(*SERVICE_OPTIONS, *self._more, *self._listeners(number)),
         )
         await self._nodes[number].is_ready()
+
+    def _listeners(self, number: int) -> tuple[str, ...]:
+        """Return the options of a node's other listeners."""
+        return ()
 
     def _folder(self, number: int) -> Path:
         return self.log if number == 1 else self.directory / f"log-{number}"
@@ -74,12 +78,12 @@ class NodesWorld(World):
             How long there was no leader, in seconds.
         """
         began = asyncio.get_running_loop().time()
-        await soon(lambda: self._other_leader(first))
+        await soon(lambda: self.other_leader(first))
         away_s = asyncio.get_running_loop().time() - began
         await self._start(first)
         return away_s
 
-    async def _other_leader(self, first: int) -> bool:
+    async def other_leader(self, first: int) -> bool:
         return await self.leader() not in (None, first)
 
     async def end(self) -> None:
