@@ -26,12 +26,16 @@ from replay.care.saved_fork import ForkRows
 from replay.time_travel.diff import diff_images
 from replay.time_travel.history import absence
 
+NEEDS_POINT = "name a change, or the point after which decisions are repeated: --at POINT"
+"""What to say of changes that do not tell where the fork begins."""
+
 
 class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
     """Asks what would have happened after a point if the past had been changed; see `Changes`.
 
-    Without a point, the fork begins just before the first offset that a change refers to. `without`
-    are names of objects or fields, or `FIELD=VALUE`.
+    Without a point, the fork begins just before the first offset that a change refers to; with
+    `without` or `drop_commands`, at the start of the history. `without` are names of objects or
+    fields, or `FIELD=VALUE`.
     """
 
     first: str | None = None
@@ -123,10 +127,10 @@ def _start(past: Past, point: str | None, at: int, changes: Changes) -> int:
             )
     elif changes.first_offset is not None:
         start = changes.first_offset
+    elif changes.needs_point:
+        raise RequestError("INVALID_REQUEST", NEEDS_POINT)
     else:
-        raise RequestError(
-            "INVALID_REQUEST", "name the point after which decisions are repeated: --at POINT"
-        )
+        start = past.reader.history_start
     if start >= past.reader.end_offset:
         return start
     batch = next(iter(past.reader.batches(start)))

@@ -82,7 +82,7 @@ def _about_broker(records: _Records, image: MetadataImage) -> _Candidates:
 
 def _fencing(broker_id: int, *, fenced: bool) -> Trigger:
     request = SetFencing(broker_id=broker_id, fenced=fenced)
-    what = "falls silent, or stops" if fenced else "is back"
+    what = "is fenced" if fenced else "is unfenced"
     bound = BoundDecision("brokers fence", set_fencing, request)
     return Trigger(bound, f"broker {broker_id} {what}", leaving=broker_id if fenced else None)
 
@@ -97,7 +97,7 @@ def _shutdown(broker_id: int, image: MetadataImage) -> _Candidates:
             want_shutdown=True,
         )
         bound = BoundDecision("heartbeat", heartbeat, request)
-        yield Trigger(bound, f"broker {broker_id} wants to shut down", leaving=broker_id)
+        yield Trigger(bound, f"broker {broker_id}'s request to shut down", leaving=broker_id)
 
 
 def _registration(record: brokers.RegisterBrokerRecord, image: MetadataImage) -> Trigger:
@@ -167,7 +167,7 @@ def _wishes(changes: _Records, leader: int, image: MetadataImage) -> _Candidates
                 broker_id=leader, broker_epoch=broker.broker_epoch, partitions=tuple(wishes[:count])
             )
             bound = BoundDecision("alter partition", alter_partition, request)
-            yield Trigger(bound, f"broker {leader} wants other ISRs")
+            yield Trigger(bound, f"broker {leader}'s request to change ISRs")
 
 
 def _wish(change: partitions.PartitionChangeRecord, old: Partition) -> PartitionAlteration:

@@ -93,8 +93,15 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     added: tuple[Added, ...] = ()
 
     @property
+    def needs_point(self) -> bool:
+        """True if the changes do not say where the fork begins."""
+        return self.first_offset is None and not (self.without or self.drop_commands)
+
+    @property
     def first_offset(self) -> int | None:
-        """The lowest offset in the changes; None if they contain none."""
+        """The lowest offset that can be changed; None if any can, or there are no changes."""
+        if self.without or self.drop_commands:
+            return None
         changed = [*[e.offset for e in self.replaced], *[e.offset for e in self.edited]]
         after = [each.after + 1 for each in self.added if each.after is not None]
         return min([*self.drop, *self.drop_records, *changed, *after], default=None)
@@ -170,7 +177,5 @@ def _with_fields(row: Envelope, raw: bytes) -> Envelope:
 
 
 def _outside(offset: int, start: int, end: int) -> RequestError:
-    return RequestError(
-        "OFFSET_OUT_OF_RANGE",
-        f"offset {offset} is outside the fork, which goes from {start} to {end - 1}",
-    )
+    where = f"before its first offset, {start}" if offset < start else f"after its last, {end - 1}"
+    return RequestError("OFFSET_OUT_OF_RANGE", f"offset {offset} is outside the range, {where}")

@@ -139,7 +139,7 @@ class Fork:
         rows = () if dropped else self._changes.rows_of(step)
         instead = None if dropped else self._changes.instead_of(step)
         if rows is not step.rows or instead is not None:
-            self._note_change(step, dropped, instead)
+            self._note_change(step, dropped or not rows, instead)
         elif self._copying and fork_before is before:
             self.state = self.past
             return step.rows

@@ -43,7 +43,7 @@ TABLES = {
     ("outages", "{log}", "--verbose"): ("past/outages", ("object", "kind")),
     ("timeline", "{log}", "--stat"): ("past/timeline", ()),
     ("what-if", "{log}", "--at", "start", "--without", f"config:topic/{TOPIC}", "--verbose"): (
-        "past/what_if",
+        "past/what_if_differences",
         ("object", "field"),
     ),
     ("topics", "lives", TOPIC, "--log", "{log}"): (

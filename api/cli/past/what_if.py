@@ -1,5 +1,6 @@
 """The `what-if` command: compares a history with an alternative one."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -7,6 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.options.parameters import Option, bad_parameter
 from api.cli.parser.quick import command
+from api.cli.past.what_if_differences import (
+    SHOWN_MAX,
+    decided_text,
+    print_leaders,
+    print_partings,
+    print_rest,
+)
 from api.cli.source.arguments import Json, LogOrServer, Server, ShowSecrets, To
 from api.cli.source.opened_log import place_of
 from api.cli.source.source import Source
@@ -16,8 +24,6 @@ from api.cli.terminal.output import (
     point_text,
     print_json_pieces,
     print_line,
-    print_table,
-    value_text,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from api.requests.what_if import AskWhatIf
     from replay.about import About
 
-_SHOWN_MAX = 10
+_OFFSET = re.compile(r"\boffset \d+: (?:\w+Record: )?")
 _WIDTH = 80
 _INDENT, _INDENT_OF_REST = "  ", "      "
 
@@ -40,7 +46,7 @@ def what_if(
             "--at",
             metavar="POINT",
             help="Repeat the decisions after this point; default: from the first changed decision "
-            "on.",
+            "on; with --without or --drop-command from the log's start.",
         ),
     ] = None,
     to: To = "end",
@@ -94,6 +100,8 @@ def what_if(
 ) -> None:
     """Repeat past decisions with changes, and show the differences; the log is not changed.
 
+    Brokers act as in the log: the controller decides otherwise, but a dead broker stays dead.
+
     An edit is {"offset": N, "data": {FIELDS}} for a record, or {"offset": N, "command": NAME,
     "request": {}} for the decision that wrote it. An addition is {"after": N, "command": NAME,
     "request": {}} or {"after": N, "type": RECORD, "data": {FIELDS}}; an addition without "after"
@@ -101,7 +109,7 @@ def what_if(
     """
     from api.cli.past.what_if_changes import added_of, edits_of
     from api.questions.objects import joined
-    from api.requests.what_if import WHAT_IF, AskWhatIf
+    from api.requests.what_if import NEEDS_POINT, WHAT_IF, AskWhatIf
 
     replaced, edited = edits_of(edit or ())
     request = AskWhatIf(
@@ -115,8 +123,8 @@ def what_if(
         added=added_of(add or ()),
         show_secrets=show_secrets,
     )
-    if at is None and request.changes.first_offset is None:
-        raise bad_parameter("name the point after which decisions are repeated: --at POINT")
+    if at is None and request.changes.needs_point:
+        raise bad_parameter(NEEDS_POINT)
     result = log.ask(WHAT_IF, request, at=to) if save is None else _saved(log, to, request, save)
     if json:
         print_json_pieces(result.items, lambda: place_of(result.about()))
@@ -139,8 +147,9 @@ def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Compute
         anew = decided_anew(past, past.offset(to), request, keep=True)
         written = anew.written
         about = (
-            f"made by `metalog what-if` of {place}, cluster {past.reader.cluster_id}: decided anew "
-            f"after offset {anew.start - 1}, up to {anew.end}; what follows did not happen"
+            f"made by `metalog what-if` of {place}, cluster {past.reader.cluster_id}: "
+            f"decisions repeated after offset {anew.start - 1}, up to {anew.end}; what follows did "
+            "not happen"
         )
         save_fork(past.reader, target, written, anew.fork.state.image, about)
         result = document_of(anew, past, request)
@@ -149,24 +158,21 @@ def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Compute
 
 
 def _print(found: dict[str, Any], about: "About", verbose: bool, without: Sequence[str]) -> None:
-    decided = found["decided"]
     start = point_text(about.from_)
     saved = found.get("saved")
     where = "nothing is written" if saved is None else "the log stays as it is"
-    print_line(f"decided anew after {start}, up to {about.as_of}; {where}")
-    print_line(
-        f"  {count_text(decided['asked'], 'decision')} as asked, "
-        f"{decided['inferred']:,} inferred, {decided['as recorded']:,} taken over as recorded"
-    )
-    _print_texts("changed", found["changed"], verbose)
+    print_line(f"decisions repeated after {start}, up to {about.as_of}; {where}")
+    print_line(f"  {decided_text(found['decided'])}")
+    print_line("  brokers act as in the log: only the controller's decisions are repeated")
+    _print_texts(f"changed: {len(found['changed']):,}", found["changed"], verbose)
     if without and not found["changed"]:
         names = ", ".join(without)
         print_line(f"{_INDENT}nothing did {names} after {start}: name an earlier point")
-    _print_partings(found["partings"], verbose)
+    print_partings(found["partings"], verbose)
     print_line()
     _print_end(found, about)
-    _print_remarks("refused, which was not", found["refused"], verbose)
-    _print_remarks("not decidable: taken over as recorded", found["undecidable"], verbose)
+    _print_remarks("now refused, accepted in the log", found["refused"], verbose)
+    _print_remarks("copied after the change, cause not known", found["undecidable"], verbose)
     _print_remarks("decided with the fork's epochs", found["substituted"], verbose)
     if saved is not None:
         print_line()
@@ -178,17 +184,29 @@ def _print(found: dict[str, Any], about: "About", verbose: bool, without: Sequen
 
 def _print_texts(title: str, texts: list[str], verbose: bool) -> None:
     print_line()
-    print_line(f"{title} ({len(texts):,})")
-    for text in texts if verbose else texts[:_SHOWN_MAX]:
+    print_line(title)
+    for text in texts if verbose else texts[:SHOWN_MAX]:
         for line in _wrapped(text):
             print_line(line)
-    _print_rest(texts, verbose)
+    print_rest(texts, verbose)
 
 
 def _print_remarks(title: str, remarks: list[dict[str, Any]], verbose: bool) -> None:
-    if remarks:
-        texts = [" ".join(str(value) for value in each.values()) for each in remarks]
-        _print_texts(title, texts, verbose)
+    """Print remarks; those with the same text are one line, unless `verbose`."""
+    if not remarks:
+        return
+    alike: dict[tuple[str, int | None], list[int]] = {}
+    for number, each in enumerate(remarks):
+        text = " ".join(filter(None, (each.get("code"), _OFFSET.sub("", each["text"]))))
+        alike.setdefault((text, number if verbose else None), []).append(each["offset"])
+    texts = [f"{_places(offsets)} {text}" for (text, _), offsets in alike.items()]
+    _print_texts(f"{title}: {len(remarks):,}", texts, verbose)
+
+
+def _places(offsets: list[int]) -> str:
+    if len(offsets) == 1:
+        return str(offsets[0])
+    return f"{offsets[0]} to {offsets[-1]}, {len(offsets):,} times:"
 
 
 def _wrapped(text: str) -> list[str]:
@@ -202,35 +220,10 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def _print_rest(items: list[Any], verbose: bool) -> None:
-    if len(items) > _SHOWN_MAX and not verbose:
-        print_line(f"  and {len(items) - _SHOWN_MAX:,} more: --verbose")
-
-
-def _print_partings(partings: list[dict[str, Any]], verbose: bool) -> None:
-    if not partings:
-        return
-    print_line()
-    print_table(
-        ("from", "to", "what", "happened", "would have been"),
-        [_row(parting) for parting in (partings if verbose else partings[:_SHOWN_MAX])],
-    )
-    _print_rest(partings, verbose)
-
-
-def _row(parting: dict[str, Any]) -> tuple[object, ...]:
-    return (
-        parting["from_offset"],
-        "it lasts" if parting["to_offset"] is None else parting["to_offset"],
-        f"{parting['object']}#{parting['field']}",
-        value_text(parting["before"]),
-        value_text(parting["after"]),
-    )
-
-
 def _print_end(found: dict[str, Any], about: "About") -> None:
     lasting = {each["object"] for each in found["partings"] if each["to_offset"] is None}
     alike = {each["object"] for each in found["differences"]} - lasting
+    print_leaders(found["partings"])
     but = f", but for epochs or ISR order in {count_text(len(alike), 'object')}" if alike else ""
     if lasting:
         print_line(f"still different at {about.as_of}: {count_text(len(lasting), 'object')}")

@@ -143,7 +143,7 @@ export class Ask {
         make("h3", {}, plain(/^\d+$/.test(text) ? `without the record ${text}` : `without ${text}`)),
         ...found.changed.slice(0, ITEMS_AT_FIRST).map((change) => make("p", {}, plain(change))),
         make("p", {}, `${countText(count, "object")} would have been different. ${end}`),
-        make("p", { class: "remark" }, `All decisions after offset ${found.from} were made again without it: ${grouped(found.decided.asked)} as asked, ${grouped(found.decided.inferred)} inferred, ${grouped(found.decided["as recorded"])} taken over as recorded${refused}.`),
+        make("p", { class: "remark" }, `All decisions after offset ${found.from} were repeated without it: ${grouped(found.decided.asked)} from the requests in the log, ${grouped(found.decided.inferred)} from requests that the log implies, ${grouped(found.decided["as recorded"])} copied unchanged${refused}. Brokers act as in the log.`),
         list,
       ],
       strips,

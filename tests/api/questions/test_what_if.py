@@ -230,6 +230,45 @@ def test_edited_record_is_applied(cluster: Path, metalog: Metalog) -> None:
     assert "renamed" in changed
 
 
+def test_without_alone_begins_at_the_start(cluster: Path, metalog: Metalog) -> None:
+    _, last = fencing_of(cluster, metalog, 2)
+    at_start = fork(metalog, cluster, "--at", "start", "--without", "broker:2#fenced=true")
+    assert fork(metalog, cluster, "--without", "broker:2#fenced=true") == at_start
+    # An offset that is named, too, begins no fork behind what the other option drops.
+    both = ("--without", "broker:2#fenced=true", "--drop", last)
+    assert fork(metalog, cluster, *both)["changed"] == at_start["changed"]
+
+
+def test_range_in_a_refusal_makes_sense(cluster: Path, metalog: Metalog) -> None:
+    end = metalog("info", cluster, "--json").json["log_end"]
+    refused = metalog("what-if", cluster, "--drop-record", end + 7)
+    assert f"offset {end + 7} is outside the range, after its last, {end - 1}" in refused.err
+    refused = metalog("what-if", cluster, "--at", 20, "--drop", 3)
+    assert "offset 3 is outside the range, before its first offset, " in refused.err
+
+
+def test_record_that_is_dropped_is_not_called_edited(cluster: Path, metalog: Metalog) -> None:
+    registered = metalog("history", cluster, "broker:2", "--json").lines[0]["offset"]
+    (changed,) = fork(metalog, cluster, "--drop-record", registered)["changed"]
+    assert changed.startswith(f"offset {registered} dropped: ")
+
+
+@each_data_set_where(
+    lambda each: str(each) == "ogs59-3node-history/data_kafka-2", is_heavy=lambda _: False
+)
+def test_what_lasts_comes_first_and_like_partitions_are_one_line(
+    data_set: DataSet, tmp_path: Path, metalog: Metalog
+) -> None:
+    told = metalog("what-if", imported(data_set, tmp_path), "--drop", 26142).out.splitlines()
+    table = told.index(next(line for line in told if line.startswith("from ")))
+    assert [line.split()[1:5] for line in told[table + 1 : table + 4]] == [
+        ["the", "end", "18", "partitions#isr"],
+        ["the", "end", "18", "partitions#leader"],
+        ["26227", "broker:2#in_controlled_shutdown", "true", "false"],
+    ]
+    assert "19 partitions without a leader only in the log" in told
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
