@@ -239,15 +239,20 @@ class Past:
         # Files may be a copy: they do not say what came after their last record.
         if is_end and not self.is_live:
             return None
-        now_ms = self.now_ms()
-        asked_ms = point_time(self.reader, self.absolute(point or self._last_point), now_ms)
-        return min(asked_ms, now_ms) if is_end and asked_ms is not None else asked_ms
+        asked_ms = self.asked_time(point or self._last_point)
+        return min(asked_ms, self.now_ms()) if is_end and asked_ms is not None else asked_ms
+
+    def asked_time(self, point: str, *, is_first: bool = False) -> int | None:
+        """Return the time that a point means, ms since 1970; None if the point is an offset.
+
+        Args:
+            is_first: True for the start of a range.
+        """
+        return point_time(self.reader, self.absolute(point, is_first=is_first), self.now_ms())
 
     def _is_after(self, point: str, other: str) -> bool:
         """True if both points are times and `point`, the start of a range, is after `other`."""
-        now_ms = self.now_ms()
-        found = point_time(self.reader, self.absolute(point, is_first=True), now_ms)
-        before = point_time(self.reader, self.absolute(other), now_ms)
+        found, before = self.asked_time(point, is_first=True), self.asked_time(other)
         return found is not None and before is not None and found > before
 
     def progress(self, what: str, end: int) -> AbstractContextManager[Callable[[int], None]]:

@@ -109,8 +109,9 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         if reading is None:
             return None
         reading.read()
-        found = overview_across(parts, reading, ShowSummary().until)
-        return msgspec.to_builtins(summary_of(parts, found).clauses)
+        asked = ShowSummary(first=request.first)
+        found = overview_across(parts, reading, asked.until)
+        return msgspec.to_builtins(summary_of(parts, found, asked).clauses)
 
     about_part = about_across if wanted.before else _same
 

@@ -1,4 +1,4 @@
-// What else was so when outages began: brokers that were down at the same time, a new controller, restart loops.
+// What else was so when outages began: brokers that were down at the same time, a new controller, restarts.
 
 import { FENCED, SHUTTING_DOWN } from "report/data.js";
 import { gapsOf } from "report/gaps.js";
@@ -36,9 +36,9 @@ export function newController(data, began) {
   return { offset, text: `node ${node} became the controller ${ago ? `${durationText(ago)} before` : "just then"}${since}` };
 }
 
-/** The restart loops in or up to ten minutes before an outage, as the summary tells them; none where the page has no summary.
+/** The restarts in or up to ten minutes before an outage, as the summary tells them; none where the page has no summary.
  * @param {import("report/data.js").Data} data @param {Outage} began @param {Outage} ended @returns {string[]} */
-export function restartLoops(data, began, ended) {
+export function restarts(data, began, ended) {
   /** @type {import("report/summary.js").Clause[]} */
   const clauses = data.header.summary ?? [];
   const [from, to] = [began.from ?? data.first, ended.to ?? data.last];

@@ -1,7 +1,7 @@
 // The panel of an outage: when it began and ended, by which record, what came before, what may be lost.
 
 import { ChangesAround, changesAround } from "report/changes_around.js";
-import { brokersDown, newController, restartLoops } from "report/circumstances.js";
+import { brokersDown, newController, restarts } from "report/circumstances.js";
 import { outagesCommand, whyCommand } from "report/commands.js";
 import { LEADERLESS } from "report/data.js";
 import { commandLine, fill, make } from "report/dom.js";
@@ -165,7 +165,7 @@ export class OutagePanel {
 
   /** What else was so when it began. */
   _meanwhile(/** @type {Outage[]} */ outages, /** @type {Outage} */ began, /** @type {Outage} */ ended) {
-    const down = [...brokersDown(this.data, outages), ...restartLoops(this.data, began, ended)].map((text) => make("div", {}, plain(text))), controller = newController(this.data, began);
+    const down = [...brokersDown(this.data, outages), ...restarts(this.data, began, ended)].map((text) => make("div", {}, plain(text))), controller = newController(this.data, began);
     if (controller !== null) down.push(make("div", {}, `${controller.text}, `, this._offset(controller.offset)));
     return down.length ? [term("around that time", ...down)] : [];
   }

@@ -29,6 +29,6 @@ export function showClause({ about, is_bad, from_offset, to_offset }, page) {
   list.filter.set({ kinds: isEnd ? [] : KINDS_ABOUT[about] ?? [], principal: null });
   if (isEnd) selection.set({ from: selection.last, to: Infinity, object: null });
   else selection.set({ from: from_offset ?? selection.first, to: to_offset ?? selection.last, object: null });
-  if (about === "leaderless" && is_bad) page.outages.showFirst(false);
+  if (about === "leaderless" && from_offset !== null) page.outages.showFirst(false);
   else if (is_bad && isEnd) page.outages.show(about === "brokers" ? "broker" : "partition");
 }

@@ -114,7 +114,7 @@ export function eventParts(told) {
   return {
     time: timeText(told.time),
     offsets: told.to === told.from ? `${told.from}` : `${told.from}-${told.to}`,
-    text: plain(namedText(told) + (outside ? ` (because of ${told.cause})` : "")),
+    text: plain(namedText(told) + (outside ? ` (because of offset ${told.cause})` : "")),
     by: plain([told.principal && `by ${told.principal}`, reason && `(${reason})`, askersText(told)].filter(Boolean).join(" ")),
   };
 }

@@ -38,8 +38,10 @@ BROKER_RECORDS: frozenset[type[Record]] = frozenset(
 PartitionKey = tuple[Uuid, int]
 """The id of a partition's topic, and its number."""
 
-NO_HEARTBEAT = "no heartbeat in time"
-NO_HEARTBEAT_OR_STOPPED = "no heartbeat in time, or it stopped, leading no partition"
+NO_HEARTBEAT = "missed heartbeats"
+NO_HEARTBEAT_OR_STOPPED = "missed heartbeats, or stopped while it led nothing"
+TOO_FAR_BEHIND = "too far behind"
+SHUTDOWN = "began a controlled shutdown"
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
@@ -288,13 +290,18 @@ def fenced_text(reason: str) -> str:
     return f"was fenced ({reason})"
 
 
+def is_by_silence(cause: Cause) -> bool:
+    """True if a broker was fenced because it missed its heartbeats, not because it stopped."""
+    return " was fenced (" in cause.text and NO_HEARTBEAT_OR_STOPPED not in cause.text
+
+
 def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
     reason = None if row.origin is None else row.origin.reason
     match row.payload:
         case UnregisterBrokerRecord():
             return "was unregistered"
         case BrokerRegistrationChangeRecord(in_controlled_shutdown=1):
-            return "began a controlled shutdown"
+            return SHUTDOWN
         case FenceBrokerRecord() | BrokerRegistrationChangeRecord(fenced=1):
             if before is not None and before.in_controlled_shutdown:
                 return "was fenced at the end of its controlled shutdown"
@@ -354,7 +361,7 @@ def _own_text(before: Partition | None, after: Partition, lost: Sequence[int]) -
     left = [broker_id for broker_id in lost if broker_id not in after.isr]
     if left and after.leader != NO_LEADER:
         names = ", ".join(map(str, left))
-        return f"leader {after.leader} took {names} out of the ISR: too far behind"
+        return f"leader {after.leader} took {names} out of the ISR: {TOO_FAR_BEHIND}"
     if after.leader == NO_LEADER:
         return f"broker {before.leader} lost the lead, and none took it"
     return f"ISR {list(after.isr)} of replicas {list(after.replicas)}"

@@ -129,7 +129,10 @@ class EventBuilder:
         Args:
             until_ms: Time up to which to count; the time of the last record if that is later.
         """
-        self._add_duration(max(until_ms, self.last_time), "")
+        if self._term is not None:
+            until = max(until_ms, self.last_time)
+            lasted = duration_text(max(0, until - self._term.first.timestamp))
+            self._add_duration(until, f"for {lasted}")
 
     def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
         group = self._groups.get(key)
@@ -160,21 +163,21 @@ class EventBuilder:
         """
         if self._term is None:
             return
-        wrote_ms = self.last_time - self._term.first.timestamp
-        wrote = duration_text(max(0, wrote_ms))
-        if wrote == duration_text(max(0, time - self._term.first.timestamp)):
-            self._add_duration(time, "")
-        else:
-            self._add_duration(
-                time, f", last record after {wrote}" if wrote_ms > 0 else ", wrote nothing later"
-            )
+        began = self._term.first.timestamp
+        wrote_ms, whole_ms = (max(0, end - began) for end in (self.last_time, time))
+        wrote = duration_text(wrote_ms)
+        if wrote == duration_text(whole_ms):
+            self._add_duration(time, f"for {wrote}")
+            return
+        active = f"for at least {wrote}" if wrote_ms else "wrote only this record"
+        rest = duration_text(whole_ms - wrote_ms)
+        self._add_duration(time, f"{active}; the next controller {rest} later")
 
-    def _add_duration(self, time: int, also: str) -> None:
+    def _add_duration(self, time: int, lasted: str) -> None:
         if self._term is None:
             return
         self._term.active_ms = max(0, time - self._term.first.timestamp)
-        lasted = duration_text(self._term.active_ms)
-        self._term.heading = f"{self._term_heading}, for {lasted}{also}"
+        self._term.heading = f"{self._term_heading}, {lasted}"
         self._changed[self._term] = None
 
     def _leader_change(self, row: Envelope) -> None:

@@ -90,7 +90,7 @@ def _event(run: Sequence[_Absence], names: Sequence[str]) -> TimelineEvent:
         to_offset=last.offset,
         time=first.timestamp,
         kind=BROKERS if is_broker else PARTITIONS,
-        text=f"{what} {len(run)} times in {whole}, {duration_text(gone)} of it gone",
+        text=f"{what} {len(run)} times in {whole}, gone for {duration_text(gone)} in all",
         objects=tuple(names),
         cause=None,
         principal=None,

@@ -63,12 +63,6 @@ def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
     return kinds
 
 
-def leaderless_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
-    """Return LEADERLESS if a partition has no leader, and no other kind of outage."""
-    return _ONLY_LEADERLESS if partition.leader == NO_LEADER else ()
-
-
-_ONLY_LEADERLESS = (LEADERLESS,)
 _ONLY_UNDER_REPLICATED = (UNDER_REPLICATED,)
 
 

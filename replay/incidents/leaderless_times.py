@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from replay.incidents.causes import SHUTDOWN
 from replay.incidents.health import LEADERLESS
 from replay.incidents.outage import Outage
 
@@ -21,6 +22,7 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
         partitions: Number of different partitions without a leader.
         cause, cause_offset: Description and offset of the record that caused the first outage;
             None if unknown.
+        is_planned: True if all of the outages began with controlled shutdowns.
         found_at, last_seen_at: In a recording with gaps, the offset after a gap at which the period
             was found, and the last offset before a gap at which it lasted; unset if no gap cuts the
             period.
@@ -34,6 +36,7 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     cause: str | None
     cause_offset: int | None
+    is_planned: bool
     found_at: int | UnsetType = UNSET
     last_seen_at: int | UnsetType = UNSET
 
@@ -70,7 +73,13 @@ def _joined(outages: list[Outage]) -> LeaderlessTime:
         partitions=len({(each.topic_id, each.object) for each in outages}),
         cause=None if cause is None else cause.text,
         cause_offset=None if cause is None else cause.offset,
+        is_planned=all(_is_planned(each) for each in outages),
     )
+
+
+def _is_planned(outage: Outage) -> bool:
+    cause = outage.known_cause
+    return cause is not None and cause.text.endswith(SHUTDOWN)
 
 
 def _duration_ms(outages: list[Outage]) -> int:

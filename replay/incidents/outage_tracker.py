@@ -20,7 +20,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, PartitionKey, broker_of
-from replay.incidents.health import broker_kinds, leaderless_kinds, partition_kinds
+from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.outage import Outage, Outages
 from replay.incidents.replay_state import MIN_ISR, ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
@@ -95,6 +95,22 @@ class OutageTracker:
     def partitions_down(self) -> list[PartitionKey]:
         """The partitions that are in an outage."""
         return [key for key in self._open if not isinstance(key, int)]
+
+    def down_since(self, broker_id: int) -> tuple[int, int] | None:
+        """Return offset and time of the record by which a broker went down that is down.
+
+        None if that is before the kept history.
+        """
+        places = [
+            (it.from_offset, it.from_time)
+            for it in self._open[broker_id]
+            if it.from_offset is not None and it.from_time is not None
+        ]
+        return min(places, default=None)
+
+    def down_by(self, broker_id: int) -> Cause | None:
+        """Return why a broker is down; None if the cause is older than the kept history."""
+        return self._causes.of_broker(broker_id)
 
     def has_outages_of(self, other: "OutageTracker") -> bool:
         """True if each object that is in an outage in `other` is in the same kinds of outage."""
@@ -345,16 +361,6 @@ class OutageTracker:
                 now.get(kind) or Outage(f"broker:{broker_id}", kind, *place, cause, None, None)
                 for kind in kinds
             )
-
-
-class LeaderlessTracker(OutageTracker):
-    """Collects only outages of brokers, and outages of partitions without a leader."""
-
-    _kinds_of = staticmethod(leaderless_kinds)
-
-    def _partition_set(self, row: Envelope, before: Partition | None, after: Partition) -> None:
-        if after.leader == NO_LEADER or before is None or before.leader == NO_LEADER:
-            super()._partition_set(row, before, after)
 
 
 def _longest_first(outages: list[Outage]) -> list[Outage]:

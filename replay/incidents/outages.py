@@ -75,18 +75,14 @@ class Tracking:
         newest: Newest = lambda _: None,
         index: ChangeIndex | None = None,
         assumed_min_isr: int | None = None,
-        tracker_type: type[OutageTracker] = OutageTracker,
     ) -> None:
         """Start before a range; the arguments are those of `find_outages`.
-
-        Args:
-            tracker_type: Type of the tracker; determines which outages are collected.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
         """
         start = min(from_offset, end_offset)
-        self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr, tracker_type)
+        self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr)
         self.next_offset = max(source.history_start, self.tracker.provenance.next_offset)
         self.place = Place(self.tracker.provenance)
         self._end, self._transactions = end_offset, Transactions()
@@ -112,7 +108,6 @@ def _tracker_before(
     index: ChangeIndex | None,
     end_offset: int,
     assumed_min_isr: int | None,
-    tracker_type: type[OutageTracker],
 ) -> OutageTracker:
     """Return a tracker positioned at one of the newest snapshots below an offset.
 
@@ -123,7 +118,7 @@ def _tracker_before(
     for image in _snapshots_before(source, newest, end_offset):
         if found is not None and _is_anything_down(image):
             continue
-        tracker = tracker_type(image, assumed_min_isr)
+        tracker = OutageTracker(image, assumed_min_isr)
         if tracker.is_quiet:
             return tracker
         found = found or tracker
@@ -131,7 +126,7 @@ def _tracker_before(
             break
     past = load_image(source, source.history_start - 1)
     if found is None:
-        return tracker_type(past, assumed_min_isr)
+        return OutageTracker(past, assumed_min_isr)
     before = None if index is None else indexed_watch(source, index, found, past, assumed_min_isr)
     _take_over(source, newest, found, before or _look_back(source, found, past, assumed_min_isr))
     return found

@@ -1,7 +1,7 @@
 """Overview: the facts for a summary of a range, found in one pass over the log."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -14,14 +14,29 @@ from replay.image.provenance import Provenance
 from replay.incidents.event import BROKERS, CONTROLLERS, OTHERS, SILENT, TOPICS, kind_of
 from replay.incidents.health import Health, health
 from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
-from replay.incidents.outage_tracker import LeaderlessTracker
 from replay.incidents.outages import Tracking
 from replay.incidents.restarts import TYPES as OF_RESTARTS
-from replay.incidents.restarts import RestartLoop, Restarts, most_first
+from replay.incidents.restarts import Restarts, Together
+from replay.incidents.under_replicated import ShortOfReplicas, short_of_replicas
 from replay.loader import BatchSource, Newest, check_point
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explained
+from replay.time_travel.leader_changes import leader_before
 from replay.transactions import rows_within
+
+SILENCE_MS_MIN = 5_000
+"""Minimum time without a record before a new controller's first one that counts as a silence."""
+
+
+class Silence(msgspec.Struct, frozen=True):
+    """A time without records, before the record at `offset` with which a controller's term begins.
+
+    What fails meanwhile shows only in later records.
+    """
+
+    offset: int
+    time: int
+    duration_ms: int
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,20 +45,29 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         leaderless: The periods in which any partition had no leader, in order.
         controllers: The node of each active controller whose term began in the range, in order.
-        restart_loops: The nodes that restarted again and again, those with most restarts first.
+        controller_before: The active controller before the range; None if there is none, or it is
+            unknown.
+        restarts: The restarts of brokers and controllers, in order.
+        silences: The silences before the controllers' terms, in order.
         changes: Number of events by principal (None: unknown). Events of an unknown principal
             count only if they are about topics.
+        short: The partitions that are under-replicated at the end, by when that began.
         brokers, fenced: Number of all registered brokers, and of the fenced ones.
+        shut_down: Number of brokers in or after a controlled shutdown.
         provenance: Provenance of the image at the end.
     """
 
     leaderless: list[LeaderlessTime]
     controllers: tuple[int, ...]
-    restart_loops: tuple[RestartLoop, ...]
+    controller_before: int | None
+    restarts: tuple[Together, ...]
+    silences: tuple[Silence, ...]
     changes: Mapping[str | None, int]
     health: Health
+    short: tuple[ShortOfReplicas, ...]
     brokers: int
     fenced: int
+    shut_down: int
     provenance: Provenance
 
 
@@ -62,11 +86,11 @@ class OverviewReader:
         check_point(source, end_offset - 1)
         self._source, self._end = source, end_offset
         self._from, self._known_from = from_offset, source.history_start
-        self._tracking = Tracking(
-            source, end_offset, from_offset, newest, index, tracker_type=LeaderlessTracker
-        )
-        self._restarts = Restarts(self._tracking.tracker.state.brokers())
+        self._tracking = Tracking(source, end_offset, from_offset, newest, index)
+        tracker = self._tracking.tracker
+        self._restarts = Restarts(tracker.state.brokers(), tracker.down_since, tracker.down_by)
         self._by_whom = _ByWhom(self._restarts)
+        self._silences: list[Silence] = []
         self._stateless_from = from_offset
 
     @property
@@ -95,11 +119,14 @@ class OverviewReader:
             self._by_whom.add_stateless(rows)
             self._stateless_from = batch.end_offset
         if batch.end_offset > self._tracking.next_offset:
+            before = self._tracking.place.last.timestamp
             for each in self._tracking.follow(batch):
                 rows = each.rows_from(self._from)
                 if len(rows) < len(each.rows):
                     self._restarts.know(row for row in each.rows if row.offset < self._from)
                 self._by_whom.add(rows)
+                if before:
+                    self._silences += _silence(rows, before)
 
     def overview(self, until_ms: int | None = None) -> Overview:
         """Return the overview, after the range was read; `until_ms` as for `find_outages`."""
@@ -109,11 +136,15 @@ class OverviewReader:
         return Overview(
             leaderless=leaderless_times(outages.intervals),
             controllers=tuple(self._by_whom.controllers),
-            restart_loops=self._restarts.loops(),
+            controller_before=leader_before(self._source, self._from),
+            restarts=self._restarts.together(),
+            silences=tuple(self._silences),
             changes=self._by_whom.changes,
             health=health(tracker.state.all_partitions()),
+            short=short_of_replicas(outages.intervals, tracker.state),
             brokers=len(brokers),
             fenced=sum(broker.fenced for broker in brokers),
+            shut_down=sum(broker.in_controlled_shutdown for broker in brokers),
             provenance=tracker.state.provenance(place.of_image),
         )
 
@@ -137,7 +168,9 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
             for each in part.leaderless
         ],
         controllers=tuple([node for part in parts for node in part.controllers]),
-        restart_loops=most_first(loop for part in parts for loop in part.restart_loops),
+        controller_before=parts[0].controller_before,
+        restarts=tuple([each for part in parts for each in part.restarts]),
+        silences=tuple([each for part in parts for each in part.silences]),
         changes=changes,
     )
 
@@ -148,6 +181,15 @@ def _cut(time: LeaderlessTime, before: Gap | None, after: Gap | None) -> Leaderl
     if after is not None and time.to_offset is None:
         time = replace(time, last_seen_at=after.from_offset - 1)
     return time
+
+
+def _silence(rows: Iterable[Envelope], last_time: int) -> Iterator[Silence]:
+    """Yield the silence before a new controller's record, given the time of the record before."""
+    for row in rows:
+        if isinstance(row.payload, LeaderChangeMessage):
+            if row.timestamp - last_time >= SILENCE_MS_MIN:
+                yield Silence(row.offset, row.timestamp, row.timestamp - last_time)
+            return
 
 
 class _ByWhom:

@@ -1,145 +1,368 @@
-"""Restart loops: nodes that start again and again, by their registrations and terms."""
+"""Restarts of brokers and controllers: how the run before ended, and who restarted together."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
 from records.base import Record, Uuid
 from records.brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    UnfenceBrokerRecord,
     UnregisterBrokerRecord,
     UnregisterControllerRecord,
 )
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.cluster import Broker
+from replay.incidents.causes import Cause, is_by_silence, is_up
 
-RESTARTS_MIN = 3
-"""Minimum number of restarts that make a loop."""
+TOGETHER_MS_MAX = 120_000
+"""Maximum time between the first and the last registration of nodes that restarted together, ms."""
 
-PERIOD_MS_MAX = 3_600_000
-"""Maximum time in which so many restarts happen, in ms: restarts for a change are rarer."""
-
-TYPES: frozenset[type[Record]] = frozenset(
-    {
-        RegisterBrokerRecord,
-        UnregisterBrokerRecord,
-        RegisterControllerRecord,
-        UnregisterControllerRecord,
-        LeaderChangeMessage,
-    }
-)
-"""Types of the records that show restarts."""
+DOWN_LATER_MS_MAX = 5_000
+"""Maximum time in which a node goes down after the first one is back. In a rolling restart the next
+node goes down later."""
 
 
-class RestartLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that restarted at least three times within an hour.
+class Restart(msgspec.Struct, frozen=True, kw_only=True):
+    """A restart of one node.
 
     Attributes:
-        node_id: The id of the broker or controller.
-        is_broker: True if it is a broker, also if it is a controller as well.
-        restarts: How often it restarted; each restart is one of three in a row within an hour.
-        from_offset, from_time: Offset and append time of the first record that shows a restart.
-        to_offset, to_time: Those of the last one.
+        offset, time: Offset and append time of the registration (or term) that shows it.
+        down_offset, down_time: Those of the record by which the node went down; those of the
+            registration if there is no such record.
+        is_clean: True after a controlled shutdown, False if the node was up until it registered
+            again, or had missed its heartbeats. None if unknown: a broker that leads nothing is
+            fenced when it stops, too.
     """
 
     node_id: int
+    offset: int
+    time: int
+    down_offset: int
+    down_time: int
+    is_clean: bool | None
+
+
+class Together(msgspec.Struct, frozen=True, kw_only=True):
+    """One restart of one node, or of several at the same time.
+
+    Attributes:
+        is_all: True if these are all brokers that were registered.
+    """
+
     is_broker: bool
-    restarts: int
+    is_all: bool
+    restarts: tuple[Restart, ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes, ascending."""
+        return tuple(sorted(each.node_id for each in self.restarts))
+
+    @property
+    def down_offset(self) -> int:
+        """The first record by which one of the nodes went down."""
+        return min(each.down_offset for each in self.restarts)
+
+    @property
+    def is_clean(self) -> bool | None:
+        """True if all were shut down, False if one was not, None if unknown."""
+        ends = {each.is_clean for each in self.restarts}
+        return False if False in ends else None if None in ends else True
+
+    def off_ms(self, since: int) -> int:
+        """Return how long all of the nodes were off, as far as the log shows it.
+
+        Args:
+            since: Time of their restart before, ms since 1970.
+        """
+        down = max(since, *(each.down_time for each in self.restarts))
+        return max(0, min(each.time for each in self.restarts) - down)
+
+
+class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
+    """The restarts of the same node or nodes.
+
+    Attributes:
+        nodes: Ids of the nodes, which restarted together each time.
+        is_broker: True if they are brokers, also if they are controllers as well.
+        is_all: True if they were all registered brokers, each time.
+        times: How often they restarted.
+        clean: How often after controlled shutdowns.
+        unclean: How often at least one of them was not shut down: after a crash, a kill or a hang.
+            For the rest it is not known.
+        from_offset, from_time: Offset and append time of the first record that shows a restart.
+        to_offset, to_time: Those of the last one.
+        apart_ms_min, apart_ms_max: Shortest and longest time between two restarts; 0 for one.
+        off_ms, off_ms_max: How long all of them were off, in all and at most.
+    """
+
+    nodes: tuple[int, ...]
+    is_broker: bool
+    is_all: bool
+    times: int
+    clean: int
+    unclean: int
     from_offset: int
     from_time: int
     to_offset: int
     to_time: int
+    apart_ms_min: int
+    apart_ms_max: int
+    off_ms: int
+    off_ms_max: int
+
+
+class _Run(msgspec.Struct):
+    """The current run of a broker.
+
+    Attributes:
+        down: Place of the record by which it went down; None while it is up.
+        is_shut_down: True after it began a controlled shutdown.
+    """
+
+    incarnation_id: Uuid
+    down: tuple[int, int] | None
+    is_shut_down: bool
 
 
 class Restarts:
     """Collects the restarts in a range: a new registration, or a new term of the only voter."""
 
-    def __init__(self, brokers: Iterable[Broker]) -> None:
-        """Start with the registered brokers before the first row."""
-        self._brokers: dict[int, Uuid] = {each.broker_id: each.incarnation_id for each in brokers}
+    def __init__(
+        self,
+        brokers: Iterable[Broker],
+        down_since: Callable[[int], tuple[int, int] | None],
+        down_by: Callable[[int], Cause | None],
+    ) -> None:
+        """Start with the registered brokers before the first row.
+
+        Args:
+            down_since: Returns offset and time of the record by which a broker went down that is
+                down; None if that is before the kept history.
+            down_by: Returns why a broker is down; called when its registration was followed.
+        """
+        self._down_by = down_by
+        self._brokers = {
+            each.broker_id: _Run(
+                each.incarnation_id,
+                None if is_up(each) else down_since(each.broker_id) or _UNKNOWN,
+                each.in_controlled_shutdown,
+            )
+            for each in brokers
+        }
         self._controllers: dict[int, Uuid] = {}
         self._leader: int | None = None
-        # By node; a restart of a node that is both broker and controller is in several.
-        self._of_brokers: dict[int, list[Envelope]] = {}
-        self._of_controllers: dict[int, list[Envelope]] = {}
-        self._of_terms: dict[int, list[Envelope]] = {}
+        self._of_brokers: list[tuple[Restart, frozenset[int]]] = []
+        self._of_controllers: list[Restart] = []
+        self._of_terms: list[Restart] = []
+        self._rules: dict[type[Record], Callable[[Envelope], None]] = {
+            RegisterBrokerRecord: self._register,
+            UnregisterBrokerRecord: self._unregister,
+            FenceBrokerRecord: self._fence,
+            UnfenceBrokerRecord: self._unfence,
+            BrokerRegistrationChangeRecord: self._change,
+            RegisterControllerRecord: self._register_controller,
+            UnregisterControllerRecord: self._unregister_controller,
+            LeaderChangeMessage: self._lead,
+        }
 
     def know(self, rows: Iterable[Envelope]) -> None:
         """Follow rows before the range; only the brokers' registrations matter."""
         for row in rows:
-            record = row.payload
-            if isinstance(record, RegisterBrokerRecord):
-                self._brokers[record.broker_id] = record.incarnation_id
-            elif isinstance(record, UnregisterBrokerRecord):
-                self._brokers.pop(record.broker_id, None)
+            if type(row.payload) in _OF_BROKERS:
+                self.add(row)
+        self._of_brokers.clear()
 
     def add(self, row: Envelope) -> None:
         """Add a row of the range whose type is one of TYPES."""
+        self._rules[type(row.payload)](row)
+
+    def together(self) -> tuple[Together, ...]:
+        """Return all restarts, in order; those of a node by what shows them best."""
+        found = list(_brokers_together(self._of_brokers))
+        told = {each.node_id for each, _ in self._of_brokers}
+        for restarts in (self._of_controllers, self._of_terms):
+            rest = [each for each in restarts if each.node_id not in told]
+            told |= {each.node_id for each in rest}
+            found += [Together(is_broker=False, is_all=False, restarts=(each,)) for each in rest]
+        return tuple(sorted(found, key=lambda each: each.restarts[0].offset))
+
+    def _register(self, row: Envelope) -> None:
         record = row.payload
-        if isinstance(record, RegisterBrokerRecord):
-            before = self._brokers.get(record.broker_id)
-            if before not in (None, record.incarnation_id):
-                self._of_brokers.setdefault(record.broker_id, []).append(row)
-            self._brokers[record.broker_id] = record.incarnation_id
-        elif isinstance(record, RegisterControllerRecord):
-            before = self._controllers.get(record.controller_id)
-            if before not in (None, record.incarnation_id):
-                self._of_controllers.setdefault(record.controller_id, []).append(row)
-            self._controllers[record.controller_id] = record.incarnation_id
-        elif isinstance(record, UnregisterBrokerRecord):
-            self._brokers.pop(record.broker_id, None)
-        elif isinstance(record, UnregisterControllerRecord):
-            self._controllers.pop(record.controller_id, None)
-        elif isinstance(record, LeaderChangeMessage):
-            # One of several voters may be elected again without a restart.
-            if record.leader_id == self._leader and len(record.voters) == 1:
-                self._of_terms.setdefault(record.leader_id, []).append(row)
-            self._leader = record.leader_id
+        assert isinstance(record, RegisterBrokerRecord)
+        before = self._brokers.get(record.broker_id)
+        if before is not None and before.incarnation_id != record.incarnation_id:
+            down = before.down or _place(row)
+            restart = _restart(
+                record.broker_id, row, down, self._is_clean(record.broker_id, before)
+            )
+            self._of_brokers.append((restart, frozenset(self._brokers)))
+        is_down = record.fenced or record.in_controlled_shutdown
+        down = (before and before.down) or _place(row)
+        self._brokers[record.broker_id] = _Run(
+            record.incarnation_id, down if is_down else None, record.in_controlled_shutdown
+        )
 
-    def loops(self) -> tuple[RestartLoop, ...]:
-        """Return the loops, those with most restarts first; each node's by what shows it best."""
-        found: dict[int, list[RestartLoop]] = {}
-        for rows_of, is_broker in (
-            (self._of_brokers, True),
-            (self._of_controllers, False),
-            (self._of_terms, False),
-        ):
-            for node_id, rows in rows_of.items():
-                if node_id not in found and (runs := list(_runs(rows))):
-                    found[node_id] = [_loop(node_id, is_broker, run) for run in runs]
-        return most_first(each for loops in found.values() for each in loops)
+    def _is_clean(self, broker_id: int, before: _Run) -> bool | None:
+        if before.is_shut_down or before.down is None:
+            return before.is_shut_down
+        cause = self._down_by(broker_id)
+        return False if cause is not None and is_by_silence(cause) else None
+
+    def _unregister(self, row: Envelope) -> None:
+        assert isinstance(row.payload, UnregisterBrokerRecord)
+        self._brokers.pop(row.payload.broker_id, None)
+
+    def _fence(self, row: Envelope) -> None:
+        assert isinstance(row.payload, FenceBrokerRecord)
+        self._set(row.payload.id, row, is_down=True)
+
+    def _unfence(self, row: Envelope) -> None:
+        assert isinstance(row.payload, UnfenceBrokerRecord)
+        self._set(row.payload.id, row, is_down=False)
+
+    def _change(self, row: Envelope) -> None:
+        record = row.payload
+        assert isinstance(record, BrokerRegistrationChangeRecord)
+        if record.in_controlled_shutdown and (run := self._brokers.get(record.broker_id)):
+            run.is_shut_down = True
+        if record.fenced or record.in_controlled_shutdown:
+            self._set(record.broker_id, row, is_down=record.fenced != _UNFENCED)
+
+    def _set(self, broker_id: int, row: Envelope, *, is_down: bool) -> None:
+        run = self._brokers.get(broker_id)
+        if run is None:
+            return
+        if not is_down:
+            run.down, run.is_shut_down = None, False
+        elif run.down is None:
+            run.down = _place(row)
+
+    def _register_controller(self, row: Envelope) -> None:
+        record = row.payload
+        assert isinstance(record, RegisterControllerRecord)
+        before = self._controllers.get(record.controller_id)
+        if before not in (None, record.incarnation_id):
+            self._of_controllers.append(_restart(record.controller_id, row, _place(row), None))
+        self._controllers[record.controller_id] = record.incarnation_id
+
+    def _unregister_controller(self, row: Envelope) -> None:
+        assert isinstance(row.payload, UnregisterControllerRecord)
+        self._controllers.pop(row.payload.controller_id, None)
+
+    def _lead(self, row: Envelope) -> None:
+        record = row.payload
+        assert isinstance(record, LeaderChangeMessage)
+        # One of several voters may be elected again without a restart.
+        if record.leader_id == self._leader and len(record.voters) == 1:
+            self._of_terms.append(_restart(record.leader_id, row, _place(row), None))
+        self._leader = record.leader_id
 
 
-def most_first(loops: Iterable[RestartLoop]) -> tuple[RestartLoop, ...]:
-    """Return loops ordered: those with most restarts first, then by offset."""
-    return tuple(sorted(loops, key=lambda each: (-each.restarts, each.from_offset)))
+_UNFENCED = -1
+"""Value of a registration change's `fenced` that says that the broker is no longer fenced."""
+
+_UNKNOWN = (-1, 0)
+"""Place of a record before the kept history."""
+
+_OF_BROKERS: frozenset[type[Record]] = frozenset(
+    {
+        RegisterBrokerRecord,
+        UnregisterBrokerRecord,
+        FenceBrokerRecord,
+        UnfenceBrokerRecord,
+        BrokerRegistrationChangeRecord,
+    }
+)
+
+TYPES: frozenset[type[Record]] = _OF_BROKERS | {
+    RegisterControllerRecord,
+    UnregisterControllerRecord,
+    LeaderChangeMessage,
+}
+"""Types of the records that show restarts."""
 
 
-def _runs(rows: Sequence[Envelope]) -> Iterator[Sequence[Envelope]]:
-    """Yield the longest runs of rows each of which is one of three in a row within the period."""
-    start, end = 0, 0
-    for last in range(RESTARTS_MIN - 1, len(rows)):
-        first = last - (RESTARTS_MIN - 1)
-        if rows[last].timestamp - rows[first].timestamp > PERIOD_MS_MAX:
-            continue
-        if first >= end:
-            if end:
-                yield rows[start:end]
-            start = first
-        end = last + 1
-    if end:
-        yield rows[start:end]
+def restarts_of(found: Iterable[Together]) -> tuple[NodeRestarts, ...]:
+    """Return the restarts by the nodes that restarted together, those with most first."""
+    by_nodes: dict[tuple[bool, tuple[int, ...]], list[Together]] = {}
+    for each in found:
+        by_nodes.setdefault((each.is_broker, each.nodes), []).append(each)
+    summed = [_summed(nodes, each) for (_, nodes), each in by_nodes.items()]
+    return tuple(sorted(summed, key=lambda each: (-each.times, each.from_offset)))
 
 
-def _loop(node_id: int, is_broker: bool, run: Sequence[Envelope]) -> RestartLoop:
-    return RestartLoop(
-        node_id=node_id,
-        is_broker=is_broker,
-        restarts=len(run),
-        from_offset=run[0].offset,
-        from_time=run[0].timestamp,
-        to_offset=run[-1].offset,
-        to_time=run[-1].timestamp,
+def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
+    first, last = found[0].restarts[0], found[-1].restarts[-1]
+    begins = [each.restarts[0].time for each in found]
+    apart = [max(0, after - before) for before, after in pairwise(begins)]
+    ends = [0, *(each.restarts[-1].time for each in found)]
+    off = [each.off_ms(since) for each, since in zip(found, ends, strict=False)]
+    return NodeRestarts(
+        nodes=nodes,
+        is_broker=found[0].is_broker,
+        is_all=all(each.is_all for each in found),
+        times=len(found),
+        clean=sum(each.is_clean is True for each in found),
+        unclean=sum(each.is_clean is False for each in found),
+        from_offset=first.offset,
+        from_time=first.time,
+        to_offset=last.offset,
+        to_time=last.time,
+        apart_ms_min=min(apart, default=0),
+        apart_ms_max=max(apart, default=0),
+        off_ms=sum(off),
+        off_ms_max=max(off),
     )
+
+
+def _brokers_together(
+    restarts: Sequence[tuple[Restart, frozenset[int]]],
+) -> Iterator[Together]:
+    """Group restarts of different brokers, all of which went down before the first was back."""
+    group: list[Restart] = []
+    registered: frozenset[int] = frozenset()
+    for restart, brokers in restarts:
+        if group and not _is_together(group, restart):
+            yield _together(group, registered)
+            group = []
+        group.append(restart)
+        registered = brokers
+    if group:
+        yield _together(group, registered)
+
+
+def _is_together(group: Sequence[Restart], restart: Restart) -> bool:
+    first = group[0]
+    return (
+        restart.node_id not in [each.node_id for each in group]
+        and restart.down_time <= first.time + DOWN_LATER_MS_MAX
+        and restart.time <= first.time + TOGETHER_MS_MAX
+    )
+
+
+def _together(group: Sequence[Restart], registered: frozenset[int]) -> Together:
+    is_all = registered == {each.node_id for each in group}
+    return Together(is_broker=True, is_all=is_all, restarts=tuple(group))
+
+
+def _restart(node_id: int, row: Envelope, down: tuple[int, int], is_clean: bool | None) -> Restart:
+    offset, time = down if down != _UNKNOWN else _place(row)
+    return Restart(
+        node_id=node_id,
+        offset=row.offset,
+        time=row.timestamp,
+        down_offset=offset,
+        down_time=time,
+        is_clean=is_clean,
+    )
+
+
+def _place(row: Envelope) -> tuple[int, int]:
+    return row.offset, row.timestamp

@@ -79,7 +79,7 @@ def _of_settings(record: Any, state: ReplayState) -> str | None:
         case configs.ClientQuotaRecord(remove=removed):
             return f"{_object(record, state)} {'removed' if removed else 'set'}"
         case configs.ProducerIdsRecord(broker_id=broker_id, next_producer_id=end):
-            return f"broker {broker_id} got producer ids below {end}"
+            return f"broker {broker_id} was given producer ids up to {end - 1}"
         case security.AccessControlEntryRecord():
             return "ACL%s created"
         case security.RemoveAccessControlEntryRecord():

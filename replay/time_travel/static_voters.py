@@ -9,14 +9,12 @@ from typing import Any
 
 import msgspec
 
-from metadata_log.format.batch import Batch
-from metadata_log.format.needles import Needles
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.loader import BatchSource
 from replay.time_travel.changes import Change
 from replay.time_travel.kinds import VOTERS
-from replay.time_travel.skim import SkimmableSource
+from replay.time_travel.leader_changes import leader_changes
 
 
 class StaticVoters(msgspec.Struct, frozen=True):
@@ -33,7 +31,7 @@ def static_voters(source: BatchSource, end_offset: int) -> Iterator[StaticVoters
         CorruptLogError: the log is damaged.
     """
     last: tuple[int, ...] | None = None
-    for batch in _leader_changes(source, end_offset):
+    for batch in leader_changes(source, end_offset):
         for row in batch.rows:
             if not isinstance(row.payload, LeaderChangeMessage) or row.offset >= end_offset:
                 continue
@@ -75,11 +73,3 @@ def _fate(before: Any, after: Any) -> str:
     if before is None:
         return "new"
     return "gone" if after is None else "changed"
-
-
-def _leader_changes(source: BatchSource, end_offset: int) -> Iterator[Batch]:
-    if not isinstance(source, SkimmableSource):
-        return iter(source.batches(None, end_offset))
-    needles = Needles()
-    needles.add_type(LeaderChangeMessage)
-    return source.skim(needles, end_offset)

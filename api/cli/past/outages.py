@@ -119,11 +119,16 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     intervals = found["intervals"]
     until = f"up to offset {about.as_of}" if about.as_of >= 0 else "before the first record"
     print_line(f"{count_text(len(intervals), 'outage')} {until}")
+    unit = _unit(found["totals"][kind]["duration_ms"] for kind in _OF_PARTITIONS)
     for kind, total in found["totals"].items():
         if total["intervals"]:
-            lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""
-            lasted = _sum_text(kind, total["duration_ms"])
-            print_line(f"  {kind}: {total['intervals']:,}, {lasted} in all{lasting}")
+            lasting = f", {total['lasting']:,} of them still open at the end" * bool(
+                total["lasting"]
+            )
+            of = [each for each in intervals if each["kind"] == kind]
+            print_line(
+                f"  {kind}: {total['intervals']:,}, {_sum_text(kind, of, unit)} in all{lasting}"
+            )
     for each in found.get("gaps", ()):
         print_line(f"  ! {gap_text(convert(each['gap'], Gap))}")
     used = found["min_insync_replicas"]
@@ -180,7 +185,7 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
     began = [it["from_offset"] for it in group]
     ended = [it["to_offset"] for it in group]
     return (
-        duration_text(first["duration_ms"]),
+        _lasted(group, duration_text(first["duration_ms"])),
         first["kind"],
         first["object"] if len(group) == 1 else f"{len(group):,} partitions",
         _beginning(first) if first["from_time"] is None else time_text(first["from_time"]),
@@ -191,6 +196,13 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
     )
 
 
+def _lasted(intervals: Iterable[Interval], text: str) -> str:
+    """Return a duration: a lower bound if an outage began earlier than what the log knows."""
+    if all(it["from_time"] is not None or "found_at" in it for it in intervals):
+        return text
+    return f"at least {text}" if any(it["duration_ms"] for it in intervals) else "unknown"
+
+
 def _beginning(interval: Interval) -> str:
     if "found_at" not in interval:
         return "before the kept history"
@@ -199,22 +211,33 @@ def _beginning(interval: Interval) -> str:
 
 def _ending(interval: Interval) -> str:
     if "last_seen_at" not in interval:
-        return "it lasts"
+        return "still open"
     return "in or after the gap" if "on_both_sides" in interval else "in the gap"
 
 
-def _sum_text(kind: str, duration_ms: int) -> str:
-    """Return the sum of the durations of outages.
+_Unit = tuple[int, str]
+
+
+def _unit(durations_ms: Iterable[int]) -> _Unit:
+    """Return size and name of the unit that the sums of a list share, by the largest of them."""
+    most = max(durations_ms, default=0)
+    units = ((3_600_000, "hours"), (60_000, "minutes"))
+    return next((unit for unit in units if most >= unit[0]), (1_000, "seconds"))
+
+
+def _sum_text(kind: str, intervals: Collection[Interval], unit: _Unit) -> str:
+    """Return the sum of the durations of outages of a kind.
 
     Outages of partitions overlap, so their sum is in partition-hours: 50 partitions down for an
     hour are 50 partition-hours, not two days.
     """
+    duration_ms = sum(it["duration_ms"] for it in intervals)
     if kind not in _OF_PARTITIONS:
-        return duration_text(duration_ms)
-    for size_ms, unit in ((3_600_000, "hours"), (60_000, "minutes")):
-        if duration_ms >= size_ms:
-            return f"{duration_ms / size_ms:,.1f} partition-{unit}"
-    return f"{duration_ms / 1_000:.1f} partition-seconds"
+        return _lasted(intervals, duration_text(duration_ms))
+    size_ms, name = unit
+    tenths = duration_ms * 10 / size_ms
+    count = "<0.1" if 0 < tenths < 1 else f"{tenths / 10:,.1f}"
+    return _lasted(intervals, f"{count} partition-{name}")
 
 
 def _print_sums(what: str, kinds: Collection[str], intervals: list[Interval]) -> None:
@@ -228,9 +251,10 @@ def _print_sums(what: str, kinds: Collection[str], intervals: list[Interval]) ->
     if not sums:
         return
     print_line()
-    rows = [(sum(it["duration_ms"] for it in of), *key, len(of)) for key, of in sums.items()]
+    rows = [(sum(it["duration_ms"] for it in of), *key, of) for key, of in sums.items()]
     rows.sort(key=lambda row: (-row[0], row[1], row[2]))
+    unit = _unit(row[0] for row in rows)
     print_table(
         (what, "kind", "times", "in all"),
-        [(name, kind, f"{times:,}", _sum_text(kind, ms)) for ms, name, kind, times in rows],
+        [(name, kind, f"{len(of):,}", _sum_text(kind, of, unit)) for _, name, kind, of in rows],
     )

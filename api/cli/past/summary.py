@@ -1,5 +1,7 @@
 """The command `summary`: what happened, on one screen."""
 
+from typing import TYPE_CHECKING
+
 from api.cli.options.during import During, range_of
 from api.cli.parser.quick import command
 from api.cli.source.arguments import (
@@ -18,6 +20,9 @@ from api.cli.terminal.output import (
     print_line,
     time_text,
 )
+
+if TYPE_CHECKING:
+    from msgspec import UnsetType
 
 
 @command()
@@ -43,7 +48,18 @@ def summary(
         return
     found = result.answer
     if found.from_time is not None:
-        print_line(f"{time_text(found.from_time)} to {time_text(found.to_time)}")
+        begin = _within(found.asked_from, found.from_time, found.from_time_max)
+        end = _within(found.asked_to, found.to_time, found.to_time_max)
+        print_line(f"{time_text(begin)} to {time_text(end)}")
     for clause in found.clauses:
         print_hanging(f"{'!' if clause.is_bad else '-'} {clause.text}")
     print_remark(about)
+
+
+def _within(
+    asked: "int | UnsetType", earliest: int | None, latest: "int | UnsetType"
+) -> int | None:
+    """Return the time that was asked for, if the record is in NoOps whose times are not kept."""
+    if isinstance(asked, int) and isinstance(latest, int) and (earliest or 0) <= asked <= latest:
+        return asked
+    return earliest

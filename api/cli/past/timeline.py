@@ -139,7 +139,7 @@ def _print_events(items: "Iterable[TimelineEvent | GapFound]", verbose: bool) ->
         if event.to_offset != event.from_offset:
             offsets += f"-{event.to_offset}"
         outside = not (event.cause is None or event.from_offset <= event.cause <= event.to_offset)
-        because = f" (because of {event.cause})" if outside else ""
+        because = f" (because of offset {event.cause})" if outside else ""
         by = "" if event.principal is None else f"  by {event.principal}"
         # The text of a fencing already has its reason.
         is_new = event.reason is not None and event.reason not in event.text

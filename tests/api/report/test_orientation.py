@@ -71,7 +71,10 @@ def test_a_clause_leads_to_its_records(stormy_page: Page) -> None:
     _clause(page, "the controller changed")
     assert selected(page) == (0, end, None)
     assert [text.split(" ", 3)[2:] for text in texts(page, ".events > li")] == [
-        ["controller", "1 became active in epoch 1, for 4 h 20 min, last record after 6 s"],
+        [
+            "controller",
+            "1 became active in epoch 1, for at least 6 s; the next controller 4 h 20 min later",
+        ],
         ["controller", "2 became active in epoch 2, for 7 s"],
     ]
     _clause(page, "topics, configs and rights")

@@ -54,7 +54,7 @@ def test_ranges_of_random_histories_have_the_same_outages_with_a_snapshot(
 @pytest.mark.parametrize(
     ("fenced", "moved", "reason"),
     [
-        (1, [change("a", 0, leader=2, isr=(2, 3))], "no heartbeat in time"),
+        (1, [change("a", 0, leader=2, isr=(2, 3))], "missed heartbeats"),
         # The same leader again only starts a new epoch.
         (2, [change("a", 0, leader=1, isr=(1, 3))], NO_HEARTBEAT_OR_STOPPED),
         (1, [], NO_HEARTBEAT_OR_STOPPED),

@@ -54,9 +54,9 @@ def test_causes_of_a_real_log(data_set: DataSet, tmp_path: Path) -> None:
         for each in found
         if each.cause is not None
     }
-    assert causes["leaderless", 66] == (84, "broker 2 was fenced (no heartbeat in time)")
-    assert causes["leaderless", 102] == (103, "broker 3 was fenced (no heartbeat in time)")
-    assert causes["fenced", 84] == (84, "broker 2 was fenced (no heartbeat in time)")
+    assert causes["leaderless", 66] == (84, "broker 2 was fenced (missed heartbeats)")
+    assert causes["leaderless", 102] == (103, "broker 3 was fenced (missed heartbeats)")
+    assert causes["fenced", 84] == (84, "broker 2 was fenced (missed heartbeats)")
     assert causes["fenced", 65] == (
         65,
         "broker 1 restarted: it registered again without having been fenced",

@@ -2,16 +2,20 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from metadata_log.reader.log_reader import LogReader
-from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS
+from replay.image.delta import MetadataDelta
+from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS, TimelineEvent
 from replay.incidents.health import health_of
 from replay.incidents.leaderless_times import leaderless_times
 from replay.incidents.overview import Overview, OverviewReader
+from replay.incidents.replay_state import ReplayState
+from replay.incidents.under_replicated import short_of_replicas
 from replay.loader import BatchSource, load_image
 from replay.timeline import Timeline
 from tests.histories import random_history
@@ -24,29 +28,44 @@ from tests.replay.incidents.test_outages import snapshots
 def by_parts(source: BatchSource, first: int, end: int) -> Overview:
     """Return the overview of [first, end) in three passes, by the longer ways.
 
-    Without the restart loops, which test_restarts.py compares.
+    Without the restarts and silences; test_restarts.py and test_summary.py compare these.
     """
     timeline = Timeline(source)
     events = timeline.events(first, end)
     image = timeline.image(end - 1)
+    outages = timeline.outages(first, end).intervals
     return Overview(
-        leaderless=leaderless_times(timeline.outages(first, end).intervals),
-        controllers=tuple(
-            int(each.objects[0].removeprefix("controller:"))
-            for each in events
-            if each.kind == CONTROLLERS and each.active_ms is not msgspec.UNSET
-        ),
-        restart_loops=(),
+        leaderless=leaderless_times(outages),
+        controllers=controllers(events),
+        controller_before=next(reversed(controllers(timeline.events(0, first))), None),
+        restarts=(),
+        silences=(),
         changes=Counter(
             each.principal
             for each in events
             if each.kind == TOPICS or (each.kind == OTHERS and each.principal is not None)
         ),
         health=health_of(image),
+        short=short_of_replicas(outages, ReplayState(MetadataDelta(image))),
         brokers=len(list(image.brokers())),
         fenced=sum(broker.fenced for broker in image.brokers()),
+        shut_down=sum(broker.in_controlled_shutdown for broker in image.brokers()),
         provenance=image.provenance,
     )
+
+
+def controllers(events: Iterable[TimelineEvent]) -> tuple[int, ...]:
+    """Return the node of each term that begins in some events."""
+    return tuple(
+        int(each.objects[0].removeprefix("controller:"))
+        for each in events
+        if each.kind == CONTROLLERS and each.active_ms is not msgspec.UNSET
+    )
+
+
+def comparable(found: Overview) -> Overview:
+    """Return an overview without what `by_parts` leaves out."""
+    return replace(found, restarts=(), silences=())
 
 
 def in_one_pass(reading: OverviewReader) -> Overview:
@@ -66,10 +85,7 @@ def test_every_range_of_random_histories_equals_its_parts() -> None:
                 end = rng.randrange(start, source.end_offset) + 1
                 first = rng.randrange(start, end)
                 found = in_one_pass(OverviewReader(source, end, first))
-                assert replace(found, restart_loops=()) == by_parts(source, first, end), (
-                    first,
-                    end,
-                )
+                assert comparable(found) == by_parts(source, first, end), (first, end)
                 if first > start:
                     at = rng.randrange(start, first)
                     known = snapshots(load_image(source, at))
@@ -97,7 +113,4 @@ def test_overview_of_a_real_log_equals_its_parts(data_set: DataSet, tmp_path: Pa
         middle = (max(start, reader.history_start) + end) // 2
         for first, until in ((start, end), (middle, end)):
             found = in_one_pass(Timeline.of(reader).overview_reader(first, until))
-            assert replace(found, restart_loops=()) == by_parts(reader, first, until), (
-                first,
-                until,
-            )
+            assert comparable(found) == by_parts(reader, first, until), (first, until)

@@ -1,4 +1,4 @@
-"""Restart loops: which registrations and terms make one, and the same by the images."""
+"""Restarts: which registrations and terms show one, how runs ended, and the same by the images."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -8,6 +8,7 @@ from metadata_log.format.parts import Gap
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record, Uuid
 from records.brokers import (
+    BrokerRegistrationChangeRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     UnregisterBrokerRecord,
@@ -15,7 +16,7 @@ from records.brokers import (
 from records.control import LeaderChangeMessage, LeaderChangeVoter, NoOpRecord
 from records.envelope import Envelope
 from replay.incidents.overview import OverviewReader, joined
-from replay.incidents.restarts import PERIOD_MS_MAX, RestartLoop
+from replay.incidents.restarts import Together, restarts_of
 from replay.loader import BatchSource, load_image
 from replay.transactions import Transactions, rows_within
 from tests.real_logs import DataSet, each_data_set
@@ -35,14 +36,24 @@ def _log(*at: tuple[float, Record]) -> FakeLog:
     )
 
 
-def _loops(log: BatchSource, first: int = 0, end: int | None = None) -> tuple[RestartLoop, ...]:
+def _together(log: BatchSource, first: int = 0, end: int | None = None) -> tuple[Together, ...]:
     reading = OverviewReader(log, log.end_offset if end is None else end, first)
     reading.read()
-    return reading.overview().restart_loops
+    return reading.overview().restarts
+
+
+def _restarts(log: BatchSource, first: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """Return the node and the offset of each restart, in order."""
+    found = [each for of in _together(log, first, end) for each in of.restarts]
+    return sorted([(each.node_id, each.offset) for each in found], key=lambda each: each[1])
 
 
 def _run(broker_id: int, run: int) -> RegisterBrokerRecord:
     return broker(broker_id, incarnation_id=uid(f"run {run} of {broker_id}"), broker_epoch=10 + run)
+
+
+def _up(broker_id: int, run: int = 0) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=10 + run, fenced=-1)
 
 
 def _term(node: int, *voters: int) -> LeaderChangeMessage:
@@ -60,43 +71,74 @@ def _controller(node: int, run: int) -> RegisterControllerRecord:
     )
 
 
-def test_three_restarts_within_an_hour_are_a_loop_and_the_first_start_is_none() -> None:
-    loop = _log(*((20 * run, _run(3, run)) for run in range(5)))
-    (found,) = _loops(loop)
-    assert (found.node_id, found.is_broker, found.restarts) == (3, True, 4)
-    assert (found.from_offset, found.to_offset) == (1, 4)
-    assert (found.from_time, found.to_time) == (20 * _MINUTE, 80 * _MINUTE)
-    assert not _loops(loop, end=3)
+def _down(broker_id: int, run: int = 0, *, clean: bool = False) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(
+        broker_id=broker_id,
+        broker_epoch=10 + run,
+        fenced=int(not clean),
+        in_controlled_shutdown=int(clean),
+    )
+
+
+def test_first_start_is_no_restart_and_a_later_range_knows_it() -> None:
+    log = _log(*((20 * run, _run(3, run)) for run in range(5)))
+    assert _restarts(log) == [(3, 1), (3, 2), (3, 3), (3, 4)]
+    assert _restarts(log, end=3) == [(3, 1), (3, 2)]
     # A range that begins later knows who was registered before it.
-    assert [each.restarts for each in _loops(loop, 2)] == [3]
-    assert not _loops(loop, 3)
+    assert _restarts(log, 2) == [(3, 2), (3, 3), (3, 4)]
 
 
-def test_restarts_that_are_rarer_are_no_loop() -> None:
-    step = PERIOD_MS_MAX / 2 / _MINUTE
-    assert [
-        each.restarts for each in _loops(_log(*((step * n, _run(1, n)) for n in range(6))))
-    ] == [5]
-    rarer = step + 0.001
-    assert not _loops(_log(*((rarer * n, _run(1, n)) for n in range(6))))
+def test_how_the_run_before_ended_and_how_long_the_node_was_off() -> None:
+    log = _log(
+        (0, _run(1, 0)),
+        (1, _up(1)),
+        (2, _down(1, clean=True)),
+        (3, _down(1)),
+        (9, _run(1, 1)),
+        (10, _up(1, 1)),
+        (11, _down(1, 1)),
+        (12, _run(1, 2)),
+        (13, _up(1, 2)),
+        (20, _run(1, 3)),
+    )
+    found = _together(log)
+    assert [each.is_clean for each in found] == [True, None, False]
+    assert [each.is_all for each in found] == [True] * 3
+    assert [each.down_offset for each in found] == [2, 6, 9]
+    (summed,) = restarts_of(found)
+    assert (summed.nodes, summed.times, summed.clean, summed.unclean) == ((1,), 3, 1, 1)
+    assert (summed.off_ms, summed.off_ms_max) == (8 * _MINUTE, 7 * _MINUTE)
+    assert (summed.apart_ms_min, summed.apart_ms_max) == (3 * _MINUTE, 8 * _MINUTE)
+    assert (summed.from_offset, summed.to_offset) == (4, 9)
+    # The same, if the range begins while it is off.
+    assert _together(log, 4) == found
 
 
-def test_two_loops_of_a_node_are_two() -> None:
-    minutes = (0, 1, 2, 3, 300, 301, 302, 303)
-    found = _loops(_log(*((minute, _run(1, n)) for n, minute in enumerate(minutes))))
-    assert [(each.restarts, each.from_offset, each.to_offset) for each in found] == [
-        (4, 4, 7),
-        (3, 1, 3),
-    ]
+def test_brokers_that_were_down_at_the_same_time_restarted_together() -> None:
+    starts = [(0, _run(node, 0)) for node in (1, 2, 3)] + [(1, _up(node)) for node in (1, 2, 3)]
+    stop = [(2, _down(node, clean=True)) for node in (1, 2, 3)]
+    log = _log(*starts, *stop, *((5 + 0.1 * node, _run(node, 1)) for node in (1, 2, 3)))
+    (found,) = _together(log)
+    assert (found.nodes, found.is_all, found.is_clean) == ((1, 2, 3), True, True)
+    two = _log(*starts, *stop[:2], *((5 + 0.1 * node, _run(node, 1)) for node in (1, 2)))
+    (found,) = _together(two)
+    assert (found.nodes, found.is_all) == ((1, 2), False)
 
 
-def test_loop_goes_on_while_each_restart_is_one_of_three_within_the_hour() -> None:
-    minutes = (-1, 0, 1, 30, 62, 63)  # The restarts at 1, 30 and 62 are no three within the hour.
-    (found,) = _loops(_log(*((minute + 1, _run(1, n)) for n, minute in enumerate(minutes))))
-    assert (found.restarts, found.from_offset, found.to_offset) == (5, 1, 5)
+def test_rolling_restart_is_not_together() -> None:
+    rolling: list[tuple[float, Record]] = []
+    for node in (1, 2, 3):
+        at = 2.0 + node
+        rolling += [
+            (at, _down(node, clean=True)),
+            (at + 0.2, _run(node, 1)),
+            (at + 0.3, _up(node, 1)),
+        ]
+    starts = [(0, _run(node, 0)) for node in (1, 2, 3)] + [(1, _up(node)) for node in (1, 2, 3)]
+    assert [each.nodes for each in _together(_log(*starts, *rolling))] == [(1,), (2,), (3,)]
 
 
-def test_loops_of_a_recording_with_a_gap_are_told_with_most_restarts_first() -> None:
+def test_restarts_of_a_recording_with_a_gap_are_those_of_its_parts() -> None:
     few = OverviewReader(_log(*((n, _run(1, n)) for n in range(4))), 4, 0)
     many = OverviewReader(_log(*((n, _run(2, n)) for n in range(9))), 9, 0)
     gap = Gap(
@@ -116,63 +158,60 @@ def test_loops_of_a_recording_with_a_gap_are_told_with_most_restarts_first() -> 
     for reading in (few, many):
         reading.read()
         parts.append(reading.overview())
-    found = joined(parts, [gap]).restart_loops
-    assert [(each.node_id, each.restarts) for each in found] == [(2, 8), (1, 3)]
+    found = restarts_of(joined(parts, [gap]).restarts)
+    assert [(each.nodes, each.times) for each in found] == [((2,), 8), ((1,), 3)]
 
 
 def test_same_process_that_registers_again_has_not_restarted() -> None:
     again = (broker(1, broker_epoch=10 + n) for n in range(6))
-    assert not _loops(_log(*((n, each) for n, each in enumerate(again))))
+    assert not _restarts(_log(*((n, each) for n, each in enumerate(again))))
 
 
 def test_broker_that_was_unregistered_is_a_new_one() -> None:
     records: list[Record] = []
     for run in range(5):
         records += [_run(1, run), UnregisterBrokerRecord(broker_id=1, broker_epoch=10 + run)]
-    assert not _loops(_log(*enumerate(records)))
+    assert not _restarts(_log(*enumerate(records)))
 
 
 def test_only_voter_that_leads_again_has_restarted_and_one_of_several_may_not_have() -> None:
     alone = _log(*((n, _term(1, 1)) for n in range(5)))
-    (found,) = _loops(alone)
-    assert (found.node_id, found.is_broker, found.restarts) == (1, False, 4)
-    assert not _loops(_log(*((n, _term(1, 1, 2, 3)) for n in range(5))))
-    assert not _loops(_log(*((n, _term(n % 2, n % 2)) for n in range(5))))
+    assert _restarts(alone) == [(1, 1), (1, 2), (1, 3), (1, 4)]
+    assert not any(each.is_broker for each in _together(alone))
+    assert not _restarts(_log(*((n, _term(1, 1, 2, 3)) for n in range(5))))
+    assert not _restarts(_log(*((n, _term(n % 2, n % 2)) for n in range(5))))
 
 
 def test_controllers_restart_by_their_registrations() -> None:
-    loop = _log((0, NoOpRecord()), *((n, _controller(4, n)) for n in range(5)))
-    (found,) = _loops(loop)
-    assert (found.node_id, found.is_broker, found.restarts) == (4, False, 4)
-    assert not _loops(_log(*((n, _controller(4, 0)) for n in range(5))))
+    log = _log((0, NoOpRecord()), *((n, _controller(4, n)) for n in range(5)))
+    assert _restarts(log) == [(4, 2), (4, 3), (4, 4), (4, 5)]
+    assert not any(each.is_broker for each in _together(log))
+    assert not _restarts(_log(*((n, _controller(4, 0)) for n in range(5))))
 
 
 def test_node_that_is_both_is_told_once() -> None:
     records: list[Record] = []
     for run in range(5):
         records += [_term(1, 1), _controller(1, run), _run(1, run)]
-    (found,) = _loops(_log(*enumerate(records)))
-    assert (found.node_id, found.is_broker, found.restarts) == (1, True, 4)
+    found = _together(_log(*enumerate(records)))
+    assert [(each.nodes, each.is_broker) for each in found] == [((1,), True)] * 4
 
 
-def _by_images(log: BatchSource, first: int, end: int) -> dict[int, list[int]]:
-    """Return the times of each broker's restarts in a range, by the images on both sides."""
-    found: dict[int, list[int]] = {}
-    for rows in _in_effect(log, first, end):
-        for row in rows:
-            if isinstance(row.payload, RegisterBrokerRecord):
-                found.setdefault(row.payload.broker_id, [])
-    before = _runs_of(log, first - 1, found)
-    for rows in _in_effect(log, first, end):
-        for row in rows:
-            record = row.payload
-            if isinstance(record, RegisterBrokerRecord):
-                run = before.get(record.broker_id)
-                if run is not None and run != record.incarnation_id:
-                    found[record.broker_id].append(row.timestamp)
-                before[record.broker_id] = record.incarnation_id
-            elif isinstance(record, UnregisterBrokerRecord):
-                before.pop(record.broker_id, None)
+def _by_images(log: BatchSource, first: int, end: int) -> list[tuple[int, int]]:
+    """Return the node and the offset of each broker's restart, by the images on both sides."""
+    rows = [row for rows in _in_effect(log, first, end) for row in rows]
+    nodes = {row.payload.broker_id for row in rows if isinstance(row.payload, RegisterBrokerRecord)}
+    before = _runs_of(log, first - 1, nodes)
+    found = []
+    for row in rows:
+        record = row.payload
+        if isinstance(record, RegisterBrokerRecord):
+            run = before.get(record.broker_id)
+            if run is not None and run != record.incarnation_id:
+                found.append((record.broker_id, row.offset))
+            before[record.broker_id] = record.incarnation_id
+        elif isinstance(record, UnregisterBrokerRecord):
+            before.pop(record.broker_id, None)
     return found
 
 
@@ -194,26 +233,20 @@ def _in_effect(log: BatchSource, first: int, end: int) -> Iterable[Sequence[Enve
 
 
 def _check(log: BatchSource, first: int, end: int) -> int:
-    times = _by_images(log, first, end)
-    expected = {}
-    for node, at in times.items():
-        inside = set()
-        for n in range(len(at) - 2):
-            if at[n + 2] - at[n] <= PERIOD_MS_MAX:
-                inside |= {n, n + 1, n + 2}
-        if inside:
-            expected[node] = len(inside)
-    found: dict[int, int] = {}
-    for loop in _loops(log, first, end):
-        if loop.is_broker:
-            found[loop.node_id] = found.get(loop.node_id, 0) + loop.restarts
+    expected = _by_images(log, first, end)
+    found = [
+        (each.node_id, each.offset)
+        for of in _together(log, first, end)
+        if of.is_broker
+        for each in of.restarts
+    ]
     assert found == expected, (first, end)
     return len(expected)
 
 
-def test_loops_of_random_histories_are_those_of_the_images() -> None:
+def test_restarts_of_random_histories_are_those_of_the_images() -> None:
     rng = random.Random(5)
-    loops = 0
+    restarts = 0
     for _ in range(60):
         minute, at = 0.0, []
         for _ in range(60):
@@ -221,8 +254,8 @@ def test_loops_of_random_histories_are_those_of_the_images() -> None:
             at.append((minute, _some_record(rng)))
         log = _log(*((0.0, _run(node, 0)) for node in (1, 2, 3)), *at)
         first = rng.randrange(log.end_offset)
-        loops += _check(log, first, rng.randrange(first, log.end_offset) + 1)
-    assert loops > 20, loops
+        restarts += _check(log, first, rng.randrange(first, log.end_offset) + 1)
+    assert restarts > 200, restarts
 
 
 def _some_record(rng: random.Random) -> Record:
@@ -231,7 +264,7 @@ def _some_record(rng: random.Random) -> Record:
 
 
 @each_data_set
-def test_loops_of_a_real_log_are_those_of_the_images(data_set: DataSet, tmp_path: Path) -> None:
+def test_restarts_of_a_real_log_are_those_of_the_images(data_set: DataSet, tmp_path: Path) -> None:
     with LogReader.open(imported(data_set, tmp_path)) as reader:
         start, end = reader.history_start, reader.end_offset
         if end > start:

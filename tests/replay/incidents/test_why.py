@@ -58,7 +58,7 @@ def test_lost_leader_is_followed_back_to_when_the_isr_was_whole() -> None:
         (10, "broker 2 was fenced at the end of its controlled shutdown"),
         (9, "leader 2 -> none, ISR [2] of replicas [1, 2, 3]"),
         (8, "broker 2 began a controlled shutdown"),
-        (7, "broker 1 was fenced (no heartbeat in time)"),
+        (7, "broker 1 was fenced (missed heartbeats)"),
         (6, "leader 1 -> 2 (clean election), ISR [1, 2] -> [2]"),
         (5, "ISR [1, 2, 3] -> [1, 2]"),
     ]
@@ -96,7 +96,7 @@ def test_broker_is_down_because_of_all_records_since_it_was_up() -> None:
     chain = why("broker:1#fenced", UP, (fence(1),), (broker(1, broker_epoch=11),))
     assert links(chain) == [
         (4, "broker 1 registered again"),
-        (3, "broker 1 was fenced (no heartbeat in time, or it stopped, leading no partition)"),
+        (3, "broker 1 was fenced (missed heartbeats, or stopped while it led nothing)"),
     ]
     up = why("broker:1", UP, (fence(1),), (UnfenceBrokerRecord(id=1, epoch=10),))
     assert (up.value, links(up)[0][1]) == (False, "broker 1 was unfenced")
@@ -128,7 +128,7 @@ def test_partition_that_is_absent_has_no_why() -> None:
 @pytest.mark.parametrize("has_snapshot", [True, False])
 @pytest.mark.parametrize(
     ("leader", "reason"),
-    [(2, "no heartbeat in time"), (3, "no heartbeat in time, or it stopped, leading no partition")],
+    [(2, "missed heartbeats"), (3, "missed heartbeats, or stopped while it led nothing")],
 )
 def test_a_fencing_has_its_reason_although_other_topics_are_not_read(
     name: str, has_snapshot: bool, leader: int, reason: str

@@ -69,7 +69,7 @@ WORDS: dict[str, tuple[Record, ...]] = {
         KRaftVersionRecord(version=0, kraft_version=1),
         VotersRecord(version=0, voters=(VOTER,)),
     ),
-    "broker 1 got producer ids below 2000": (
+    "broker 1 was given producer ids up to 1999": (
         ProducerIdsRecord(broker_id=1, next_producer_id=2000),
     ),
     "quota user=ann/producer_byte_rate set": (QUOTA,),
