@@ -248,6 +248,8 @@ class Past:
         Args:
             is_first: True for the start of a range.
         """
+        if not is_time(point):
+            return None  # the answer does not depend on the time of the question
         return point_time(self.reader, self.absolute(point, is_first=is_first), self.now_ms())
 
     def _is_after(self, point: str, other: str) -> bool:
