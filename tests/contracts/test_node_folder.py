@@ -22,17 +22,12 @@ from api.cli.log.demo_run import write_demo
 from api.cli.main import run
 from controller.decisions.context.context import Settings
 from controller.demo.options import DemoOptions
-from metadata_log.care.shared_upload import groups_of
-from metadata_log.files.fs import OsFs
 from metadata_log.files.names import MANIFEST, NODE_FILE
-from metadata_log.format.manifest import read_manifest
-from metadata_log.reader.committed import committed_segments
 from metadata_log.reader.log_reader import LogReader
-from metadata_log.shared.identity import Identity
-from metadata_log.shared.shared_log import EMPTY
 from replay.loader import load_image
 from tests.api.commands_walk import commands
 from tests.api.nodes.group import WAIT_S, Group
+from tests.shared_log.filled import fill
 
 USAGE, REFUSED = 2, 3
 LEASE_MS, SESSION_MS = 3_000, 600_000
@@ -219,7 +214,7 @@ async def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     scratch = tmp_path_factory.mktemp("nodes")
     await write_demo(scratch / "demo", DemoOptions(topics=10, changes=60, seed=3))
     group = Group(scratch, 2)
-    _fill(group, scratch / "demo")
+    fill(group.store, scratch / "demo")
     for member in group.members:
         member.settings = Settings(session_timeout_ms=SESSION_MS)
         member.lease_ms = LEASE_MS
@@ -246,17 +241,6 @@ async def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     (scratch / "RECORDS").write_text(json.dumps({"type": "NoOpRecord", "data": {}}))
     end = image.provenance.next_offset
     return Folders(log, leader.directory, follower.directory, topic, end, scratch)
-
-
-def _fill(group: Group, log: Path) -> None:
-    """Make a log the shared log of nodes, as `nodes create` does."""
-    cluster_id, at = read_manifest(OsFs(), log).cluster_id, EMPTY
-    group.store.identity = Identity(cluster_id=cluster_id, log_id="1")
-    with LogReader.open(log) as reader:
-        for segment in committed_segments(OsFs(), reader):
-            for made in groups_of(segment, at):
-                group.store.put(made, at)
-                at = made.end
 
 
 @pytest.mark.parametrize("command", READS)
