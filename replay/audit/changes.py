@@ -1,12 +1,13 @@
 """The relations of changes (relations.py) as data frames, computed by Spark's workers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import msgspec
 from pyspark.sql import DataFrame
 
 from replay.audit.fold import workers
+from replay.audit.fold.event_table import FIELDS
 from replay.audit.fold.packed_rows import OTHERS, PACKED_SQL, columns_sql
 from replay.audit.fold.partition_changes import KIND
 from replay.audit.history import History
@@ -51,7 +52,7 @@ def _found(
     find = partial(relation.find, columns=columns)
     sql = columns_sql(relation.schema, columns)
     if relation.others is None or selection.is_of_partitions_only:
-        return of_topics(history, find, sql)
+        return of_topics(history, find, sql, fields=relation.fields)
     others = partial(relation.others, columns=columns)
     if selection.has(KIND):
         return of_topics(history, find, sql, others)
@@ -66,6 +67,8 @@ def of_topics(
     find: workers.Find,
     schema: str,
     others: workers.Work | None = None,
+    *,
+    fields: Collection[str] = FIELDS,
 ) -> DataFrame:
     """Return the rows that `find` computes from the records of topics, and `others` from the rest.
 
@@ -74,15 +77,16 @@ def of_topics(
         find: Computes the rows of some topics from all records of these topics.
         schema: The columns of the rows, in SQL.
         others: Computes the rows of other objects from the other records; None if not needed.
+        fields: The fields of partitions that `find` needs.
     """
     types = BULK | (OF_TOPICS if others is None else RARE)
     if history.is_one_task:
         work = partial(workers.changes, find=find, others=others)
-        found = worked(history, types, work, schema, with_origin=True)
+        found = worked(history, types, work, schema, with_origin=True, fields=fields)
         # Known to be one task, so that nothing is shuffled or sampled after it.
         return found.coalesce(1)
     # The changes of partitions are most of all; so many tasks find them, each for some topics.
-    packed = _packed(history, types)
+    packed = _packed(history, types, fields)
     of_others = _in_order(packed)
     of_topics = packed.where(f"bucket <> {OTHERS}").repartition("bucket")
     of_topics = of_topics.sortWithinPartitions("bucket", "position")
@@ -91,14 +95,19 @@ def of_topics(
     return found if others is None else of_others.mapInArrow(others, schema).union(found)
 
 
-def _packed(history: History, types: frozenset[str]) -> DataFrame:
-    """Return a cached frame of packed records, by topic, of the given types and possibly more."""
+def _packed(history: History, types: frozenset[str], fields: Collection[str]) -> DataFrame:
+    """Return a cached frame of packed records, by topic, of the given types and possibly more.
+
+    The records of partitions have at least the given fields.
+    """
+    needed = types.union(fields)
     for known, packed in history.packed.items():
-        if types <= known:
+        if needed <= known:
             return packed
-    packed = worked(history, types, workers.split_by_topic, PACKED_SQL, with_origin=True)
-    history.packed[types] = history.kept(packed)
-    return history.packed[types]
+    work = workers.split_by_topic
+    packed = worked(history, types, work, PACKED_SQL, with_origin=True, fields=fields)
+    history.packed[needed] = history.kept(packed)
+    return history.packed[needed]
 
 
 def _in_order(packed: DataFrame) -> DataFrame:

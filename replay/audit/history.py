@@ -35,7 +35,7 @@ class History:
 
     Attributes:
         spark: The session.
-        packed: Cached frames of packed records, by the records' types.
+        packed: Cached frames of packed records, by the records' types and fields.
     """
 
     def __init__(

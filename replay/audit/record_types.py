@@ -1,11 +1,14 @@
 """The record types that the folds need, and the fields to decode from them."""
 
+from collections.abc import Collection
+
 import pyarrow
 
 from records import registry
 from records.avro.schema import envelope_schema
 from replay.audit.decoding.columns import Wanted
 from replay.audit.decoding.log_scan import POSITION, Task, tasks
+from replay.audit.fold.event_table import FIELDS
 from replay.audit.fold.objects import ABORT, BEGIN, END
 from replay.audit.fold.partitions import PARTITION
 from replay.audit.log_files import LogFiles
@@ -60,10 +63,18 @@ def scan_tasks(files: LogFiles, at: int) -> tuple[Task, ...]:
     return (*(Task(each.ranges, before) for each in of_base), *of_log)
 
 
-def wanted_records(types: frozenset[str], *, with_origin: bool) -> Wanted:
-    """Return the description of what to decode from records of some types."""
+def wanted_records(
+    types: frozenset[str], *, with_origin: bool, fields: Collection[str] = FIELDS
+) -> Wanted:
+    """Return the description of what to decode from records of some types.
+
+    Args:
+        with_origin: Also decode timestamp, principal, command and reason.
+        fields: The fields in `FIELDS` to decode from records of partitions.
+    """
+    of_partitions = [each for each in PARTITION if each.name not in {*FIELDS} - {*fields}]
     columns = pyarrow.schema(
-        [(POSITION, pyarrow.int64()), *PARTITION, *(_ORIGIN if with_origin else ())]
+        [(POSITION, pyarrow.int64()), *of_partitions, *(_ORIGIN if with_origin else ())]
     )
     return Wanted(
         types=columns,

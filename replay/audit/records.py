@@ -1,6 +1,6 @@
 """The records of a history, decoded in Spark's Python workers for the folds (fold/)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import chain
 
@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from replay.audit.decoding.log_scan import LogScan
 from replay.audit.fold import workers
+from replay.audit.fold.event_table import FIELDS
 from replay.audit.history import History
 from replay.audit.record_types import MARKERS, wanted_records
 
@@ -24,6 +25,7 @@ def worked(
     schema: str | StructType,
     *,
     with_origin: bool = False,
+    fields: Collection[str] = FIELDS,
 ) -> DataFrame:
     """Call `work` in each task with the task's records of some types; return all results.
 
@@ -37,8 +39,9 @@ def worked(
         types: The types of the records.
         work: A function that can be pickled.
         schema: The schema of the results of `work`, in a form that Spark accepts.
+        fields: The fields in `FIELDS` that `work` needs.
     """
-    wanted = wanted_records(types, with_origin=with_origin)
+    wanted = wanted_records(types, with_origin=with_origin, fields=fields)
     reading = history.reading(wanted)
     count = len(reading.tasks)
     numbers = history.spark.range(0, count, 1, max(count, 1))

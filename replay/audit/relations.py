@@ -123,6 +123,7 @@ class Relation:
         find: Computes the rows of partitions.
         others: Computes the rows of all other objects; None if the relation has no such rows.
         may_have_secrets: False if no column can have a secret.
+        fields: The fields of partitions that `find` needs.
     """
 
     columns: Iterable[str]
@@ -130,6 +131,7 @@ class Relation:
     find: Callable[..., Iterator[pyarrow.Table]]
     others: Callable[..., Iterator[pyarrow.RecordBatch]] | None
     may_have_secrets: bool = True
+    fields: Sequence[str] = FIELDS
 
     def sources(self, selection: Selection, *, show_secrets: bool) -> list[str]:
         """Return the columns of `schema` from which the selected columns are computed."""
@@ -194,7 +196,8 @@ def changes_by_principal(first: int, kept_from: int, selection: Selection) -> Re
 def partition_churn_by_hour(first: int, kept_from: int, selection: Selection) -> Relation:
     """Return the relation of leader changes and ISR shrinks, by partition and hour."""
     find = partial(partition_churn, first=first)
-    return Relation(CHURN_SCHEMA, CHURN, find, None, may_have_secrets=False)
+    fields = ("leader", "isr")
+    return Relation(CHURN_SCHEMA, CHURN, find, None, may_have_secrets=False, fields=fields)
 
 
 def net_changes(first: int, kept_from: int, selection: Selection) -> Relation:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy
 import pyarrow
-import pyarrow.compute as pc
 
 from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.groups import Groups
@@ -39,9 +38,8 @@ def partition_churn(
     among = events.in_effect & (events.offset >= first)
     is_elected = leader.is_replaced() & among
     (replaced,) = numpy.nonzero(isr.is_replaced() & among)
-    sizes = pc.count_substring_regex(isr.texts, "[0-9]+").to_numpy()
     is_shrunk = numpy.zeros(len(among), bool)
-    is_shrunk[replaced] = sizes[isr.after[replaced]] < sizes[isr.before[replaced]]
+    is_shrunk[replaced] = isr.sizes(isr.after[replaced]) < isr.sizes(isr.before[replaced])
     (rows,) = numpy.nonzero(is_elected | is_shrunk)
     hours = events.timestamp // HOUR_MS * HOUR_MS
     rows = rows[numpy.lexsort((hours[rows], events.partition[rows]))]

@@ -8,7 +8,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 from replay.audit.fold.objects import FOR_EVER
-from replay.audit.fold.partitions import rows_of
+from replay.audit.fold.partitions import set_values
 from replay.audit.fold.plans import BEGIN, CANCEL, REMOVAL
 from replay.audit.fold.topic_names import Fields
 
@@ -82,17 +82,19 @@ def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict
 def event_table(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
     """Return the table of events, one row each.
 
-    The columns are those of `SAID` and `rows_of`, record, span, is_removal and planned.
+    The columns are those of `SAID`, partition_id, those of `FIELDS` that the records have, record,
+    span, is_removal and planned.
     """
     of_partitions = _batch(records.filter(records["record"].is_null()))
-    values = rows_of(of_partitions)
+    values = set_values(of_partitions)
     kept = pyarrow.table({name: of_partitions[name] for name in (*SAID, "span")})
-    whole = values["born"].is_valid()
+    whole = values["leader_epoch"].is_valid()
     kept = kept.append_column(
         "record", pc.if_else(whole, "PartitionRecord", "PartitionChangeRecord")
     )
     for name in ("partition_id", *FIELDS):
-        kept = kept.append_column(name, values[name])
+        if name in values:
+            kept = kept.append_column(name, values[name])
     rows, types, ids = zip(*removals, strict=True) if removals else ((), (), ())
     gone = records.select([*SAID, "span"]).take(pyarrow.array(rows, pyarrow.int64()))
     gone = gone.append_column("record", pyarrow.array(types, pyarrow.string()))

@@ -77,8 +77,8 @@ def _lengths(offsets: Any, times: Any, groups: Groups, period: Period) -> Any:
 
 def _without_leader(leader: Values, rows: Any) -> tuple[Any, Any]:
     """Return two masks of events: no leader after the event, and no leader before it."""
-    is_none = numpy.append(pc.equal(leader.texts, "-1").to_numpy(zero_copy_only=False), False)
-    # The last is taken for a negative number, in place of a text's.
+    is_none = numpy.append(pc.equal(leader.distinct, -1).to_numpy(zero_copy_only=False), False)
+    # The last is taken for a negative number, in place of a value's.
     after, before = leader.settled()[rows], leader.before[rows]
     return is_none[numpy.maximum(after, -1)], is_none[numpy.maximum(before, -1)]
 
@@ -96,6 +96,4 @@ def _under_replicated(values: dict[str, Values], rows: Any) -> tuple[Any, Any]:
 
 def _sizes(values: Values, rows: Any) -> tuple[Any, Any]:
     """Return the sizes of a list field after and before each event; 0 if it has no value."""
-    sizes = numpy.append(pc.count_substring_regex(values.texts, "[0-9]+").to_numpy(), 0)
-    after, before = values.settled()[rows], values.before[rows]
-    return sizes[numpy.maximum(after, -1)], sizes[numpy.maximum(before, -1)]
+    return values.sizes(values.settled()[rows]), values.sizes(values.before[rows])

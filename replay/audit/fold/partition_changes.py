@@ -2,15 +2,14 @@
 
 Each record of a partition, and each removal, is an event that sets fields. Events are sorted by
 partition and position, so the value before an event is that of the partition's last earlier event
-that set the field. Each distinct value has a number, the index of its text; these numbers are
-compared.
+that set the field. Each distinct value has a number, and these numbers are compared.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import numpy
 import pyarrow
 import pyarrow.compute as pc
@@ -30,22 +29,23 @@ from replay.audit.fold.texts import id_text
 
 KIND = "partitions"
 _UNSET, _REMOVED = -2, -1
-"""Stand for no text: the event does not set the field; the event removes the field's value."""
+"""Stand for no value: the event does not set the field; the event removes the field's value."""
 
 ASKED = {"asked_offset": "position", "asked_principal": "principal", "asked_reason": "reason"}
 """Columns about the record that asked for a change, each with the record's column it copies."""
 
 
-class Values(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Values:
     """By event, the value of a field before it, and the value that the event sets.
 
-    Values are given by number, the index in `texts`. In place of a number, `_UNSET` means that the
-    event does not set the field, and `_REMOVED` that the field has no value.
+    Values are given by number, the index in `distinct`. In place of a number, `_UNSET` means that
+    the event does not set the field, and `_REMOVED` that the field has no value.
     """
 
     before: Any
     after: Any
-    texts: pyarrow.Array
+    distinct: pyarrow.Array
 
     def changed(self) -> Any:
         """Return a mask of the events that change the value."""
@@ -59,14 +59,22 @@ class Values(NamedTuple):
         """Return the number of the value after each event; negative if there is no value."""
         return numpy.where(self.after == _UNSET, self.before, self.after)
 
-    def is_some(self, numbers: Any) -> Any:
-        """Return a mask of the numbers whose text is that of a nonempty list."""
-        is_empty = pc.equal(self.texts, "[]").to_numpy(zero_copy_only=False)
-        return (numbers >= 0) & ~numpy.append(is_empty, True)[numbers]
+    def sizes(self, numbers: Any) -> Any:
+        """Return the sizes of the lists with some numbers; 0 for a negative number."""
+        sizes = numpy.append(pc.list_value_length(self.distinct).to_numpy(), 0)
+        return sizes[numpy.maximum(numbers, -1)]
+
+    def taken(self, numbers: Any) -> pyarrow.Array:
+        """Return the values with some numbers; null for a negative number."""
+        return _taken(self.distinct, numbers)
 
     def texts_of(self, numbers: Any) -> pyarrow.Array:
-        """Return the texts for some numbers; null for a negative number."""
-        return self.texts.take(pyarrow.array(numbers, mask=numbers < 0))
+        """Return the texts of the values with some numbers; null for a negative number."""
+        return _taken(self._texts, numbers)
+
+    @cached_property
+    def _texts(self) -> pyarrow.Array:
+        return _texts(self.distinct)
 
 
 class Events:
@@ -111,7 +119,7 @@ class Events:
     def begins_reassignment(self) -> Any:
         """Return a mask of the events, none aborted, that begin or change a reassignment."""
         adding, removing = self.values("adding_replicas"), self.values("removing_replicas")
-        is_ = adding.is_some(adding.settled()) | removing.is_some(removing.settled())
+        is_ = adding.sizes(adding.settled()) + removing.sizes(removing.settled()) > 0
         return (adding.changed() | removing.changed()) & is_ & self.is_of("PartitionChangeRecord")
 
     def said(self, rows: Any, columns: Collection[str]) -> dict[str, pyarrow.Array]:
@@ -138,10 +146,10 @@ class Events:
 
     def values(self, field: str) -> Values:
         """Return the values of a field, one of `FIELDS`."""
-        after, texts = _numbered(self.table[field])
+        after, distinct = _numbered(self.table[field])
         after[self.is_removal] = _REMOVED
         after = after[self.order]
-        return Values(_before(after, self._span, self.first), after, texts)
+        return Values(_before(after, self._span, self.first), after, distinct)
 
     def asked(
         self, rows: Any, kept_from: int, columns: Collection[str]
@@ -186,20 +194,20 @@ class Events:
         adding, removing, replicas = (
             self.values(name) for name in ("adding_replicas", "removing_replicas", "replicas")
         )
-        was = adding.is_some(adding.before) | removing.is_some(removing.before)
-        is_ = adding.is_some(adding.settled()) | removing.is_some(removing.settled())
+        was = adding.sizes(adding.before) + removing.sizes(removing.before) > 0
+        is_ = adding.sizes(adding.settled()) + removing.sizes(removing.settled()) > 0
         changed = (adding.changed() | removing.changed()) & is_change
         # What a PartitionRecord says about a reassignment is a state.
         begun = _last_before((changed & is_) | is_whole, self.first)
         (rows,) = numpy.nonzero(changed & was & ~is_ & (begun >= 0) & ~is_whole[begun])
-        texts = (
-            adding.texts_of(adding.before[rows]),
-            removing.texts_of(removing.before[rows]),
-            replicas.texts_of(replicas.settled()[rows]),
+        lists = (
+            adding.taken(adding.before[rows]),
+            removing.taken(removing.before[rows]),
+            replicas.taken(replicas.settled()[rows]),
         )
-        lists = zip(*(map(_json_list, each.to_pylist()) for each in texts), strict=True)
+        sets = zip(*([set(some or ()) for some in each.to_pylist()] for each in lists), strict=True)
         # Else it was called off.
-        done = [added <= now and removed.isdisjoint(now) for added, removed, now in lists]
+        done = [added <= now and removed.isdisjoint(now) for added, removed, now in sets]
         rows = rows[numpy.array(done, bool)]
         return rows, begun[rows]
 
@@ -311,7 +319,7 @@ def _last_before(among: Any, first: Any) -> Any:
 
 
 def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:
-    """Return the number of each value (`_UNSET` for null), and the texts of the numbered values."""
+    """Return the number of each value (`_UNSET` for null), and the numbered values."""
     numbers = numpy.full(len(values), _UNSET)
     is_valid = values.is_valid().to_numpy(zero_copy_only=False)
     values = values.drop_null()
@@ -320,11 +328,11 @@ def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:
     # One of the rows with each number.
     rows = numpy.empty(len(keys.dictionary), numpy.int64)
     rows[keys.indices.to_numpy()] = numpy.arange(len(values))
-    return numbers, _texts(values.take(pyarrow.array(rows)))
+    return numbers, values.take(pyarrow.array(rows))
 
 
-def _json_list(text: str | None) -> set[int]:
-    return set() if text is None else msgspec.json.decode(text, type=set[int])
+def _taken(values: pyarrow.Array, numbers: Any) -> pyarrow.Array:
+    return values.take(pyarrow.array(numbers, mask=numbers < 0))
 
 
 def _keys(values: pyarrow.Array) -> pyarrow.Array:

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import msgspec
 import numpy
 import pyarrow
 
@@ -66,10 +65,9 @@ def partition_states(
         following = numpy.append(numbers[rows][1:], 0)[: len(rows)]
         found[f"end_{name}"] = pyarrow.array(following, mask=is_other[1:])
     for name, each in values.items():
-        typed = _typed(each.texts, FIELDS[name])
         for column, numbers in ((name, each.settled()), (f"{OLD}{name}", each.before)):
             if column in columns:
-                found[column] = _taken(typed, numbers[rows])
+                found[column] = each.taken(numbers[rows])
     needed = pyarrow.schema([field for field in STATES if field.name in columns])
     yield pyarrow.table([found[name] for name in needed.names], schema=needed)
 
@@ -78,14 +76,3 @@ def state_changes(events: Events, values: dict[str, Values]) -> Any:
     """Return the indices of the events in effect at which a state begins."""
     is_changed = numpy.any([each.changed() for each in values.values()], axis=0)
     return numpy.nonzero(is_changed & events.in_effect)[0]
-
-
-def _taken(values: pyarrow.Array, numbers: Any) -> pyarrow.Array:
-    """Return the values for some numbers; null for a negative number."""
-    return values.take(pyarrow.array(numbers, mask=numbers < 0))
-
-
-def _typed(texts: pyarrow.Array, type_: pyarrow.DataType) -> pyarrow.Array:
-    if type_ != INTS:
-        return texts.cast(type_)
-    return pyarrow.array(map(msgspec.json.decode, texts.to_pylist()), type_)

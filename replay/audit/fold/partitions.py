@@ -76,17 +76,9 @@ def rows_of(records: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         records: `position` and the columns of `PARTITION`, each the value in the record. The epochs
             are null in a PartitionChangeRecord.
     """
-    found = {name: records[name] for name in records.schema.names}
+    found = set_values(records)
     whole = records["leader_epoch"].is_valid()
-    for name, unset in (("leader", -2), ("leader_recovery_state", -1)):
-        kept = pc.or_(whole, pc.not_equal(records[name], unset))
-        found[name] = pc.if_else(kept, records[name], None)
-    # An empty list in a change means unset.
-    if pc.any(pc.less(pc.list_value_length(records["directories"]), 1)).as_py():
-        kept = pc.or_(whole, pc.greater(pc.list_value_length(records["directories"]), 0))
-        found["directories"] = pc.if_else(kept, records["directories"], None)
     for name, date in _DATED.items():
-        found[name] = _emptied(records[name], pc.and_(whole, records[name].is_null()))
         found[date] = pc.if_else(found[name].is_valid(), records["position"], None)
     found["born"] = pc.if_else(whole, records["position"], None)
     found["changes"] = pc.invert(whole).cast(pyarrow.int64())
@@ -97,6 +89,30 @@ def rows_of(records: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     unfit = pc.if_else(pc.or_(whole, found["directories"].is_valid()), None, count)
     found["least_replicas"] = found["most_replicas"] = unfit
     return pyarrow.record_batch([found[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def set_values(records: pyarrow.RecordBatch) -> dict[str, pyarrow.Array]:
+    """Return the columns of records of partitions; null where a record does not set the field.
+
+    Args:
+        records: `leader_epoch` and any of the other columns that `rows_of` takes.
+    """
+    found = {name: records[name] for name in records.schema.names}
+    whole = records["leader_epoch"].is_valid()
+    for name, unset in (("leader", -2), ("leader_recovery_state", -1)):
+        if name in found:
+            kept = pc.or_(whole, pc.not_equal(found[name], unset))
+            found[name] = pc.if_else(kept, found[name], None)
+    # An empty list in a change means unset.
+    if (directories := found.get("directories")) is not None:
+        sizes = pc.list_value_length(directories)
+        if pc.any(pc.less(sizes, 1)).as_py():
+            kept = pc.or_(whole, pc.greater(sizes, 0))
+            found["directories"] = pc.if_else(kept, directories, None)
+    for name in _DATED:
+        if name in found:
+            found[name] = _emptied(found[name], pc.and_(whole, found[name].is_null()))
+    return found
 
 
 class Fold:
