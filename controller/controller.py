@@ -120,7 +120,7 @@ class Controller:
         """The committed state for descriptions, with the latest heartbeats."""
         return View(
             image=self.state.image,
-            index=self.state.index,
+            known_index=self.state.index,
             settings=self.settings,
             sessions=self._decider.sessions,
         )

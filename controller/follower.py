@@ -71,7 +71,7 @@ class Follower:
     @property
     def view(self) -> View:
         """The committed state for descriptions; heartbeats are heard by the leader only."""
-        return View(image=self.image, index=self.state.index, settings=self.settings)
+        return View(image=self.image, known_index=self.state.index, settings=self.settings)
 
     def follow(self, batch: Batch) -> None:
         """Apply a committed batch, unless it is applied already.

@@ -1,31 +1,34 @@
 """Where the partitions of a topic are, without the rest of their state."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
 from replay.image.partitions import Partition
 
-Replicas: TypeAlias = tuple[int, ...]
-
 
 class Placement(msgspec.Struct, frozen=True, gc=False):
-    """The partitions of one topic, most of them only as their replicas.
+    """The partitions of one topic, most of them only as counts.
+
+    A settled partition is led by its first replica, has all replicas in sync, and is not being
+    reassigned.
 
     Attributes:
-        settled: Replicas of partitions that are led by their first replica, have all replicas in
-            sync, and are not being reassigned: one element a partition, in no particular order.
+        held: Number of replicas of settled partitions that a broker has, by broker.
+        leaders: The leader of each settled partition, in any order.
         others: The other partitions; some may be settled, too.
     """
 
-    settled: Sequence[Replicas]
+    held: Mapping[int, int]
+    leaders: Sequence[int]
     others: Sequence[Partition]
 
 
 def placement_of(partitions: Iterable[Partition]) -> Placement:
     """Return the placement of partitions."""
-    settled: list[Replicas] = []
+    settled: list[tuple[int, ...]] = []
     others: list[Partition] = []
     for partition in partitions:
         replicas = partition.replicas
@@ -39,4 +42,5 @@ def placement_of(partitions: Iterable[Partition]) -> Placement:
             settled.append(replicas)
         else:
             others.append(partition)
-    return Placement(settled, others)
+    held = Counter(chain.from_iterable(settled))
+    return Placement(held, [replicas[0] for replicas in settled], others)

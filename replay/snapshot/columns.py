@@ -1,122 +1,188 @@
-"""Partitions of a topic in columns: each field's values in one list.
+"""Partitions of a topic in columns: each field's values together, most in one string of octets.
 
-Takes a tenth of the octets of partitions with their fields by name, and a third of the time to
-read: many columns are empty or have one value, because most partitions are led by their first
-replica, have all replicas in sync, and were created together.
+Takes a tenth of the octets of partitions with their fields by name. A column is empty, or has one
+value, where partitions are as they usually are: led by their first replica, all replicas in sync,
+and created together.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias, TypeVar
+from itertools import chain
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 
 from records.base import Uuid
 from replay.image.partitions import READ_WRITE, Partition
+from replay.image.placement import Placement
 from replay.snapshot.shared_values import SharedValues
 
 V = TypeVar("V")
 
 _Brokers: TypeAlias = tuple[int, ...]
 
+_Indexes: TypeAlias = bytes | tuple[int, ...]
+"""Indexes into another column; octets, unless one of them does not fit."""
+
+_OCTET_MAX = 255
+_ID_SIZE = 16
+
 
 class PartitionColumns(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """Columns of the partitions that `is_plain` accepts, ordered by id.
+    """Columns of the partitions that `in_columns` selects, ordered by id.
 
     Fields may only be added at the end, with a default. A column of epochs that has one value has
     it for all partitions.
 
     Attributes:
-        replicas: The only column that is always complete.
+        factor: Number of replicas of each partition.
+        brokers: The ids of all brokers with a replica.
+        replicas: Indexes into `brokers`, `factor` for each partition.
         ids: Partition ids; empty: 0, 1, 2 and so on.
-        isrs: Empty: all replicas, in the same order.
-        leaders: Empty: the first replicas.
-        places: Indexes into `directory_ids`; empty: all directories are unknown.
-        directory_ids: The ids of all log directories in use.
+        isrs: By place, where the ISR is not all replicas in the same order.
+        leaders: By place, where the leader is not the first replica.
+        directory_ids: Log directories, 16 octets each; empty: all are unknown.
+        directories: Indexes of the directories, as `replicas`; empty: each broker has only one, and
+            they are in the order of `brokers`.
     """
 
-    replicas: tuple[_Brokers, ...] = ()
+    factor: Annotated[int, msgspec.Meta(ge=1)] = 1
+    brokers: _Brokers = ()
+    replicas: _Indexes = b""
     ids: tuple[int, ...] = ()
-    isrs: tuple[_Brokers, ...] = ()
-    leaders: tuple[int, ...] = ()
+    isrs: dict[int, _Brokers] = {}
+    leaders: dict[int, int] = {}
     leader_epochs: tuple[int, ...] = ()
     partition_epochs: tuple[int, ...] = ()
-    places: tuple[tuple[int, ...], ...] = ()
-    directory_ids: tuple[Uuid, ...] = ()
+    directory_ids: bytes = b""
+    directories: _Indexes = b""
 
     @classmethod
     def of(cls, partitions: Sequence[Partition]) -> "PartitionColumns":
-        """Return the columns of plain partitions, which must be in order of id."""
+        """Return the columns of partitions selected by `in_columns`, in order of id."""
         if not partitions:
             return NO_COLUMNS
-        replicas = tuple([each.replicas for each in partitions])
+        brokers, replicas = _indexed([each.replicas for each in partitions])
+        held, directories = _indexed([each.directories for each in partitions])
         ids = tuple([each.partition_id for each in partitions])
-        isrs = tuple([each.isr for each in partitions])
-        leaders = tuple([each.leader for each in partitions])
-        directory_ids: dict[Uuid, int] = {}
-        places = tuple(
-            [
-                tuple([directory_ids.setdefault(id_, len(directory_ids)) for id_ in p.directories])
-                for p in partitions
-            ]
-        )
+        places = list(enumerate(partitions))
         return cls(
+            len(partitions[0].replicas),
+            brokers,
             replicas,
             () if ids[0] == 0 and ids[-1] == len(ids) - 1 else ids,
-            () if isrs == replicas else isrs,
-            () if leaders == _first(replicas) else leaders,
+            {at: each.isr for at, each in places if each.isr != each.replicas},
+            {at: each.leader for at, each in places if each.leader != each.replicas[0]},
             _once(tuple([each.leader_epoch for each in partitions])),
             _once(tuple([each.partition_epoch for each in partitions])),
-            places if directory_ids else (),
-            tuple(directory_ids),
+            b"".join(held),
+            b"" if directories == replicas else directories,
         )
 
     @property
-    def partition_ids(self) -> Sequence[int]:
-        """The ids of the partitions."""
-        return self.ids or range(len(self.replicas))
+    def partition_count(self) -> int:
+        """Number of partitions."""
+        return len(self.replicas) // self.factor
 
-    def partitions(self, topic_id: Uuid, shared: SharedValues) -> list[Partition]:
-        """Make the partitions; equal values are the objects of `shared`."""
-        count, directory_ids = len(self.replicas), self.directory_ids
-        rows = zip(
-            self.partition_ids,
-            self.replicas,
-            self.isrs or self.replicas,
-            self.leaders or _first(self.replicas),
-            _each(self.leader_epochs, count),
-            _each(self.partition_epochs, count),
-            self.places or ((),) * count,
-            strict=True,
-        )
-        found = []
-        for id_, replicas, isr, leader, leader_epoch, partition_epoch, places in rows:
-            brokers, directories = shared.replicas(
-                replicas, tuple([directory_ids[place] for place in places])
-            )
-            in_sync = brokers if isr == brokers else shared.value(isr)
-            found.append(
+    def partitions(
+        self, topic_id: Uuid, shared: SharedValues, places: Sequence[int] | None = None
+    ) -> list[Partition]:
+        """Make the partitions, or those at some places; equal values are the objects of `shared`.
+
+        Raises:
+            ValueError, LookupError: the columns do not fit together.
+        """
+        count = self.partition_count
+        ids = self._partition_ids()
+        leader_epochs = _each(self.leader_epochs, count)
+        partition_epochs = _each(self.partition_epochs, count)
+        chosen = range(count) if places is None else places
+        held = zip(chosen, self._replicas(places), self._directories(places), strict=True)
+        made = []
+        for at, replicas, directories in held:
+            brokers, directory_ids = shared.replicas(replicas, directories)
+            isr = self.isrs.get(at)
+            made.append(
                 Partition(
                     topic_id,
-                    id_,
+                    ids[at],
                     brokers,
-                    in_sync,
+                    brokers if isr is None else shared.value(isr),
                     (),
                     (),
-                    leader,
+                    self.leaders.get(at, brokers[0]),
                     0,
-                    leader_epoch,
-                    partition_epoch,
-                    directories,
+                    leader_epochs[at],
+                    partition_epochs[at],
+                    directory_ids,
                 )
             )
-        return found
+        return made
+
+    def placement(self, topic_id: Uuid, shared: SharedValues) -> Placement:
+        """Return where the partitions are; only those that are not settled are made.
+
+        Raises:
+            ValueError, LookupError: the columns do not fit together.
+        """
+        factor, brokers, replicas = self.factor, self.brokers, self.replicas
+        held, firsts = Counter(replicas), list(replicas[::factor])
+        in_doubt = {at for at, isr in self.isrs.items() if len(isr) != factor} | self.leaders.keys()
+        others: list[Partition] = []
+        if in_doubt:
+            others = self.partitions(topic_id, shared, sorted(in_doubt))
+            held -= Counter(self._at(replicas, in_doubt))
+            firsts = [first for at, first in enumerate(firsts) if at not in in_doubt]
+        return Placement(
+            {brokers[index]: count for index, count in held.items()},
+            [brokers[index] for index in firsts],
+            others,
+        )
+
+    def _partition_ids(self) -> Sequence[int]:
+        count = self.partition_count
+        return _each(self.ids, count) if self.ids else range(count)
+
+    def _replicas(self, places: Sequence[int] | None) -> list[_Brokers]:
+        return _rows(self._at(self.replicas, places), self.brokers, self.factor)
+
+    def _directories(self, places: Sequence[int] | None) -> Sequence[tuple[Uuid, ...]]:
+        octets = self.directory_ids
+        if not octets:
+            return ((),) * (self.partition_count if places is None else len(places))
+        if len(octets) % _ID_SIZE:
+            raise ValueError(f"{len(octets)} octets are no ids of {_ID_SIZE} each")
+        starts = range(0, len(octets), _ID_SIZE)
+        ids = [Uuid(octets[start : start + _ID_SIZE]) for start in starts]
+        return _rows(self._at(self.directories or self.replicas, places), ids, self.factor)
+
+    def _at(self, indexes: _Indexes, places: Iterable[int] | None) -> Sequence[int]:
+        """Return the indexes of the partitions at some places, or all."""
+        if places is None:
+            return indexes
+        size = self.factor
+        return list(chain(*[indexes[size * at : size * at + size] for at in places]))
 
 
 NO_COLUMNS = PartitionColumns()
 
 
-def is_plain(partition: Partition) -> bool:
-    """True if columns can hold a partition: its other fields have their usual values."""
+def in_columns(partitions: Sequence[Partition]) -> tuple[list[Partition], list[Partition]]:
+    """Return the partitions that columns can hold, and all others; both in the given order.
+
+    In columns, all have the same number of replicas, and either the directories of all of them are
+    known or none: as most of the topic's partitions.
+    """
+    shapes = [_shape(each) if _is_plain(each) else None for each in partitions]
+    counts = Counter(filter(None, shapes))
+    usual = max(counts, key=lambda shape: (counts[shape], shape)) if counts else ()
+    plain = [each for each, shape in zip(partitions, shapes, strict=True) if shape == usual]
+    others = [each for each, shape in zip(partitions, shapes, strict=True) if shape != usual]
+    return plain, others
+
+
+def _is_plain(partition: Partition) -> bool:
+    """True if all fields without a column have their usual values."""
     return bool(partition.replicas) and not (
         partition.removing_replicas
         or partition.adding_replicas
@@ -124,11 +190,25 @@ def is_plain(partition: Partition) -> bool:
         or partition.eligible_leader_replicas
         or partition.last_known_elr
         or partition.mode != READ_WRITE
+        or len(partition.directories) not in (0, len(partition.replicas))
     )
 
 
-def _first(lists: Iterable[_Brokers]) -> tuple[int, ...]:
-    return tuple([brokers[0] for brokers in lists])
+def _shape(partition: Partition) -> tuple[int, bool]:
+    return len(partition.replicas), bool(partition.directories)
+
+
+def _indexed(rows: Iterable[tuple[V, ...]]) -> tuple[tuple[V, ...], _Indexes]:
+    """Return the different values of all rows, and the rows as indexes of them."""
+    known: dict[V, int] = {}
+    indexes = [known.setdefault(each, len(known)) for each in chain.from_iterable(rows)]
+    values = tuple(known)
+    return values, bytes(indexes) if len(values) <= _OCTET_MAX + 1 else tuple(indexes)
+
+
+def _rows(indexes: Sequence[int], values: Sequence[V], size: int) -> list[tuple[V, ...]]:
+    found = [values[index] for index in indexes]
+    return list(zip(*[iter(found)] * size, strict=True))
 
 
 def _once(values: tuple[V, ...]) -> tuple[V, ...]:
@@ -137,4 +217,6 @@ def _once(values: tuple[V, ...]) -> tuple[V, ...]:
 
 
 def _each(values: tuple[V, ...], count: int) -> tuple[V, ...]:
+    if len(values) not in (1, count):
+        raise ValueError(f"a column has {len(values)} values for {count} partitions")
     return values * count if len(values) == 1 else values

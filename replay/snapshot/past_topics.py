@@ -14,7 +14,8 @@ import msgspec
 
 from records.base import Uuid
 from records.errors import CorruptLogError, RequestError
-from replay.image.versions import UNKNOWN
+from replay.image.partition_list import find
+from replay.image.versions import partition_offsets
 from replay.snapshot.chunks import key_hash
 from replay.snapshot.layers import layers_of
 from replay.snapshot.stored_topic import StoredTopic
@@ -135,9 +136,9 @@ def _state(topic: StoredTopic | None, partition_id: int | None) -> TopicState | 
         return None
     version = None
     if partition_id is not None:
-        ids = topic.partition_ids
-        if partition_id in ids:
-            version = topic.versions[ids.index(partition_id)] if topic.versions else UNKNOWN
+        entry = topic.entry()
+        if find(entry.partitions, partition_id) is not None:
+            version, _ = partition_offsets(entry.offsets, partition_id)
     return TopicState(
         name=topic.topic.name,
         namespace_id=topic.topic.namespace_id,

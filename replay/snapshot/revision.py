@@ -6,14 +6,15 @@ SCHEMA_REVISION = "0003"
 VERSION_TABLE = "metalog_alembic_version"
 """Table for the snapshots' revision: a name of our own, as other programs may use the database."""
 
-FORMAT = 3
+FORMAT = 5
 """Format of a snapshot that is stored whole, with the parts and values of `parts`."""
 
-LAYERED_FORMAT = 4
+LAYERED_FORMAT = 6
 """Format of a snapshot with the same parts and values, their digests, and possibly layers."""
 
 FORMATS = frozenset({1, 2, FORMAT, LAYERED_FORMAT})
-"""The formats that this release reads: 1 and 2 have partitions whole instead of in columns.
+"""The formats that this release reads: 1 and 2 have partitions whole instead of in columns. No
+release wrote 3 and 4.
 
 Snapshots of another format are skipped.
 """

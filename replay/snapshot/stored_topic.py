@@ -17,26 +17,41 @@ from replay.image.partitions import Partition
 from replay.image.placement import Placement
 from replay.image.topic_entry import DeferredEntry, Entry, Topic, TopicEntry
 from replay.image.versions import UNKNOWN, listed_offsets, packed_offsets
-from replay.snapshot.columns import NO_COLUMNS, PartitionColumns, is_plain
+from replay.snapshot.columns import NO_COLUMNS, PartitionColumns, in_columns
 from replay.snapshot.shared_values import SharedValues
 
-_EMPTY = msgspec.Raw(msgspec.msgpack.encode(()))
-_FIXARRAY, _FIXARRAY_MASK, _ARRAY_16 = 0x90, 0x0F, 0xDC
-
 _SAMPLE_SIZE_MAX_BYTES = 4 * 1_024
-"""About 130 partitions; a chunk has up to 256 KiB."""
+"""About 200 partitions; a chunk has up to 256 KiB."""
 
-_UNREADABLE = (msgspec.DecodeError, ValueError, IndexError)
+_UNREADABLE = (msgspec.DecodeError, ValueError, LookupError)
 
 _partition_id = attrgetter("partition_id")
+
+_Offsets = tuple[tuple[int, ...], tuple[int, ...] | None]
+"""Versions and creation offsets, one of each a partition; None: these are equal to the versions."""
+
+
+class _Body(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """The partitions of a topic.
+
+    Attributes:
+        others: Partitions that are not in `columns`, ordered by id.
+        offsets: MessagePack of the `_Offsets` of all partitions; empty: none is known.
+    """
+
+    columns: PartitionColumns = NO_COLUMNS
+    others: tuple[Partition, ...] = ()
+    offsets: bytes = b""
 
 
 class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A topic with its partitions.
 
     Attributes:
-        partitions: Partitions that are not in `columns`, ordered by id; up to format 2 all of them.
-        versions: One offset per partition, or empty if none is known; so has `created`.
+        partition_count: Number of partitions in `body`.
+        body: MessagePack of a `_Body`, as a string of octets: a reader skips it, whatever its size.
+        partitions: All partitions, ordered by id, in formats 1 and 2; `versions` and `created` are
+            theirs, or empty if none is known.
     """
 
     topic: Topic
@@ -44,54 +59,70 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     version: int = UNKNOWN
     versions: tuple[int, ...] = ()
     created: tuple[int, ...] = ()
-    columns: PartitionColumns = NO_COLUMNS
+    partition_count: int = 0
+    body: bytes = b""
 
     @classmethod
     def of(cls, entry: TopicEntry) -> Self:
         """Return the stored form of an image's topic."""
         partitions = tuple(entry.partitions)
+        if not partitions:
+            return cls(entry.topic, version=entry.version)
+        plain, others = in_columns(partitions)
         versions, created = listed_offsets(entry.offsets, _ids(partitions))
-        return cls(
-            entry.topic,
-            tuple([each for each in partitions if not is_plain(each)]),
-            entry.version,
-            _known(versions),
-            _known(created),
-            PartitionColumns.of([each for each in partitions if is_plain(each)]),
+        offsets: _Offsets = versions, None if created == versions else created
+        body = _Body(
+            PartitionColumns.of(plain),
+            tuple(others),
+            _encode(offsets) if entry.offsets else b"",
         )
-
-    @property
-    def partition_count(self) -> int:
-        """Number of partitions."""
-        return len(self.partitions) + len(self.columns.replicas)
-
-    @property
-    def partition_ids(self) -> list[int]:
-        """The ids of all partitions, ordered."""
-        return sorted([*self.columns.partition_ids, *_ids(self.partitions)])
+        count = len(partitions)
+        return cls(entry.topic, version=entry.version, partition_count=count, body=_encode(body))
 
     def entry(self, shared: SharedValues | None = None) -> TopicEntry:
         """Return the topic in the form used by an image.
 
         Args:
             shared: Equal values of partitions are the objects of these.
+
+        Raises:
+            msgspec.DecodeError, ValueError, LookupError: the partitions cannot be read.
         """
-        found = self.columns.partitions(self.topic.topic_id, shared or SharedValues())
-        if self.partitions:
-            found = list(merge(found, self.partitions, key=_partition_id))
-        offsets = packed_offsets(_ids(found), self.versions, self.created)
+        found, versions, created = self.partitions, self.versions, self.created
+        if self.body:
+            body = _body_decoder.decode(self.body)
+            made = body.columns.partitions(self.topic.topic_id, shared or SharedValues())
+            found = tuple(merge(made, body.others, key=_partition_id) if body.others else made)
+            if len(found) != self.partition_count:
+                raise ValueError(f"{len(found)} partitions, expected {self.partition_count}")
+            if body.offsets:
+                versions, again = _offsets_decoder.decode(body.offsets)
+                created = versions if again is None else again
+        offsets = packed_offsets(_ids(found), versions, created)
         return TopicEntry(self.topic, partition_list(found), self.version, offsets)
+
+    def placement(self, shared: SharedValues) -> Placement:
+        """Return where the partitions are.
+
+        Raises:
+            msgspec.DecodeError, ValueError, LookupError: the partitions cannot be read.
+        """
+        body = _body_decoder.decode(self.body) if self.body else _NO_BODY
+        placement = body.columns.placement(self.topic.topic_id, shared)
+        if not body.others:
+            return placement
+        return Placement(placement.held, placement.leaders, [*placement.others, *body.others])
 
 
 class LoadedTopic(DeferredEntry):
     """A topic of a loaded snapshot, which keeps its stored form until its partitions are read."""
 
-    __slots__ = ("_content", "_shared")
+    __slots__ = ("_shared", "_stored")
 
-    def __init__(self, head: "_Head", content: msgspec.Raw, shared: SharedValues) -> None:
-        super().__init__(head.topic, head.version, head.partition_count)
-        # A view of the whole chunk; None once the entry is kept.
-        self._content: msgspec.Raw | None = content
+    def __init__(self, stored: StoredTopic, shared: SharedValues) -> None:
+        super().__init__(stored.topic, stored.version, stored.partition_count)
+        # None once the entry is kept.
+        self._stored: StoredTopic | None = stored
         self._shared = shared
 
     def entry(self) -> Self:
@@ -105,43 +136,40 @@ class LoadedTopic(DeferredEntry):
             CorruptLogError: this release cannot read it. Its octets are those that were written:
                 whoever loads a snapshot checks their hash, and reads a topic of each chunk.
         """
-        # Another thread may keep the entry, and drop the content, at any time.
-        content = self._content
-        if content is None:
+        # Another thread may keep the entry, and drop the stored form, at any time.
+        stored = self._stored
+        if stored is None:
             assert self._made is not None
             return self._made
         try:
-            return _entry(content, self._shared)
+            return stored.entry(self._shared)
         except _UNREADABLE as error:
             raise self._foreign(error) from error
 
     def forget_source(self) -> None:
-        """Drop the octets: they may be the last that keep those of the chunk."""
-        self._content = None
+        """Drop the stored form."""
+        self._stored = None
 
     def has_source_of(self, other: Entry) -> bool:
-        """True if both have the same octets."""
+        """True if both have the same stored form."""
         if not isinstance(other, LoadedTopic):
             return False
-        content = self._content
-        return content is not None and content == other._content
+        stored = self._stored
+        return stored is not None and stored == other._stored
 
     def placement(self) -> Placement:
-        """Return where the partitions are, from the columns if these say enough.
+        """Return where the partitions are; those that are settled are not made.
 
         Raises:
             CorruptLogError: as `make`.
         """
-        content = self._content
-        if content is None:
+        stored = self._stored
+        if stored is None:
             return self.make().placement()
         try:
-            placed = _placed_decoder.decode(content)
-        except msgspec.DecodeError as error:
+            return stored.placement(self._shared)
+        except _UNREADABLE as error:
             raise self._foreign(error) from error
-        if placed.columns.are_settled:
-            return Placement(placed.columns.replicas, placed.partitions)
-        return self.make().placement()
 
     def _foreign(self, error: Exception) -> CorruptLogError:
         return CorruptLogError(
@@ -151,93 +179,41 @@ class LoadedTopic(DeferredEntry):
         )
 
 
-class _ColumnsHead(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    replicas: msgspec.Raw = _EMPTY
-
-
-class _Head(msgspec.Struct, frozen=True, gc=False):
-    """What is decoded of a `StoredTopic` when it is loaded."""
-
-    topic: Topic
-    partitions: msgspec.Raw = _EMPTY
-    version: int = UNKNOWN
-    columns: _ColumnsHead = _ColumnsHead()
-
-    @property
-    def partition_count(self) -> int:
-        return array_length(self.partitions) + array_length(self.columns.replicas)
-
-
-class _PlacedColumns(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    replicas: tuple[tuple[int, ...], ...] = ()
-    ids: msgspec.Raw = _EMPTY
-    isrs: tuple[tuple[int, ...], ...] = ()
-    leaders: tuple[int, ...] = ()
-
-    @property
-    def are_settled(self) -> bool:
-        """True if first replicas lead all partitions, and all replicas are in sync."""
-        return not self.leaders and (
-            not self.isrs or list(map(len, self.isrs)) == list(map(len, self.replicas))
-        )
-
-
-class _Placed(msgspec.Struct, frozen=True, gc=False):
-    """What is decoded of a `StoredTopic` for its placement: half of the time."""
-
-    partitions: tuple[Partition, ...] = ()
-    columns: _PlacedColumns = _PlacedColumns()
-
-
-_placed_decoder = msgspec.msgpack.Decoder(_Placed)
-_topic_decoder = msgspec.msgpack.Decoder(StoredTopic)
-_heads_decoder = msgspec.msgpack.Decoder(list[_Head])
-_contents_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
+_NO_BODY = _Body()
+_encode = msgspec.msgpack.encode
+_body_decoder = msgspec.msgpack.Decoder(_Body)
+_offsets_decoder = msgspec.msgpack.Decoder(_Offsets)
+_topics_decoder = msgspec.msgpack.Decoder(list[StoredTopic])
 
 
 def loaded_topics(plain: bytes, shared: SharedValues) -> list[LoadedTopic]:
-    """Return the topics of a chunk, given as MessagePack, whose octets they keep.
+    """Return the topics of a chunk, given as MessagePack.
 
-    One of them is decoded, to find a chunk of another release before it is used.
+    The partitions of one of them are made, to find a chunk of another release before it is used.
 
     Raises:
-        msgspec.DecodeError, ValueError, IndexError: the content is not a list of topics, or its
+        msgspec.DecodeError, ValueError, LookupError: the content is not a list of topics, or its
             partitions cannot be read.
     """
-    heads, contents = _heads_decoder.decode(plain), _contents_decoder.decode(plain)
-    if contents:
-        _entry(_sample(contents), shared)
-    return [LoadedTopic(*each, shared) for each in zip(heads, contents, strict=True)]
+    topics = [_in_new_form(each) for each in _topics_decoder.decode(plain)]
+    if topics:
+        _sample(topics).entry(shared)
+    return [LoadedTopic(each, shared) for each in topics]
 
 
-def _sample(contents: list[msgspec.Raw]) -> msgspec.Raw:
+def _in_new_form(stored: StoredTopic) -> StoredTopic:
+    return StoredTopic.of(stored.entry()) if stored.partitions else stored
+
+
+def _sample(topics: list[StoredTopic]) -> StoredTopic:
     """Return the largest topic that is quickly decoded: it has most to say about its form."""
-    sizes = [len(memoryview(each)) for each in contents]
-    small = [size for size in sizes if size <= _SAMPLE_SIZE_MAX_BYTES]
-    return contents[sizes.index(max(small) if small else min(sizes))]
+    small = [each for each in topics if len(each.body) <= _SAMPLE_SIZE_MAX_BYTES]
+    return max(small, key=_size) if small else min(topics, key=_size)
 
 
-def _entry(content: msgspec.Raw, shared: SharedValues) -> TopicEntry:
-    return _topic_decoder.decode(content).entry(shared)
-
-
-def array_length(raw: msgspec.Raw) -> int:
-    """Return the number of elements of a MessagePack array, from its first bytes.
-
-    Raises:
-        msgspec.DecodeError: the value is not an array.
-    """
-    head = bytes(memoryview(raw)[:5])
-    if head[0] & ~_FIXARRAY_MASK == _FIXARRAY:
-        return head[0] & _FIXARRAY_MASK
-    if head[0] not in (_ARRAY_16, _ARRAY_16 + 1):
-        raise msgspec.DecodeError(f"byte {head[0]:#04x} begins no array")
-    return int.from_bytes(head[1:3] if head[0] == _ARRAY_16 else head[1:5])
+def _size(stored: StoredTopic) -> int:
+    return len(stored.body)
 
 
 def _ids(partitions: Iterable[Partition]) -> list[int]:
     return [partition.partition_id for partition in partitions]
-
-
-def _known(offsets: tuple[int, ...]) -> tuple[int, ...]:
-    return () if offsets.count(UNKNOWN) == len(offsets) else offsets

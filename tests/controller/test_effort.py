@@ -199,7 +199,7 @@ def _removals(cluster: Cluster) -> Any:
     return removals_listed(
         View(
             image=context.image,
-            index=context.index,
+            known_index=context.index,
             settings=context.settings,
             sessions=context.sessions,
         ),

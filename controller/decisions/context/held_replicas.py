@@ -29,7 +29,9 @@ class HeldReplicas:
     @classmethod
     def of(cls, counts: Mapping[Uuid, int]) -> "HeldReplicas":
         """Return the given numbers; zeros are left out."""
-        base = {topic_id: count for topic_id, count in counts.items() if count}
+        base = dict(counts)
+        if 0 in base.values():
+            base = {topic_id: count for topic_id, count in counts.items() if count}
         return cls(base, Map(), len(base))
 
     def __len__(self) -> int:

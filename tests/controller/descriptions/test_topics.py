@@ -39,7 +39,7 @@ def _view(cluster: Cluster) -> View:
     context = cluster.context()
     return View(
         image=context.image,
-        index=context.index,
+        known_index=context.index,
         settings=context.settings,
         sessions=context.sessions,
     )

@@ -2,6 +2,9 @@
 
 import base64
 import json
+from collections import Counter
+from collections.abc import Iterable
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 
@@ -11,14 +14,15 @@ import pytest
 from records.base import Uuid
 from replay.image.partition_list import CHUNK_SIZE, partition_list
 from replay.image.partitions import READ_ONLY, Partition
+from replay.image.placement import placement_of
 from replay.image.topics import Topic, TopicEntry
 from replay.image.versions import merged_offsets
-from replay.snapshot.columns import NO_COLUMNS, PartitionColumns, is_plain
-from replay.snapshot.parts import Parts
-from replay.snapshot.stored_topic import StoredTopic
+from replay.snapshot.columns import NO_COLUMNS, PartitionColumns, in_columns
+from replay.snapshot.shared_values import SharedValues
+from replay.snapshot.stored_topic import LoadedTopic, StoredTopic, loaded_topics
 
 _TOPIC = Topic(topic_id=Uuid(bytes(range(16))), name="t", namespace_id=None)
-_WRITTEN = json.loads((Path(__file__).parent / "format_3.json").read_text())["columns"]
+_WRITTEN = json.loads((Path(__file__).parent / "format_5.json").read_text())["columns"]
 
 
 def _partition(id_: int, replicas: tuple[int, ...], **fields: object) -> Partition:
@@ -43,26 +47,31 @@ def _directory(number: int) -> Uuid:
 
 # Every column has values that no other rule would give.
 _EXAMPLE = (
-    _partition(0, (3, 1, 2), leader_epoch=7, partition_epoch=70_000),
+    _partition(0, (3, 1), leader_epoch=7, directories=(_directory(5), _directory(6))),
     _partition(2, (2, 300), isr=(300,), leader=300, directories=(_directory(5), _directory(6))),
-    _partition(4, (1,), isr=(), leader=-1, partition_epoch=2, directories=(_directory(5),)),
+    _partition(4, (1, 2), isr=(), leader=-1, directories=(_directory(7), _directory(5))),
     _partition(5, (1, 2), mode=READ_ONLY),
     _partition(6, (1, 2), isr=(2, 1), directories=(_directory(7), _directory(7))),
+    _partition(7, (1, 2, 3), directories=(_directory(7), _directory(7), _directory(7))),
+    _partition(8, (1, 2), partition_epoch=70_000),
 )
 _ENTRY = TopicEntry(_TOPIC, _EXAMPLE, 90, merged_offsets(b"", {0: 80, 6: 90}, {0: 80, 6: 85}))
 
 
-def _loaded(plain: bytes) -> object:
-    parts = Parts()
-    parts.decode("topics", plain)
-    (loaded,) = parts.objects["topics"]
+_partition_id = attrgetter("partition_id")
+
+
+def _loaded(plain: bytes) -> LoadedTopic:
+    (loaded,) = loaded_topics(plain, SharedValues())
     return loaded
 
 
 def test_columns_are_written_and_read_as_they_always_were() -> None:
-    assert sum(map(is_plain, _EXAMPLE)) == len(_EXAMPLE) - 1
-    plain = msgspec.msgpack.encode([StoredTopic.of(_ENTRY)])
-    assert base64.b64encode(plain).decode() == _WRITTEN
+    plain, others = in_columns(_EXAMPLE)
+    assert [each.partition_id for each in plain] == [0, 2, 4, 6]
+    assert [each.partition_id for each in others] == [5, 7, 8]
+    written = msgspec.msgpack.encode([StoredTopic.of(_ENTRY)])
+    assert base64.b64encode(written).decode() == _WRITTEN
     assert _loaded(base64.b64decode(_WRITTEN)) == _ENTRY
 
 
@@ -70,16 +79,51 @@ def test_usual_partitions_take_few_octets() -> None:
     usual = tuple([_partition(each, (1 + each % 50, 60, 70)) for each in range(100)])
     columns = PartitionColumns.of(usual)
     assert columns == PartitionColumns(
-        tuple([each.replicas for each in usual]), leader_epochs=(0,), partition_epochs=(0,)
+        factor=3,
+        brokers=columns.brokers,
+        replicas=columns.replicas,
+        leader_epochs=(0,),
+        partition_epochs=(0,),
     )
-    assert len(msgspec.msgpack.encode(columns)) < 5 * len(usual)
+    assert len(msgspec.msgpack.encode(columns)) < 4 * len(usual)
     assert PartitionColumns.of(()) is NO_COLUMNS
+
+
+def test_the_directories_of_brokers_with_one_each_take_no_octets_of_their_own() -> None:
+    brokers = [(1 + each % 5, 7, 8) for each in range(100)]
+    columns = PartitionColumns.of(
+        [
+            _partition(at, each, directories=tuple([_directory(broker) for broker in each]))
+            for at, each in enumerate(brokers)
+        ]
+    )
+    assert columns.directories == b"" and len(columns.directory_ids) == 16 * 7
 
 
 @pytest.mark.parametrize("ids", [(-1, 1), (-2, 0, 2), (1,), (0, 2), (0, 1)])
 def test_ids_come_back_even_if_no_controller_would_choose_them(ids: tuple[int, ...]) -> None:
     columns = PartitionColumns.of([_partition(each, (1,)) for each in ids])
-    assert tuple(columns.partition_ids) == ids
+    made = columns.partitions(_TOPIC.topic_id, SharedValues())
+    assert tuple([each.partition_id for each in made]) == ids
+
+
+@pytest.mark.parametrize("brokers", [256, 257])
+def test_more_brokers_than_an_octet_can_number(brokers: int) -> None:
+    partitions = tuple([_partition(each, (each, each + 1)) for each in range(brokers - 1)])
+    entry = TopicEntry(_TOPIC, partition_list(partitions))
+    loaded = _loaded(msgspec.msgpack.encode([StoredTopic.of(entry)]))
+    _has_placement_of(loaded, partitions)
+    assert loaded == entry
+
+
+def _has_placement_of(loaded: LoadedTopic, partitions: Iterable[Partition]) -> None:
+    found, expected = loaded.placement(), placement_of(partitions)
+    rest = placement_of(sorted(found.others, key=_partition_id))
+    assert Counter(found.held) + Counter(rest.held) == expected.held
+    assert sorted([*found.leaders, *rest.leaders]) == sorted(expected.leaders)
+    assert rest.others == expected.others
+    stored_whole = in_columns(tuple(partitions))[1]
+    assert all(each in stored_whole for each in found.others if each not in rest.others)
 
 
 def _random_partition(id_: int, random: Random) -> Partition:
@@ -114,9 +158,10 @@ def test_a_stored_topic_gives_its_entry_back(seed: int) -> None:
     partitions = partition_list([_random_partition(each, random) for each in ids])
     entry = TopicEntry(_TOPIC, partitions, random.choice((-1, 9)), offsets)
     stored = StoredTopic.of(entry)
-    assert stored.partition_ids == ids
     assert stored.partition_count == len(ids)
     loaded = _loaded(msgspec.msgpack.encode([stored]))
+    assert loaded.partition_count == len(ids)
+    _has_placement_of(loaded, partitions)
     assert loaded == entry and entry == loaded
     if ids:
         changed = msgspec.structs.replace(entry, offsets=merged_offsets(offsets, {ids[0]: 10}, {}))

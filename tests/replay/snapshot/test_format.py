@@ -1,8 +1,8 @@
 """Snapshots of every release are readable by all later ones.
 
 format_1.json has the first parts as first written, format_1_later.json the parts added later, and
-the digest of all parts. Format 3 differs in the topics, whose partitions it has in columns:
-format_3.json.
+the digest of all parts. Format 5 differs in the topics, whose partitions it has in columns:
+format_5.json.
 """
 
 import base64
@@ -22,7 +22,7 @@ from replay.snapshot.revision import FORMAT, LAYERED_FORMAT
 HERE = Path(__file__).parent
 FIRST = json.loads((HERE / "format_1.json").read_text())
 LATER = json.loads((HERE / "format_1_later.json").read_text())
-COLUMNS = json.loads((HERE / "format_3.json").read_text())
+COLUMNS = json.loads((HERE / "format_5.json").read_text())
 
 
 def _chunks(written: dict[str, list[str]]) -> dict[str, list[bytes]]:
@@ -47,14 +47,14 @@ def test_format_1_is_read_with_the_meaning_it_was_written_with() -> None:
     assert image_digest(_read().image(provenance)) == LATER["digest"]
 
 
-def test_format_3_is_read_with_the_meaning_it_was_written_with() -> None:
+def test_format_5_is_read_with_the_meaning_it_was_written_with() -> None:
     image = _read(CHUNKS | _chunks(COLUMNS["parts"])).image(Provenance())
     assert image_digest(image) == COLUMNS["digest"] == LATER["digest"]
     assert image == _read().image(Provenance())
 
 
-def test_format_3_is_written_as_it_always_was() -> None:
-    assert (FORMAT, LAYERED_FORMAT) == (3, 4)
+def test_format_5_is_written_as_it_always_was() -> None:
+    assert (FORMAT, LAYERED_FORMAT) == (5, 6)
     image = _read().image(Provenance())
     written: dict[str, list[bytes]] = {part: [] for part in CHUNKS}
     for part, _, chunk in chunks_of_image(image):

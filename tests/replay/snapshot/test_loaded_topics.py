@@ -1,7 +1,6 @@
 """Partitions of a loaded snapshot are made when they are read, and equal those of a full replay."""
 
 import random
-import sys
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,7 @@ from replay.snapshot.file import SnapshotFile
 from replay.snapshot.parts import Parts
 from replay.snapshot.shared_values import SharedValues
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot.stored_topic import LoadedTopic, StoredTopic, array_length, loaded_topics
+from replay.snapshot.stored_topic import LoadedTopic, StoredTopic, loaded_topics
 from replay.snapshot_lifecycle import create_snapshot
 from replay.timeline import Timeline
 from tests.histories import random_history
@@ -170,16 +169,25 @@ def test_halving_finds_the_flip_of_what_flips_once(
     assert compared >= 3
 
 
+def _foreign(columns: list[object], name: str = "orders", count: int = 1) -> StoredTopic:
+    body = msgspec.msgpack.encode([columns])
+    return StoredTopic(Topic(uid(name), name), partition_count=count, body=body)
+
+
+_KNOWN: list[object] = [1, [1], b"\0", [], {}, {}, [0], [0]]
+
+
 def test_a_topic_of_another_release_is_an_error_that_names_it() -> None:
-    topic = Topic(uid("t"), "orders")
-    foreign = {"topic": topic, "partitions": (), "columns": [[[1], [2]], [], [], ["no leader"]]}
+    foreign = _foreign([1, [1], b"\0\0", [], {}, {0: "no leader"}, [0], [0]], count=2)
     # Only the larger one of a chunk is decoded when it is loaded.
-    known = {"topic": Topic(uid("k"), "known"), "columns": [[[1]] * 100, [], [], [], [0], [0]]}
+    known = _foreign([1, [1], bytes(100), *_KNOWN[3:]], "known", 100)
     loaded, _ = loaded_topics(msgspec.msgpack.encode([foreign, known]), SharedValues())
-    assert loaded.topic == topic and loaded.partition_count == 2
+    assert loaded.topic == foreign.topic and loaded.partition_count == 2
     for _ in range(2):
         with pytest.raises(CorruptLogError, match="topic 'orders' of a snapshot was written by"):
             loaded.partitions  # noqa: B018
+        with pytest.raises(CorruptLogError, match="topic 'orders' of a snapshot was written by"):
+            loaded.placement()
 
 
 def _plain(*names: str, leader: int = 1) -> bytes:
@@ -189,31 +197,43 @@ def _plain(*names: str, leader: int = 1) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "columns",
+    ("column", "value"),
     [
-        [[["broker 1"]], [], [], [], [0], [0]],
-        [[[1]], [], [], [], [0, 1], [0]],
-        [[[1]], [], [], [], [0], [0], [[7]]],
+        (0, 0),
+        (0, 2),
+        (1, ["broker 1"]),
+        (2, b"\1"),
+        (3, [0, 1]),
+        (6, [0, 1]),
+        (8, b"id"),
+        (9, b"\1"),
     ],
-    ids=["type", "length", "index"],
+    ids=["zero", "factor", "type", "index", "ids", "length", "id", "directory"],
 )
-def test_a_chunk_of_another_release_is_refused_when_it_is_loaded(columns: list[object]) -> None:
-    foreign = {"topic": Topic(uid("t"), "orders"), "columns": columns}
-    with pytest.raises((msgspec.DecodeError, ValueError, IndexError)):
-        loaded_topics(msgspec.msgpack.encode([foreign]), SharedValues())
+def test_a_chunk_of_another_release_is_refused_when_it_is_loaded(
+    column: int, value: object
+) -> None:
+    columns = [*_KNOWN, bytes(16), b""]
+    loaded_topics(msgspec.msgpack.encode([_foreign(columns)]), SharedValues())
+    columns[column] = value
+    with pytest.raises((msgspec.DecodeError, ValueError, LookupError)):
+        loaded_topics(msgspec.msgpack.encode([_foreign(columns)]), SharedValues())
 
 
-def test_a_chunk_is_dropped_with_the_last_of_its_topics_that_was_not_read() -> None:
-    plain = _plain("a", "b")
-    unused = sys.getrefcount(plain)
-    loaded = loaded_topics(plain, SharedValues())
-    for each in loaded:
-        assert sys.getrefcount(plain) > unused
+def test_a_topic_with_another_number_of_partitions_than_it_says_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 partitions, expected 2"):
+        loaded_topics(msgspec.msgpack.encode([_foreign(_KNOWN, count=2)]), SharedValues())
+
+
+def test_a_read_topic_keeps_its_partitions_and_drops_its_octets() -> None:
+    for each in loaded_topics(_plain("a", "b"), SharedValues()):
+        assert each._stored is not None
+        before = each.placement()
         kept = each.partitions
         made = each.make()
+        assert each._stored is None
         assert each.partitions is kept and made.partitions is kept
-        assert each.passing().partitions is kept and each.placement() == made.placement()
-    assert sys.getrefcount(plain) == unused
+        assert each.passing().partitions is kept and each.placement() == before
 
 
 def test_topics_are_compared_by_their_octets_or_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,14 +254,3 @@ def test_topics_are_compared_by_their_octets_or_made_once(monkeypatch: pytest.Mo
     assert {each.topic.name for each in before} == {"old", "changed"}
     assert {each.topic.name for each in after} == {"new", "changed"}
     assert sorted(made) == ["changed", "changed", "new", "old"]
-
-
-@pytest.mark.parametrize("length", [0, 1, 15, 16, 300, 65_535, 65_536])
-def test_the_length_of_an_array_is_read_from_its_head(length: int) -> None:
-    assert array_length(msgspec.Raw(msgspec.msgpack.encode([None] * length))) == length
-
-
-@pytest.mark.parametrize("value", [{}, "text", 7, None])
-def test_what_is_no_array_has_no_length(value: object) -> None:
-    with pytest.raises(msgspec.DecodeError):
-        array_length(msgspec.Raw(msgspec.msgpack.encode(value)))
