@@ -8,6 +8,7 @@ register again unless the controller has dropped its registration.
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -54,6 +55,7 @@ log = logging.getLogger(__name__)
 
 _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
+_REQUEST_ID_BYTES = 16
 _NO_CONTROLLER = -1  # the controller epoch before the first update
 _APPLY_WAIT_S = 5.0
 """Longest time for which the response to a change waits until this broker has applied it."""
@@ -236,34 +238,46 @@ class ControllerLink:
 
         The response to a change is returned once this broker has applied the change, so that the
         client finds it here; or after a few seconds, if the controller's updates do not arrive.
-        Repeated as in `repeated` if the controller cannot be reached. Each read-only query uses a
-        separate connection. So a query delays no heartbeat, and the controller abandons the query
-        if this call is cancelled.
+        Repeated as in `repeated` if the controller cannot be reached; a change has an id, so that
+        it is carried out once. Each read-only query uses a separate connection. So a query delays
+        no heartbeat, and the controller abandons the query if this call is cancelled.
 
         Raises:
             RequestError: NOT_CONTROLLER, nothing was changed; or the controller does not accept
                 requests forwarded by this broker.
             UnavailableError: no response arrived; the outcome is unknown.
         """
-        ask = partial(self._asked, frame, caller)
-        return await repeated(ask, changes_nothing=is_question(frame))
+        request_id = None if is_question(frame) else secrets.token_hex(_REQUEST_ID_BYTES)
+        ask = partial(self._asked, frame, caller, request_id)
+        return await repeated(ask, may_repeat=partial(self._may_repeat, request_id))
 
-    async def _asked(self, frame: RequestFrame, caller: Caller) -> bytes:
+    def _may_repeat(self, request_id: str | None) -> bool:
+        """True for a question, and if the controller looks at the ids of requests in envelopes."""
+        return request_id is None or self._versions.get(apis.FOLLOW_LOG.key, 0) >= 1
+
+    async def _asked(self, frame: RequestFrame, caller: Caller, request_id: str | None) -> bytes:
         if self._connection is None or not self._connection.is_open:
             raise RequestError("NOT_CONTROLLER", "the controller cannot be reached")
-        if not is_question(frame):
-            return await self._sent(self._connection, frame, caller, REQUEST_TIMEOUT_S)
+        if request_id is not None:
+            return await self._sent(self._connection, frame, caller, request_id, REQUEST_TIMEOUT_S)
         connection = await self._connect()
         try:
-            return await self._sent(connection, frame, caller, ANSWER_TIMEOUT_S)
+            return await self._sent(connection, frame, caller, None, ANSWER_TIMEOUT_S)
         finally:
             await connection.close()
 
     async def _sent(
-        self, connection: Connection, frame: RequestFrame, caller: Caller, timeout_s: float
+        self,
+        connection: Connection,
+        frame: RequestFrame,
+        caller: Caller,
+        request_id: str | None,
+        timeout_s: float,
     ) -> bytes:
         if apis.ENVELOPE.key in self._versions:
-            forwarded = await connection.forward(frame, caller, timeout_s=timeout_s)
+            forwarded = await connection.forward(
+                frame, caller, request_id=request_id, timeout_s=timeout_s
+            )
             await self._cluster.applied(forwarded.committed_offset, _APPLY_WAIT_S)
             return forwarded.body
         return await connection.forward_plainly(frame, timeout_s=timeout_s)

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from api.broker.fencing import NoReplicas
 from api.broker.producer_ids import ProducerIds
@@ -17,6 +17,13 @@ from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds
 from api.controller_server.broker_requests import BrokerRequests
 from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
 from api.controller_server.form_reader import FormReader
+from api.controller_server.forwarded_requests import (
+    AskAgain,
+    Forwarded,
+    answered,
+    answering,
+    forwarded_id,
+)
 from api.controller_server.observer_requests import ObserverRequests, is_by_broker
 from api.controller_server.voter_announcement import VoterAnnouncement
 from api.kafka import (
@@ -32,7 +39,7 @@ from api.kafka import (
 from api.kafka.apis import Api, by_key
 from api.kafka.dispatch import DispatchTable, Handler
 from api.kafka.envelopes import is_own_question, is_question, opened, response_in_envelope
-from api.kafka.errors import CODES, code_for, with_codes
+from api.kafka.errors import CODES, code_for
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame, encode_body
 from api.kafka.large_requests import beside
@@ -42,7 +49,7 @@ from api.kafka.messages.configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from api.kafka.messages.envelope import NOTHING_COMMITTED, EnvelopeRequest, EnvelopeResponse
+from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.features import UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.quorum import DescribeQuorumRequest
@@ -62,7 +69,7 @@ from api.service.service import Service
 from api.service.session import Session
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
-from records.errors import Outcome, RequestError, UnavailableError
+from records.errors import RequestError, UnavailableError
 
 Q = TypeVar("Q", bound=Request)
 
@@ -106,14 +113,6 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
     controller_listener: str | None = None
-
-
-class _LedElsewhere(Exception):
-    """Another node has begun to lead, and nothing was changed: a broker is to ask that node."""
-
-
-_IS_FORWARDED = ContextVar("_IS_FORWARDED", default=False)
-"""True while a request in an envelope is answered."""
 
 
 class ControllerListener:
@@ -191,29 +190,23 @@ class ControllerListener:
         except RequestError as error:
             return EnvelopeResponse(error_code=code_for(error))
         before = self._service.image.provenance.next_offset
-        token = _IS_FORWARDED.set(True)
+        forwarded = Forwarded(_body(frame, EnvelopeRequest).request_id)
         try:
-            body = await handlers[inner.api](inner, client)
-        except _LedElsewhere:
-            return EnvelopeResponse(error_code=CODES["NOT_CONTROLLER"])
-        finally:
-            _IS_FORWARDED.reset(token)
+            with answering(forwarded):
+                body = await handlers[inner.api](inner, client)
+        except AskAgain as again:
+            return EnvelopeResponse(error_code=again.error_code)
         assert body is not None
         after = self._service.image.provenance.next_offset
-        committed = after - 1 if after > before else NOTHING_COMMITTED
+        committed = after - 1 if after > before else forwarded.committed_offset
         response = partial(response_in_envelope, inner, body, committed_offset=committed)
         return await beside(len(frame.raw), response)
 
     async def _run(self, command: str, request: Any, caller: Caller) -> Any:
         """Run a command and return its response."""
-        try:
-            answer = await with_codes(self._service.run(command, request, caller=caller))
-        except RequestError as error:
-            is_elsewhere = error.code == "NOT_CONTROLLER" and error.outcome is Outcome.NOTHING
-            if is_elsewhere and _IS_FORWARDED.get():
-                raise _LedElsewhere from error
-            raise
-        return answer.response
+        origin = replace(caller.origin(command), request_id=forwarded_id())
+        running = self._service.run(command, request, caller=caller, origin=origin)
+        return (await answered(running)).response
 
     def _translated(self, translation: Translation) -> Handler:
         """Return a handler that runs the command for a Kafka request.
@@ -333,13 +326,13 @@ class ControllerListener:
         request = _body(frame, RunCommandRequest)
         session = Session(self._service, caller)
         try:
-            answer = await with_codes(
+            answer = await answered(
                 session.run_wire(
                     WireRequest(
                         command=request.command,
                         request=request.payload,
                         reason=request.reason,
-                        request_id=request.request_id,
+                        request_id=request.request_id or forwarded_id(),
                         trace_parent=request.trace_parent,
                         principal=request.principal,
                         point=request.point,

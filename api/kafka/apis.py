@@ -178,7 +178,8 @@ DESCRIBE_TOPIC_PARTITIONS = Api(
 DELETE_PARTITIONS = Api(
     DELETE_PARTITIONS_KEY, _T.DeletePartitionsRequest, _T.DeletePartitionsResponse, 0, 0, 0
 )
-FOLLOW_LOG = Api(FOLLOW_LOG_KEY, _B.FollowLogRequest, _B.FollowLogResponse, 0, 0, 0)
+# Version 1 is version 0 of a controller that looks at the ids of requests in envelopes.
+FOLLOW_LOG = Api(FOLLOW_LOG_KEY, _B.FollowLogRequest, _B.FollowLogResponse, 0, 1, 0)
 RUN_COMMAND = Api(RUN_COMMAND_KEY, _T.RunCommandRequest, _T.RunCommandResponse, 0, 0, 0)
 
 ALL = (

@@ -142,16 +142,30 @@ class Connection:
         return {each.api_key: each.max_version for each in versions.api_keys}
 
     async def forward(
-        self, frame: RequestFrame, caller: Caller, *, timeout_s: float = REQUEST_TIMEOUT_S
+        self,
+        frame: RequestFrame,
+        caller: Caller,
+        *,
+        request_id: str | None = None,
+        timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> Forwarded:
         """Forward a client's request in an envelope, unchanged.
+
+        Args:
+            request_id: As for `sealed`.
 
         Raises:
             RequestError: NOT_CONTROLLER, another node leads; or the controller does not accept
                 requests forwarded by this broker.
-            UnavailableError: no response arrived; the outcome is unknown.
+            UnavailableError: no response arrived, or the controller lost its log while it handled a
+                request with an id; the outcome is unknown.
         """
-        response = await self.request(sealed(frame, caller), EnvelopeResponse, timeout_s=timeout_s)
+        envelope = sealed(frame, caller, request_id)
+        response = await self.request(envelope, EnvelopeResponse, timeout_s=timeout_s)
+        if name_of(response.error_code) == "REQUEST_TIMED_OUT":
+            raise UnavailableError(
+                "the controller does not know what became of the request", outcome=Outcome.UNKNOWN
+            )
         if name_of(response.error_code) == "NOT_CONTROLLER":
             raise RequestError(
                 "NOT_CONTROLLER",

@@ -25,14 +25,19 @@ _PRINCIPAL = message_layout(DefaultPrincipal, 0, flexible=True)
 _SEPARATOR = ":"
 
 
-def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
-    """Return an envelope with a request, unchanged, and the identity of the request's sender."""
+def sealed(frame: RequestFrame, caller: Caller, request_id: str | None = None) -> EnvelopeRequest:
+    """Return an envelope with a request, unchanged, and the identity of the request's sender.
+
+    Args:
+        request_id: Given by the broker, so that the request can be sent again; None: it is not.
+    """
     kind, _, name = caller.principal.partition(_SEPARATOR)
     principal = reference.encode(_PRINCIPAL, DefaultPrincipal(type=kind, name=name))
     return EnvelopeRequest(
         request_data=frame.raw,
         request_principal=_VERSION.pack(0) + principal,
         client_host_address=_packed_address(caller.host),
+        request_id=request_id,
     )
 
 

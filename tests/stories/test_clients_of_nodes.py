@@ -1,8 +1,8 @@
 """Unmodified Kafka clients with brokers of three nodes, whose leader ends while they run.
 
-They have to find what they find with one service: the brokers follow the next leader, and repeat by
-outcome what had no answer. A leader that hands over answers all that it has. One that is killed has
-nothing of theirs here: a change that it does not answer is REQUEST_TIMED_OUT.
+They have to find what they find with one service: the brokers follow the next leader, and repeat
+what had no answer. A leader that hands over answers all that it has; what a killed one has not
+answered, the next one carries out, or answers if it is in the log.
 """
 
 import asyncio
@@ -56,10 +56,8 @@ CLIENTS = [
     if each not in READING
 ]
 
-BROKERS_WAIT_S = 5.0
+BROKERS_WAIT_S = 10.0
 """A busy machine may be longer without a leader than brokers wait; then a program begins anew."""
-
-STEADY_S = 0.5
 
 
 def promised(client: str) -> dict[str, str]:
@@ -88,11 +86,7 @@ async def test_client_finds_the_same_when_a_leader_is_killed(
     while away_s >= BROKERS_WAIT_S:
         topic, attempt = f"killed-{client}-{attempt}", attempt + 1
         program = await _in_the_middle(nodes, client, topic)
-        # Without a change in flight.
-        program.send_signal(signal.SIGSTOP)
-        await _steady(nodes)
         leader = await nodes.end_leader(signal.SIGKILL)
-        program.send_signal(signal.SIGCONT)
         away_s = await nodes.take_over(leader)
         try:
             found = await outcomes(program)
@@ -108,10 +102,3 @@ async def _in_the_middle(nodes: NodesWorld, client: str, topic: str) -> asyncio.
     await soon(lambda: nodes.image().topic_by_name(topic) is not None)
     assert program.returncode is None, "the client was faster than the leader's end"
     return program
-
-
-async def _steady(nodes: NodesWorld) -> None:
-    """Wait until nothing changes any more."""
-    before = None
-    while before != (before := nodes.image().provenance.next_offset):
-        await asyncio.sleep(STEADY_S)

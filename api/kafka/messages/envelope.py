@@ -4,6 +4,7 @@ from typing import Annotated
 
 from api.kafka.fields import (
     COMMITTED_OFFSET_TAG,
+    REQUEST_ID_TAG,
     Int16,
     Int64,
     Message,
@@ -19,12 +20,15 @@ class EnvelopeRequest(Request, frozen=True, kw_only=True):
     """A client's request with its header, and the client's principal and address.
 
     `request_principal` is a version of 2 bytes, then a `DefaultPrincipal`. `client_host_address`
-    has 4 or 16 bytes, or none if the address is unknown.
+    has 4 or 16 bytes, or none if the address is unknown. A request with a `request_id` is carried
+    out once, also if it is sent again to another node; only controllers that support version 1 of
+    FollowLog look at it.
     """
 
     request_data: bytes
     request_principal: bytes | None = None
     client_host_address: bytes = b""
+    request_id: Annotated[str | None, tagged(REQUEST_ID_TAG)] = None
 
 
 class EnvelopeResponse(Response, frozen=True, kw_only=True):

@@ -66,7 +66,6 @@ async def test_all_pass_but_those_of_the_list(broker: str, tmp_path: Path) -> No
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 async def test_all_pass_while_a_leader_of_nodes_ends(tmp_path: Path, how: signal.Signals) -> None:
-    """What a killed leader has not answered may fail one test, as REQUEST_TIMED_OUT."""
     with postgres_server(durable=True) as store:
         world = NodesWorld(tmp_path, text_of(store))
         try:
@@ -78,9 +77,7 @@ async def test_all_pass_while_a_leader_of_nodes_ends(tmp_path: Path, how: signal
         finally:
             await world.end()
     assert len(outcomes) >= 45
-    failed = [text for text in outcomes.values() if text]
-    assert all("RequestTimedOutError" in text for text in failed), failed
-    assert len(failed) <= (how is signal.SIGKILL)
+    assert {name: text for name, text in outcomes.items() if text} == {}
 
 
 @pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
