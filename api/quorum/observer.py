@@ -28,14 +28,11 @@ from api.quorum.controller import Controller
 from api.quorum.leaders import Address, Leaders
 from api.quorum.requests import MAX_WAIT_MS, Position, fetch_request, snapshot_request
 from api.quorum.standstill import Standstill
+from api.quorum.time_limit import LEAST_S, TimeLimit
 from api.security.client import ConnectionSecurity
 from records.errors import RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
-
-_TIMEOUT_S = 2 + MAX_WAIT_MS / 1_000
-_TIMEOUT_S_MAX = 40.0
-"""Longest time limit of a request; doubled up to this, as 8 MiB take long on a slow line."""
 
 _MOVES_MAX = 4
 """After so many nodes in a row that name another leader, the observer waits before it goes on."""
@@ -87,7 +84,7 @@ class Observer:
         self._standstill = standstill or Standstill()
         self._controller: Controller | None = None
         self._at: Address | None = None
-        self._timeout_s = _TIMEOUT_S
+        self._limit = TimeLimit()
         self._moves = 0
         self._has_answer = False
         self._is_said = False
@@ -126,7 +123,7 @@ class Observer:
                 cluster_id=self._cluster_id,
                 max_wait_ms=max_wait_ms,
             )
-            answer = await controller.ask(request, FetchResponse, self._timeout_s)
+            answer = await controller.ask(request, FetchResponse, self._limit.seconds)
             return fetch_answer(answer, controller.address)
 
         answer = await self._answered(ask)
@@ -142,7 +139,7 @@ class Observer:
             request = snapshot_request(
                 snapshot, byte, leader_epoch=self.leaders.epoch, cluster_id=self._cluster_id
             )
-            answer = await controller.ask(request, FetchSnapshotResponse, self._timeout_s)
+            answer = await controller.ask(request, FetchSnapshotResponse, self._limit.seconds)
             return snapshot_answer(answer, controller.address)
 
         answer = await self._answered(ask)
@@ -158,7 +155,7 @@ class Observer:
         if address is None:
             return
         try:
-            controller = await Controller.open(*address, self._security(), _TIMEOUT_S)
+            controller = await Controller.open(*address, self._security(), LEAST_S)
             try:
                 request = fetch_request(
                     Position(),
@@ -167,7 +164,7 @@ class Observer:
                     cluster_id=self._cluster_id,
                     max_wait_ms=0,
                 )
-                answer = await controller.ask(request, FetchResponse, _TIMEOUT_S)
+                answer = await controller.ask(request, FetchResponse, LEAST_S)
                 _, leader = fetch_answer(answer, controller.address)
             finally:
                 await controller.close()
@@ -179,10 +176,12 @@ class Observer:
 
     async def _answered(self, ask: _Ask) -> Answer:
         """Ask one controller after the other until the leader answers."""
+        time = asyncio.get_running_loop().time
         while True:
             address = self.leaders.next_address()
             try:
                 controller = await self._connected(address)
+                asked_s = time()
                 answer, leader = await ask(controller)
             except RequestError as error:
                 if not self._may_pass(error):
@@ -192,10 +191,11 @@ class Observer:
                 continue
             except UnavailableError as error:
                 if isinstance(error.__cause__, TimeoutError):
-                    self._timeout_s = min(self._timeout_s * 2, _TIMEOUT_S_MAX)
+                    self._limit.missed()
                 await self._disconnect()
                 await self._wait_after(address, str(error))
                 continue
+            self._limit.kept(time() - asked_s)
             has_moved = self.leaders.named(leader)
             if not isinstance(answer, Elsewhere):
                 self._succeeded()
@@ -214,7 +214,7 @@ class Observer:
             return controller
         await self._disconnect()
         host, port = address
-        self._controller = await Controller.open(host, port, self._security(), self._timeout_s)
+        self._controller = await Controller.open(host, port, self._security(), self._limit.seconds)
         self._at = address
         return self._controller
 

@@ -16,6 +16,7 @@ from api.clients.client import server_addresses
 from api.quorum.backoff import BackOff
 from api.quorum.observer import Observer
 from api.quorum.reading import BehindLogStartError, Reading, begin, begin_next_part
+from api.quorum.time_limit import TimeLimit
 from api.security.client import ConnectionSecurity
 from metadata_log.files.fs import OsFs
 from metadata_log.files.names import MANIFEST
@@ -109,7 +110,6 @@ class _Schedule:
                 reading = Reading(observer, mirror)
                 for number, operation in enumerate(operations[index:], start=index + 1):
                     self._living.apply(operation)
-                    observer._timeout_s = _TIMEOUT_S  # it doubles each time
                     if operation.kind == "restart_reader":
                         return operations[number:]
                     wait_ms = MAX_WAIT_MS if operation.kind == "slow_answer" else 0
@@ -134,7 +134,7 @@ class _Schedule:
             give_up_s=self._give_up_s,
             back_off=_AtOnce(),
         )
-        observer._timeout_s = _TIMEOUT_S
+        observer._limit = TimeLimit(_TIMEOUT_S)
         return observer
 
     async def _has_begun(self, observer: Observer) -> bool:
