@@ -23,9 +23,11 @@ def kill(cluster: Cluster, random: Random) -> None:
 
 def _is_back(node: Process) -> bool:
     """True once a node serves, or has ended for another reason than that its store is away."""
-    if node.code == _AWAY:
+    code = node.code  # read once: it may end right now
+    if code == _AWAY:
         node.start()
-    return node.listens_at is not None or node.has_ended
+        return False
+    return node.listens_at is not None or code is not None
 
 
 def suspend(cluster: Cluster, random: Random) -> None:
