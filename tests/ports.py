@@ -26,3 +26,21 @@ def free_port() -> int:
     """Return a port on which nobody listens now."""
     (port,) = free_ports(1)
     return port
+
+
+def held_port() -> tuple[socket.socket, int]:
+    """Return a port for a server of this process, which may stop and start, and what holds it.
+
+    Until the returned socket is closed no other process gets the port from here. It refuses
+    connections, unless a server listens that reuses the address.
+    """
+    while True:
+        held = socket.socket()
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        port = random.SystemRandom().choice(_PORTS)
+        try:
+            held.bind((_HOST, port))
+        except OSError:
+            held.close()
+        else:
+            return held, port

@@ -6,7 +6,7 @@ import ssl
 import threading
 from collections.abc import Callable
 
-from tests.ports import free_port
+from tests.ports import held_port
 
 HOST = "127.0.0.1"
 
@@ -23,7 +23,7 @@ class Listener:
         self._connections: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._socket: socket.socket | None = None
-        self.port = free_port()
+        self._held, self.port = held_port()
         self.accepted = 0
         self.start()
 
@@ -54,6 +54,7 @@ class Listener:
     def join(self) -> None:
         for thread in self._threads:
             thread.join(10)
+        self._held.close()
 
     def _spawn(self, target: Callable[[socket.socket], None], given: socket.socket) -> None:
         thread = threading.Thread(target=target, args=(given,), daemon=True)
