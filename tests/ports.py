@@ -35,9 +35,9 @@ def held_port() -> tuple[socket.socket, int]:
     connections, unless a server listens that reuses the address.
     """
     while True:
+        port = free_port()  # only a socket that does not reuse the address finds that it is held
         held = socket.socket()
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        port = random.SystemRandom().choice(_PORTS)
         try:
             held.bind((_HOST, port))
         except OSError:
