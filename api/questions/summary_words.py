@@ -275,7 +275,7 @@ def of_restarts(restarts: Sequence[NodeRestarts]) -> Iterator[Clause]:
         yield Clause(
             about="restarts",
             text=_restarted(each),
-            is_bad=each.is_broker and (each.unclean > 0 or not each.clean),
+            is_bad=each.clean < each.times if each.is_broker else each.times > 1,
             from_offset=each.from_offset,
             to_offset=each.to_offset,
         )

@@ -88,7 +88,14 @@ class OverviewReader:
         self._from, self._known_from = from_offset, source.history_start
         self._tracking = Tracking(source, end_offset, from_offset, newest, index)
         tracker = self._tracking.tracker
-        self._restarts = Restarts(tracker.state.brokers(), tracker.down_since, tracker.down_by)
+        self._leader = leader_before(source, from_offset)
+        self._restarts = Restarts(
+            tracker.state.brokers(),
+            tracker.state.controllers(),
+            self._leader,
+            tracker.down_since,
+            tracker.down_by,
+        )
         self._by_whom = _ByWhom(self._restarts)
         self._silences: list[Silence] = []
         self._stateless_from = from_offset
@@ -136,7 +143,7 @@ class OverviewReader:
         return Overview(
             leaderless=leaderless_times(outages.intervals),
             controllers=tuple(self._by_whom.controllers),
-            controller_before=leader_before(self._source, self._from),
+            controller_before=self._leader,
             restarts=self._restarts.together(),
             silences=tuple(self._silences),
             changes=self._by_whom.changes,

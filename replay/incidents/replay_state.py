@@ -9,7 +9,7 @@ from records.base import Uuid
 from records.envelope import Envelope
 from records.text import uuid_text
 from replay.image.acls import Acl
-from replay.image.cluster import Broker
+from replay.image.cluster import Broker, Controller
 from replay.image.configs import BROKER, NAMESPACE, TOPIC, ConfigResource
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
@@ -87,6 +87,10 @@ class ReplayState:
     def brokers(self) -> Iterator[Broker]:
         """Iterate over the registered brokers."""
         return (broker for _, broker in self._delta.brokers.items())
+
+    def controllers(self) -> Iterator[Controller]:
+        """Iterate over the registered controllers."""
+        return (controller for _, controller in self._delta.controllers.items())
 
     def topic_name(self, topic_id: Uuid) -> str:
         """Return a topic's full name; `@` and the id if there is no such topic."""

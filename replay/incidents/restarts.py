@@ -17,7 +17,7 @@ from records.brokers import (
 )
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
-from replay.image.cluster import Broker
+from replay.image.cluster import Broker, Controller
 from replay.incidents.causes import Cause, is_by_silence, is_up
 
 TOGETHER_MS_MAX = 120_000
@@ -26,6 +26,9 @@ TOGETHER_MS_MAX = 120_000
 DOWN_LATER_MS_MAX = 5_000
 """Maximum time in which a node goes down after the first one is back. In a rolling restart the next
 node goes down later."""
+
+SAME_MS_MAX = 60_000
+"""Maximum time between two records of one node that show the same restart, ms."""
 
 
 class Restart(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,12 +140,15 @@ class Restarts:
     def __init__(
         self,
         brokers: Iterable[Broker],
+        controllers: Iterable[Controller],
+        leader: int | None,
         down_since: Callable[[int], tuple[int, int] | None],
         down_by: Callable[[int], Cause | None],
     ) -> None:
-        """Start with the registered brokers before the first row.
+        """Start with the registered brokers and controllers before the first row.
 
         Args:
+            leader: The active controller before the range; None if unknown.
             down_since: Returns offset and time of the record by which a broker went down that is
                 down; None if that is before the kept history.
             down_by: Returns why a broker is down; called when its registration was followed.
@@ -156,8 +162,8 @@ class Restarts:
             )
             for each in brokers
         }
-        self._controllers: dict[int, Uuid] = {}
-        self._leader: int | None = None
+        self._controllers = {each.controller_id: each.incarnation_id for each in controllers}
+        self._leader = leader
         self._of_brokers: list[tuple[Restart, frozenset[int]]] = []
         self._of_controllers: list[Restart] = []
         self._of_terms: list[Restart] = []
@@ -173,11 +179,12 @@ class Restarts:
         }
 
     def know(self, rows: Iterable[Envelope]) -> None:
-        """Follow rows before the range; only the brokers' registrations matter."""
+        """Follow rows before the range, whose restarts do not count."""
         for row in rows:
-            if type(row.payload) in _OF_BROKERS:
+            if type(row.payload) in TYPES - {LeaderChangeMessage}:
                 self.add(row)
         self._of_brokers.clear()
+        self._of_controllers.clear()
 
     def add(self, row: Envelope) -> None:
         """Add a row of the range whose type is one of TYPES."""
@@ -186,10 +193,10 @@ class Restarts:
     def together(self) -> tuple[Together, ...]:
         """Return all restarts, in order; those of a node by what shows them best."""
         found = list(_brokers_together(self._of_brokers))
-        told = {each.node_id for each, _ in self._of_brokers}
+        told = [each for each, _ in self._of_brokers]
         for restarts in (self._of_controllers, self._of_terms):
-            rest = [each for each in restarts if each.node_id not in told]
-            told |= {each.node_id for each in rest}
+            rest = _not_told(restarts, told)
+            told += rest
             found += [Together(is_broker=False, is_all=False, restarts=(each,)) for each in rest]
         return tuple(sorted(found, key=lambda each: each.restarts[0].offset))
 
@@ -271,21 +278,18 @@ _UNFENCED = -1
 _UNKNOWN = (-1, 0)
 """Place of a record before the kept history."""
 
-_OF_BROKERS: frozenset[type[Record]] = frozenset(
+TYPES: frozenset[type[Record]] = frozenset(
     {
         RegisterBrokerRecord,
         UnregisterBrokerRecord,
         FenceBrokerRecord,
         UnfenceBrokerRecord,
         BrokerRegistrationChangeRecord,
+        RegisterControllerRecord,
+        UnregisterControllerRecord,
+        LeaderChangeMessage,
     }
 )
-
-TYPES: frozenset[type[Record]] = _OF_BROKERS | {
-    RegisterControllerRecord,
-    UnregisterControllerRecord,
-    LeaderChangeMessage,
-}
 """Types of the records that show restarts."""
 
 
@@ -320,6 +324,23 @@ def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
         off_ms=sum(off),
         off_ms_max=max(off),
     )
+
+
+def _not_told(restarts: Iterable[Restart], told: Iterable[Restart]) -> list[Restart]:
+    """Return the restarts without those that belong to a told one of the same node.
+
+    A node leads, then registers as a controller, then as a broker: the last one before is best.
+    """
+    rest = list(restarts)
+    for each in told:
+        near = [it for it in rest if it.node_id == each.node_id and _apart(it, each) <= SAME_MS_MAX]
+        if near:
+            rest.remove(min(near, key=lambda it: (it.offset > each.offset, _apart(it, each))))
+    return rest
+
+
+def _apart(one: Restart, other: Restart) -> int:
+    return abs(one.time - other.time)
 
 
 def _brokers_together(

@@ -11,6 +11,7 @@ from tests.replay.builders import broker, change, partition, topic, uid
 from tests.replay.incidents.real import imported
 
 _DAY = "2025-09-22"
+_OTUS = "2025-02-08"
 
 _Test = TypeVar("_Test", bound=Callable[..., object])
 
@@ -96,6 +97,24 @@ def test_a_whole_cluster_that_was_restarted_is_told_as_one(
     assert found["controllers"] == (
         "the controller changed 13 times, last to node 2; 4 times the same node took over again"
     )
+
+
+@_log("otus-histories", "HW02_kafka_data")
+def test_a_crash_loop_of_a_controller_is_told_beside_restarts_of_its_broker(
+    metalog: Metalog, data_set: DataSet, tmp_path: Path
+) -> None:
+    log = imported(data_set, tmp_path)
+    clauses = metalog("summary", log, "--json").json["clauses"]
+    told = [each for each in clauses if each["about"] == "restarts"]
+    assert [each["text"].partition(",")[0] for each in told] == [
+        f"controller 1 restarted 16 times from {_OTUS}T09:50:49.939Z to {_OTUS}T09:52:54.735Z",
+        f"the only broker restarted 6 times from {_OTUS}T08:55:26.761Z to {_OTUS}T10:00:49.732Z",
+    ]
+    # A broker whose last restart was clean may have crashed before.
+    assert [each["is_bad"] for each in told] == [True, True]
+    # The range knows the controller that was registered before it.
+    once = words(metalog, log, "--from", 1272, "--to", 1273)
+    assert once["restarts"] == f"controller 1 restarted at {_OTUS}T09:50:49.939Z"
 
 
 @_log("azercell3-3node-legacy", "data_kafka1")

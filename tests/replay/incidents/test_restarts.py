@@ -193,8 +193,23 @@ def test_node_that_is_both_is_told_once() -> None:
     records: list[Record] = []
     for run in range(5):
         records += [_term(1, 1), _controller(1, run), _run(1, run)]
-    found = _together(_log(*enumerate(records)))
+    found = _together(_log(*((number / 6, record) for number, record in enumerate(records))))
     assert [(each.nodes, each.is_broker) for each in found] == [((1,), True)] * 4
+
+
+def test_controller_that_crashes_again_and_again_is_told_beside_its_broker() -> None:
+    node: list[tuple[float, Record]] = [(0, _term(1, 1)), (0, _controller(1, 0)), (0, _run(1, 0))]
+    for run in range(1, 9):
+        node += [(run / 10, _term(1, 1)), (run / 10 + 0.01, _controller(1, run))]
+    # The last of them came up with its broker.
+    log = _log(*node, (0.82, _run(1, 1)), (10, _controller(1, 9)), (20, _term(1, 1)))
+    told = [(each.nodes, each.is_broker, each.times) for each in restarts_of(_together(log))]
+    # A term without a registration shows a restart, too.
+    assert told == [((1,), False, 9), ((1,), True, 1)]
+    # A range that begins within knows the controller and the leader before it.
+    within = [offset for _, offset in _restarts(log, 5)]
+    assert within == [6, 8, 10, 12, 14, 16, 19, 20, 21]
+    assert _restarts(log, 5, 6) == [(1, 5)]
 
 
 def _by_images(log: BatchSource, first: int, end: int) -> list[tuple[int, int]]:
