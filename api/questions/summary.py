@@ -11,6 +11,7 @@ from api.questions.question import Computed, Question
 from api.questions.summary_words import (
     Actor,
     Clause,
+    end_of,
     of_brokers,
     of_changes,
     of_controllers,
@@ -20,6 +21,7 @@ from api.questions.summary_words import (
     of_range,
     of_restarts,
     of_tail,
+    of_unclean,
 )
 from replay.about import About
 from replay.incidents.leaderless_times import LeaderlessTime
@@ -174,10 +176,11 @@ def _clauses(
     end = (of_end(found), of_brokers(found))
     if reading is not None:
         is_known = newest.at >= newest.past.reader.history_start - 1 and bool(found.brokers)
-        down = (of_leaderless(found),) if found.leaderless else ()
+        down = (of_leaderless(found, end_of(parts)),) if found.leaderless else ()
         return (reading, *(down + end if is_known else ()), *of_gaps(parts))
     return (
-        of_leaderless(found),
+        of_leaderless(found, end_of(parts)),
+        *of_unclean(found),
         *end,
         *of_restarts(restarts),
         of_controllers(controllers),

@@ -23,6 +23,9 @@ _RESTARTS_MAX = 3
 _SHORT_MAX = 3
 """Number of times at which partitions became under-replicated; others are only counted."""
 
+_UNCLEAN_MAX = 3
+"""Number of partitions named that had an unclean election; others are only counted."""
+
 _OFF_MS_MIN = 1_000
 """Minimum time off that is told."""
 
@@ -37,8 +40,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     """One statement of a summary.
 
     Attributes:
-        about: `range`, `leaderless`, `end`, `brokers`, `restarts`, `controllers`, `changes`, `gap`
-            or `tail`.
+        about: `range`, `leaderless`, `unclean`, `end`, `brokers`, `restarts`, `controllers`,
+            `changes`, `gap` or `tail`.
         is_bad: True if the statement says that something is wrong.
         from_offset, to_offset: Offsets of the first and last record that the statement is about;
             None: the first or last record of the summary's range.
@@ -90,8 +93,19 @@ def _time(time_ms: int | None) -> str:
     return "an unknown time" if time_ms is None else time_text(time_ms)
 
 
-def of_leaderless(found: Overview) -> Clause:
-    """Return the clause about the times without a leader."""
+def end_of(parts: Sequence[Stretch]) -> str:
+    """Return what a range ends with, in words."""
+    newest = parts[-1]
+    is_all = newest.at + 1 >= newest.past.reader.end_offset
+    return "the end of the log" if is_all else "the end of the range"
+
+
+def of_leaderless(found: Overview, end: str) -> Clause:
+    """Return the clause about the times without a leader.
+
+    Args:
+        end: What the range ends with, as `end_of`.
+    """
     times = found.leaderless
     if not times:
         return Clause(about="leaderless", text="never without a leader")
@@ -100,10 +114,10 @@ def of_leaderless(found: Overview) -> Clause:
     if planned and others:
         text = (
             f"{len(times):,} times without a leader, {_sum(times)} in all: {len(planned):,} by "
-            f"{_ON_PURPOSE}; {_told(_times(len(others), 'other'), others, found)}"
+            f"{_ON_PURPOSE}; {_told(_times(len(others), 'other'), others, found, end)}"
         )
     else:
-        text = _told(f"{_often(len(times))} without a leader", times, found)
+        text = _told(f"{_often(len(times))} without a leader", times, found, end)
     chosen = _longest(others or times)
     return Clause(
         about="leaderless",
@@ -123,7 +137,7 @@ def _sum(times: Sequence[LeaderlessTime]) -> str:
     return duration_text(sum(each.duration_ms for each in times))
 
 
-def _told(often: str, times: Sequence[LeaderlessTime], found: Overview) -> str:
+def _told(often: str, times: Sequence[LeaderlessTime], found: Overview, end: str) -> str:
     """Return the text about times without a leader: how many, how long, and the longest.
 
     Args:
@@ -132,34 +146,34 @@ def _told(often: str, times: Sequence[LeaderlessTime], found: Overview) -> str:
     longest = _longest(times)
     silences = [each for each in (_silence_before(time, found) for time in times) if each]
     at_least = "at least " if silences else ""
-    lasted = f"{duration_text(longest.duration_ms)} {_bounds(longest)}"
+    lasted = f"{duration_text(longest.duration_ms)} {_bounds(longest, end)}"
     if len(times) == 1:
         what = f", for {at_least}{lasted}"
     else:
         total = _sum(times)
         same = total == duration_text(longest.duration_ms)
         what = f"{'' if same and not at_least else f', {at_least}{total} in all'}, longest {lasted}"
-    return f"{often}{what} ({_down(longest, found)}){_last(times, longest)}{_silent(silences)}"
+    return f"{often}{what} ({_down(longest, found)}){_last(times, longest, end)}{_silent(silences)}"
 
 
-def _bounds(found: LeaderlessTime) -> str:
+def _bounds(found: LeaderlessTime, range_end: str) -> str:
     since = _since(found.from_time)
     if found.found_at is not UNSET:
         since = f"offset {found.found_at:,} on, where it was found after a gap"
     if found.last_seen_at is not UNSET:
         return f"from {since}, last seen at offset {found.last_seen_at:,} before a gap"
-    end = "the end of the log" if found.to_time is None else time_text(found.to_time)
+    end = range_end if found.to_time is None else time_text(found.to_time)
     return f"from {since} to {end}"
 
 
-def _last(times: Sequence[LeaderlessTime], longest: LeaderlessTime) -> str:
+def _last(times: Sequence[LeaderlessTime], longest: LeaderlessTime, end: str) -> str:
     """Return the text about the last time, if that is not the longest."""
     last = times[-1]
     if last is longest:
         return ""
     lasted = duration_text(last.duration_ms)
     if last.to_time is None and last.last_seen_at is UNSET:
-        return f"; the last, of {lasted}, still open at the end of the log"
+        return f"; the last, of {lasted}, still open at {end}"
     return f"; the last for {lasted}"
 
 
@@ -249,6 +263,8 @@ def _group(each: ShortOfReplicas) -> str:
     led = f"led by {_listed(each.leaders)}" if each.leaders else "without a leader"
     cause = "" if each.cause is None else f"; {each.cause}"
     since = "since before the log" if each.from_time is None else f"since {_since(each.from_time)}"
+    if each.last_time != each.from_time:
+        since += f" to {_since(each.last_time)}"
     return f"{each.partitions:,} {since} ({led}{cause})"
 
 
@@ -258,15 +274,42 @@ def of_brokers(found: Overview) -> Clause:
     if not brokers:
         return Clause(about="brokers", text="no broker is registered")
     if _is_shut_down(found):
-        return Clause(about="brokers", text=f"the only broker is off ({_ON_PURPOSE})")
+        now = "off" if fenced else "shutting down"
+        return Clause(about="brokers", text=f"the only broker is {now} ({_ON_PURPOSE})")
     if brokers == 1:
         text = "the only broker is fenced" if fenced else "the only broker is up"
     elif fenced:
-        clean = f", {found.shut_down:,} by {_ON_PURPOSE}" if found.shut_down else ""
-        text = f"{fenced:,} of {brokers:,} brokers fenced{clean}"
+        off = found.shut_down - found.shutting_down
+        clean = f", {off:,} by {_ON_PURPOSE}" if off else ""
+        more = f"; {found.shutting_down:,} shutting down" if found.shutting_down else ""
+        text = f"{fenced:,} of {brokers:,} brokers fenced{clean}{more}"
+    elif found.shutting_down:
+        text = f"{found.shutting_down:,} of {brokers:,} brokers shutting down"
     else:
         text = f"all {brokers:,} brokers up"
-    return Clause(about="brokers", text=text, is_bad=bool(fenced))
+    return Clause(about="brokers", text=text, is_bad=bool(fenced or found.shutting_down))
+
+
+def of_unclean(found: Overview) -> Iterator[Clause]:
+    """Yield the clause about the unclean elections, if there were any."""
+    if not found.unclean:
+        return
+    first, last = found.unclean[0], found.unclean[-1]
+    count = len(found.unclean)
+    if count == 1:
+        text = f"1 unclean election at {time_text(first.time)}"
+    else:
+        when = f"from {time_text(first.time)} to {time_text(last.time)}"
+        text = f"{count:,} unclean elections {when}"
+    names = list(dict.fromkeys(each.object for each in found.unclean))
+    more = f" and {len(names) - _UNCLEAN_MAX:,} more" if len(names) > _UNCLEAN_MAX else ""
+    yield Clause(
+        about="unclean",
+        text=f"{text}: records may be lost ({', '.join(names[:_UNCLEAN_MAX])}{more})",
+        is_bad=True,
+        from_offset=first.offset,
+        to_offset=last.offset,
+    )
 
 
 def of_restarts(restarts: Sequence[NodeRestarts]) -> Iterator[Clause]:

@@ -10,11 +10,14 @@ from metadata_log.format.batch import Batch
 from metadata_log.format.parts import Gap
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord
+from replay.image.partitions import NO_LEADER
 from replay.image.provenance import Provenance
 from replay.incidents.event import BROKERS, CONTROLLERS, OTHERS, SILENT, TOPICS, kind_of
 from replay.incidents.health import Health, health
 from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
 from replay.incidents.outages import Tracking
+from replay.incidents.replay_state import ReplayState
 from replay.incidents.restarts import TYPES as OF_RESTARTS
 from replay.incidents.restarts import Restarts, Together
 from replay.incidents.under_replicated import ShortOfReplicas, short_of_replicas
@@ -23,6 +26,9 @@ from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explained
 from replay.time_travel.leader_changes import leader_before
 from replay.transactions import rows_within
+
+_RECOVERING = 1
+"""The recovery state of a leader after an unclean election."""
 
 SILENCE_MS_MIN = 5_000
 """Minimum time without a record before a new controller's first one that counts as a silence."""
@@ -39,6 +45,14 @@ class Silence(msgspec.Struct, frozen=True):
     duration_ms: int
 
 
+class Unclean(msgspec.Struct, frozen=True):
+    """An unclean election: the record and the partition's object name."""
+
+    offset: int
+    time: int
+    object: str
+
+
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The facts for a summary of a range, and the state at its end.
 
@@ -49,11 +63,13 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
             unknown.
         restarts: The restarts of brokers and controllers, in order.
         silences: The silences before the controllers' terms, in order.
+        unclean: The unclean elections that the log marks as such (since Kafka 3.2), in order.
         changes: Number of events by principal (None: unknown). Events of an unknown principal
             count only if they are about topics.
         short: The partitions that are under-replicated at the end, by when that began.
         brokers, fenced: Number of all registered brokers, and of the fenced ones.
         shut_down: Number of brokers in or after a controlled shutdown.
+        shutting_down: Number of those that are not fenced yet.
         provenance: Provenance of the image at the end.
     """
 
@@ -62,12 +78,14 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     controller_before: int | None
     restarts: tuple[Together, ...]
     silences: tuple[Silence, ...]
+    unclean: tuple[Unclean, ...]
     changes: Mapping[str | None, int]
     health: Health
     short: tuple[ShortOfReplicas, ...]
     brokers: int
     fenced: int
     shut_down: int
+    shutting_down: int
     provenance: Provenance
 
 
@@ -98,6 +116,7 @@ class OverviewReader:
         )
         self._by_whom = _ByWhom(self._restarts)
         self._silences: list[Silence] = []
+        self._unclean: list[Unclean] = []
         self._stateless_from = from_offset
 
     @property
@@ -132,6 +151,7 @@ class OverviewReader:
                 if len(rows) < len(each.rows):
                     self._restarts.know(row for row in each.rows if row.offset < self._from)
                 self._by_whom.add(rows)
+                self._unclean += _unclean(rows, self._tracking.tracker.state)
                 if before:
                     self._silences += _silence(rows, before)
 
@@ -146,12 +166,14 @@ class OverviewReader:
             controller_before=self._leader,
             restarts=self._restarts.together(),
             silences=tuple(self._silences),
+            unclean=tuple(self._unclean),
             changes=self._by_whom.changes,
             health=health(tracker.state.all_partitions()),
             short=short_of_replicas(outages.intervals, tracker.state),
             brokers=len(brokers),
             fenced=sum(broker.fenced for broker in brokers),
             shut_down=sum(broker.in_controlled_shutdown for broker in brokers),
+            shutting_down=sum(each.in_controlled_shutdown and not each.fenced for each in brokers),
             provenance=tracker.state.provenance(place.of_image),
         )
 
@@ -178,6 +200,7 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
         controller_before=parts[0].controller_before,
         restarts=tuple([each for part in parts for each in part.restarts]),
         silences=tuple([each for part in parts for each in part.silences]),
+        unclean=tuple([each for part in parts for each in part.unclean]),
         changes=changes,
     )
 
@@ -197,6 +220,19 @@ def _silence(rows: Iterable[Envelope], last_time: int) -> Iterator[Silence]:
             if row.timestamp - last_time >= SILENCE_MS_MIN:
                 yield Silence(row.offset, row.timestamp, row.timestamp - last_time)
             return
+
+
+def _unclean(rows: Iterable[Envelope], state: ReplayState) -> Iterator[Unclean]:
+    """Yield the unclean elections; the controller sets a leader and its recovery state then."""
+    for row in rows:
+        record = row.payload
+        if (
+            isinstance(record, PartitionChangeRecord)
+            and record.leader_recovery_state == _RECOVERING
+            and record.leader > NO_LEADER
+        ):
+            name = state.partition_name(record.topic_id, record.partition_id)
+            yield Unclean(row.offset, row.timestamp, name)
 
 
 class _ByWhom:

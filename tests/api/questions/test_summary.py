@@ -12,6 +12,7 @@ from tests.replay.incidents.real import imported
 
 _DAY = "2025-09-22"
 _OTUS = "2025-02-08"
+_STOPS = "broker 2 began a controlled shutdown, on purpose"
 
 _Test = TypeVar("_Test", bound=Callable[..., object])
 
@@ -90,8 +91,10 @@ def test_a_whole_cluster_that_was_restarted_is_told_as_one(
     )
     assert found["end"] == (
         "!ends with 56 of 56 partitions under-replicated: "
-        f"36 since {_DAY}T11:58:07.557Z (led by 2 and 3; followers too far behind), "
-        f"2 since {_DAY}T12:15:07.535Z (led by 2 and 3; followers too far behind), "
+        f"36 since {_DAY}T11:58:07.557Z to {_DAY}T11:58:23.014Z "
+        "(led by 2 and 3; followers too far behind), "
+        f"2 since {_DAY}T12:15:07.535Z to {_DAY}T12:15:07.987Z "
+        "(led by 2 and 3; followers too far behind), "
         f"18 since {_DAY}T13:41:35.866Z (led by 3; broker 1 began a controlled shutdown)"
     )
     assert found["controllers"] == (
@@ -113,8 +116,62 @@ def test_a_crash_loop_of_a_controller_is_told_beside_restarts_of_its_broker(
     # A broker whose last restart was clean may have crashed before.
     assert [each["is_bad"] for each in told] == [True, True]
     # The range knows the controller that was registered before it.
+    stops = words(metalog, log, "--to", 1727)
+    assert stops["brokers"] == "the only broker is shutting down (controlled shutdown, on purpose)"
     once = words(metalog, log, "--from", 1272, "--to", 1273)
     assert once["restarts"] == f"controller 1 restarted at {_OTUS}T09:50:49.939Z"
+
+
+@_restarted
+def test_a_range_that_ends_in_an_outage_is_not_the_end_of_the_log(
+    metalog: Metalog, data_set: DataSet, tmp_path: Path
+) -> None:
+    log = imported(data_set, tmp_path)
+    begins = words(metalog, log, "--from", 26100, "--to", 26200)
+    assert (
+        f" to the end of the range (39 partitions; it began with: {_STOPS}" in begins["leaderless"]
+    )
+    assert begins["brokers"] == "!3 of 3 brokers shutting down"
+    some = words(metalog, log, "--from", 26210, "--to", 26220)
+    assert some["brokers"] == (
+        "!2 of 3 brokers fenced, 2 by controlled shutdown, on purpose; 1 shutting down"
+    )
+    goes_on = words(metalog, log, "--from", 26210, "--to", 26224)
+    assert " to the end of the range (56 partitions; it began with: " in goes_on["leaderless"]
+    assert goes_on["brokers"] == "!3 of 3 brokers fenced, 3 by controlled shutdown, on purpose"
+
+
+@_log("indus-rig-removetopic-snapshots", "kafka-data")
+def test_an_unclean_election_is_told_as_what_may_have_lost_records(
+    metalog: Metalog, data_set: DataSet, tmp_path: Path
+) -> None:
+    log = imported(data_set, tmp_path)
+    at = "2026-04-06T11:02:18.212Z"
+    assert words(metalog, log)["unclean"] == (
+        f"!1 unclean election at {at}: records may be lost (partition:test-topic/0)"
+    )
+    clauses = metalog("summary", log, "--json").json["clauses"]
+    (told,) = [each for each in clauses if each["about"] == "unclean"]
+    assert (told["from_offset"], told["to_offset"]) == (3602, 3602)
+    assert "unclean" not in words(metalog, log, "--from", 3603)
+    assert "unclean" not in words(metalog, log, "--to", 3601)
+
+
+def test_unclean_elections_of_many_partitions_are_counted(metalog: Metalog, tmp_path: Path) -> None:
+    node = Node(tmp_path / "node", voters=3)
+    node.append(broker(1, fenced=False), topic("t"))
+    node.append(*(partition("t", number, replicas=(1, 2), isr=(2,)) for number in range(5)))
+    for number in range(5):
+        node.append(change("t", number, leader=1, isr=(1,), leader_recovery_state=1))
+    # What ends the recovery, or an election meanwhile, is none.
+    node.append(change("t", 0, leader_recovery_state=0))
+    node.append(change("t", 1, leader=-1))
+    metalog("import", "kraft", node.directory, tmp_path / "log")
+    told = words(metalog, tmp_path / "log")["unclean"]
+    assert told.startswith("!5 unclean elections from ")
+    assert told.endswith(
+        ": records may be lost (partition:t/0, partition:t/1, partition:t/2 and 2 more)"
+    )
 
 
 @_log("azercell3-3node-legacy", "data_kafka1")

@@ -28,7 +28,7 @@ from tests.replay.incidents.test_outages import snapshots
 def by_parts(source: BatchSource, first: int, end: int) -> Overview:
     """Return the overview of [first, end) in three passes, by the longer ways.
 
-    Without the restarts and silences; test_restarts.py and test_summary.py compare these.
+    Without restarts, silences and unclean elections: see test_restarts.py and test_summary.py.
     """
     timeline = Timeline(source)
     events = timeline.events(first, end)
@@ -40,6 +40,7 @@ def by_parts(source: BatchSource, first: int, end: int) -> Overview:
         controller_before=next(reversed(controllers(timeline.events(0, first))), None),
         restarts=(),
         silences=(),
+        unclean=(),
         changes=Counter(
             each.principal
             for each in events
@@ -50,6 +51,9 @@ def by_parts(source: BatchSource, first: int, end: int) -> Overview:
         brokers=len(list(image.brokers())),
         fenced=sum(broker.fenced for broker in image.brokers()),
         shut_down=sum(broker.in_controlled_shutdown for broker in image.brokers()),
+        shutting_down=sum(
+            broker.in_controlled_shutdown and not broker.fenced for broker in image.brokers()
+        ),
         provenance=image.provenance,
     )
 
@@ -65,7 +69,7 @@ def controllers(events: Iterable[TimelineEvent]) -> tuple[int, ...]:
 
 def comparable(found: Overview) -> Overview:
     """Return an overview without what `by_parts` leaves out."""
-    return replace(found, restarts=(), silences=())
+    return replace(found, restarts=(), silences=(), unclean=())
 
 
 def in_one_pass(reading: OverviewReader) -> Overview:
