@@ -102,10 +102,14 @@ import sys
 from metalog_client import Client, MetalogError
 
 client = Client(sys.argv[1], token="secret", patience_s=float(sys.argv[2]))
-try:
-    print(client.run("namespaces create", {"name": "shop"}))
-except MetalogError as error:
-    print(error.code, error.outcome, error.status)
+for request in sys.argv[3:]:
+    try:
+        if request == "change":
+            print(client.run("namespaces create", {"name": "shop"}))
+        else:
+            print(client.ask("info", min_offset=9))
+    except MetalogError as error:
+        print(error.code, error.outcome, error.status)
 """,
     "readme.py": """
 import re, sys
@@ -290,9 +294,86 @@ def test_node_whose_machine_is_gone_is_passed_over(application: list[str]) -> No
     assert len(asked) == 1
 
 
-def tried(application: list[str], url: str, *, patience_s: float = 1) -> list[str]:
-    """Return what a client prints that makes a change."""
-    command = [*application, "nodes.py", url, str(patience_s)]
+def test_node_that_hangs_leaves_time_for_the_next(application: list[str]) -> None:
+    leader, asked = answering(200, body=b'{"committed_at": 7}')
+    with listening(hanging) as hung, listening(leader) as at:
+        url = f"http://127.0.0.1:{hung},127.0.0.1:{at}"
+        assert tried(application, url, patience_s=9) == ["{'committed_at': 7}"]
+    assert len(asked) == 1
+
+
+def test_node_that_took_the_whole_patience_is_not_asked_first_again(
+    application: list[str],
+) -> None:
+    leader, _ = answering(200, body=b'{"committed_at": 7}')
+    with listening(hanging) as hung, listening(leader) as at:
+        url = f"http://127.0.0.1:{hung},127.0.0.1:{at}"
+        printed = tried(application, url, "change", "change")
+    assert printed == ["UNAVAILABLE unknown 0", "{'committed_at': 7}"]
+
+
+def hanging(request: socket.socket) -> None:
+    while request.recv(1 << 16):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "printed"),
+    [
+        (503, b'{"code": "NOT_CONTROLLER", "outcome": "nothing"}', "UNAVAILABLE unknown 0"),
+        (401, b'{"code": "UNAUTHORIZED", "outcome": "nothing"}', "UNAVAILABLE unknown 0"),
+        (500, b'{"code": "UNKNOWN", "outcome": "done"}', "UNKNOWN done 500"),
+        (200, b'{"committed_at": 7}', "{'committed_at': 7}"),
+    ],
+)
+def test_change_without_an_answer_may_be_made_although_another_node_made_nothing(
+    application: list[str], status: int, body: bytes, printed: str
+) -> None:
+    later, _ = answering(status, body=body)
+    attempts: list[socket.socket] = []
+
+    def handle(request: socket.socket) -> None:
+        attempts.append(request)
+        if len(attempts) > 1:
+            later(request)
+
+    with listening(handle) as port:
+        assert tried(application, f"http://127.0.0.1:{port}") == [printed]
+
+
+def test_refusal_counts_when_the_other_node_could_not_be_reached(application: list[str]) -> None:
+    leader, _ = answering(409, body=b'{"code": "NAMESPACE_EXISTS", "outcome": "nothing"}')
+    with socket.socket() as closed, listening(leader) as at:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]},127.0.0.1:{at}"
+        assert tried(application, url) == ["NAMESPACE_EXISTS nothing 409"]
+
+
+@pytest.mark.parametrize("request_", ["change", "question"])
+def test_client_follows_no_redirect_but_a_standbys(application: list[str], request_: str) -> None:
+    other, asked = answering(200)
+    with listening(other) as at:
+        elsewhere, _ = answering(303, f"Location: http://127.0.0.1:{at}/")
+        with listening(elsewhere) as port:
+            printed = tried(application, f"http://127.0.0.1:{port}", request_)
+    assert printed == ["UNAVAILABLE unknown 303"]
+    assert asked == []
+
+
+def test_offset_that_no_node_has_is_an_error_after_one_round(application: list[str]) -> None:
+    behind = b'{"code": "OFFSET_NOT_AVAILABLE", "outcome": "nothing"}'
+    first, of_first = answering(503, body=behind)
+    second, of_second = answering(503, body=behind)
+    with listening(first) as one, listening(second) as two:
+        url = f"http://127.0.0.1:{one},127.0.0.1:{two}"
+        printed = tried(application, url, "question", "question", patience_s=5)
+    assert (len(of_first), len(of_second)) == (2, 2)
+    assert printed == ["OFFSET_NOT_AVAILABLE nothing 503"] * 2
+
+
+def tried(application: list[str], url: str, *requests: str, patience_s: float = 1) -> list[str]:
+    """Return what a client prints that makes a change, or the changes and questions given."""
+    command = [*application, "nodes.py", url, str(patience_s), *(requests or ["change"])]
     return subprocess.check_output(command, text=True).splitlines()
 
 
@@ -305,7 +386,7 @@ def answering(
 
     def handle(request: socket.socket) -> None:
         received = b""
-        while not received.endswith(b"}"):
+        while not received.endswith(b"\r\n\r\n" if received.startswith(b"GET") else b"}"):
             received += request.recv(1 << 16)
         asked.append(received)
         request.sendall("\r\n".join((*head, "", "")).encode() + body)

@@ -22,11 +22,14 @@ from metalog_client.nodes import Nodes
 PATIENCE_S = 60.0
 """How long a request is repeated: a restarted service first loads its log."""
 
+_READ_TIMEOUT_S = 60.0
+"""Time without a received byte after which a connection is lost; streams send one every 15 s."""
+
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _LOST = (OSError, HTTPException)
 _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-_TLS_FAILED = "TLS_FAILED"
+_TLS_FAILED, _BEHIND = "TLS_FAILED", "OFFSET_NOT_AVAILABLE"
 
 T = TypeVar("T")
 
@@ -66,6 +69,10 @@ class Client:
             ValueError: the URL begins neither with `http://` nor with `https://`.
         """
         self._nodes, self._opener, self._patience_s = Nodes(url), opener(tls), patience_s
+        self._timeout_s = _READ_TIMEOUT_S
+        if self._nodes.count > 1:  # nodes that hang must leave time for the others
+            share_s = max(CONNECT_TIMEOUT_S, patience_s / (self._nodes.count + 1))
+            self._timeout_s = min(_READ_TIMEOUT_S, share_s)
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.last_offset = -1
 
@@ -174,7 +181,7 @@ class Client:
         headers: dict[str, str] = {}
         path = f"/v1/events?{_query({'from': from_offset, **parameters})}"
         while True:
-            with self._answered(path, headers, take=_opened) as response:
+            with self._answered(path, headers, take=_opened, timeout_s=_READ_TIMEOUT_S) as response:
                 for event in _events(response):
                     if event.get("event") == "error":
                         problem = json.loads(event["data"])
@@ -197,6 +204,7 @@ class Client:
         body: bytes | None = None,
         *,
         take: Callable[[HTTPResponse], T],
+        timeout_s: float | None = None,
     ) -> T:
         """Send a request; repeat it while the service is unavailable, and return the answer.
 
@@ -205,39 +213,53 @@ class Client:
 
         Args:
             take: Reads the answer from the HTTP response.
+            timeout_s: Time without a received byte after which another node is asked.
 
         Raises:
             MetalogError: the request was refused, or no answer came in time.
         """
-        deadline, pause_s, attempts = time.monotonic() + self._patience_s, _PAUSE_S_MIN, 0
+        deadline, pause_s = time.monotonic() + self._patience_s, _PAUSE_S_MIN
+        problems: list[MetalogError] = []
         while True:
             node = self._nodes.first
             request = Request(node + path, body, {**self._headers, **headers})
             leader: str | None = None
             try:
-                return take(self._opener.open(request, timeout=CONNECT_TIMEOUT_S))
+                return take(self._opener.open(request, timeout=timeout_s or self._timeout_s))
             except HTTPError as error:
-                problem = _problem(error)
-                if not self._may_repeat(problem):
-                    raise problem from None
+                problems.append(_problem(error))
                 leader = error.headers["Location"]
             except _LOST as error:
-                problem = _unanswered(error)
-                if problem.code == _TLS_FAILED:
-                    raise problem from None
-            if time.monotonic() + pause_s > deadline:
-                raise problem
-            self._nodes.leave(node, leader)
-            attempts += 1
-            if attempts % self._nodes.count == 0:
+                problems.append(_unanswered(error))
+            if _may_repeat(problems[-1]):
+                self._nodes.leave(node, leader)
+            if self._is_final(problems) or time.monotonic() + pause_s > deadline:
+                raise problems[-1] if body is None else _telling(problems)
+            if len(problems) % self._nodes.count == 0:
                 time.sleep(pause_s * random.uniform(0.5, 1))
                 pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    def _may_repeat(self, problem: MetalogError) -> bool:
-        """Return whether a request that was refused may get another answer, here or elsewhere."""
-        if problem.code == "OFFSET_NOT_AVAILABLE":
-            return self._nodes.count > 1  # the others may be further on
-        return problem.status in (307, 503)
+    def _is_final(self, problems: list[MetalogError]) -> bool:
+        """Return whether a request will get no other answer, here or elsewhere."""
+        if problems[-1].code == _BEHIND:  # the others may be further on
+            return [problem.code for problem in problems].count(_BEHIND) >= self._nodes.count
+        return not _may_repeat(problems[-1])
+
+
+def _may_repeat(problem: MetalogError) -> bool:
+    """Return whether a node did not answer, or another one may answer otherwise."""
+    unanswered = problem.status == 0 and problem.code != _TLS_FAILED
+    return unanswered or problem.code == _BEHIND or problem.status in (307, 503)
+
+
+def _telling(problems: list[MetalogError]) -> MetalogError:
+    """Return the problem of a change that tells its outcome.
+
+    An attempt without an answer may be committed, whatever the nodes asked after it say.
+    """
+    if problems[-1].outcome == "done":
+        return problems[-1]
+    return next((each for each in problems if each.outcome != "nothing"), problems[-1])
 
 
 def _path(name: str, **parameters: Any) -> str:
@@ -344,4 +366,6 @@ def _unanswered(error: Exception) -> MetalogError:
     if isinstance(cause, ssl.SSLError) and not isinstance(cause, _CUT):
         words = f"{cause}; check the URL and the certificate in `tls`"
         return MetalogError(_TLS_FAILED, f"no connection: {words}")
-    return MetalogError("UNAVAILABLE", f"no answer: {error}")
+    # urllib raises URLError only until the whole request is sent.
+    outcome = "nothing" if isinstance(error, URLError) else "unknown"
+    return MetalogError("UNAVAILABLE", f"no answer: {error}", outcome=outcome)

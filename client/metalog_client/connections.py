@@ -1,4 +1,4 @@
-"""HTTP connections with two timeouts: a short one to connect, and a long one to wait for answers.
+"""HTTP connections with two timeouts: a short one to connect, and another to wait for answers.
 
 A machine that is switched off refuses no connection. Without a timeout of its own, one such node
 would take the whole patience of a request.
@@ -6,24 +6,31 @@ would take the whole patience of a request.
 
 import ssl
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
-from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+from typing import Any
+from urllib.request import (
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 CONNECT_TIMEOUT_S = 3.0
-
-_READ_TIMEOUT_S = 60.0
-"""Time without a received byte after which a connection is lost; streams send one every 15 s."""
 
 
 class _Connection(HTTPConnection):
     def connect(self) -> None:
+        read_timeout_s, self.timeout = self.timeout, CONNECT_TIMEOUT_S
         super().connect()
-        self.sock.settimeout(_READ_TIMEOUT_S)
+        self.sock.settimeout(read_timeout_s)
 
 
 class _TlsConnection(HTTPSConnection):
     def connect(self) -> None:
+        read_timeout_s, self.timeout = self.timeout, CONNECT_TIMEOUT_S
         super().connect()
-        self.sock.settimeout(_READ_TIMEOUT_S)
+        self.sock.settimeout(read_timeout_s)
 
 
 class _Http(HTTPHandler):
@@ -40,10 +47,19 @@ class _Https(HTTPSHandler):
         return self.do_open(_TlsConnection, req, context=self._tls)
 
 
+class _NoRedirects(HTTPRedirectHandler):
+    """Leave redirects to the caller: urllib takes the token to any host, and drops the body."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 def opener(tls: ssl.SSLContext | None) -> OpenerDirector:
-    """Return what opens requests, with the timeout CONNECT_TIMEOUT_S.
+    """Return what opens requests; redirects are errors.
+
+    The timeout of a request is the time without a received byte after which it is lost.
 
     Args:
         tls: None means the system's certificate authorities.
     """
-    return build_opener(_Http(), _Https(tls))
+    return build_opener(_Http(), _Https(tls), _NoRedirects())
