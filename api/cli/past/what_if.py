@@ -167,7 +167,7 @@ def _print(found: dict[str, Any], about: "About", verbose: bool, without: Sequen
     _print_texts(f"changed: {len(found['changed']):,}", found["changed"], verbose)
     if without and not found["changed"]:
         names = ", ".join(without)
-        print_line(f"{_INDENT}nothing did {names} after {start}: name an earlier point")
+        print_line(f"{_INDENT}no decision after {start} changed {names}: name an earlier point")
     print_partings(found["partings"], verbose)
     print_line()
     _print_end(found, about)
