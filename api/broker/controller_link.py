@@ -56,6 +56,9 @@ log = logging.getLogger(__name__)
 _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
 _REQUEST_ID_BYTES = 16
+_SILENCE_S = 5.0
+"""A node of several that is silent for so long may have been suspended; another one leads then."""
+
 _NO_CONTROLLER = -1  # the controller epoch before the first update
 _APPLY_WAIT_S = 5.0
 """Longest time for which the response to a change waits until this broker has applied it."""
@@ -100,6 +103,7 @@ class ControllerLink:
             unfenced: Called each time the broker is unfenced.
         """
         self._addresses = deque(addresses)
+        self._silence_s = _SILENCE_S if len(addresses) > 1 else REQUEST_TIMEOUT_S
         self._security = security
         self._identity = identity
         self._client_id = f"broker-{identity.broker_id}"
@@ -346,7 +350,9 @@ class ControllerLink:
                 want_shut_down=self._stopping.is_set(),
                 lags=tuple(self._lags()),
             )
-            response = await connection.request(request, BrokerHeartbeatResponse)
+            response = await connection.request(
+                request, BrokerHeartbeatResponse, timeout_s=self._silence_s
+            )
             check(response.error_code, "this broker's heartbeat is refused")
             if self._away:
                 self._away.clear()

@@ -332,7 +332,9 @@ class ControllerListener:
                         command=request.command,
                         request=request.payload,
                         reason=request.reason,
-                        request_id=request.request_id or forwarded_id(),
+                        request_id=forwarded_id()
+                        if request.request_id is None
+                        else request.request_id,
                         trace_parent=request.trace_parent,
                         principal=request.principal,
                         point=request.point,

@@ -195,9 +195,9 @@ class Observer:
                 await self._disconnect()
                 await self._wait_after(address, str(error))
                 continue
-            self._limit.kept(time() - asked_s)
             has_moved = self.leaders.named(leader)
             if not isinstance(answer, Elsewhere):
+                self._limit.kept(time() - asked_s)
                 self._succeeded()
                 return answer
             self._moves += 1

@@ -19,6 +19,7 @@ from controller.decisions.config_definitions.brokers import (
     NUM_PARTITIONS,
 )
 from controller.decisions.context.context import Context, Settings
+from controller.decisions.topics.topics import TopicResult
 from controller.placement.registry import name_of, placer_named
 from controller.raw_appends.raw_append import AppendRecords, AppendRows
 from controller.results.changed_versions import ObjectVersion
@@ -121,7 +122,7 @@ def asked_of(
         kept = {name: secrets.without_quotes(value) for name, value in seen.items()} | hashes
         observed = msgspec.msgpack.encode(kept)
     if is_repeatable(origin):
-        plain = secrets.hidden(result.response, "response")
+        plain = secrets.hidden(_without_configs(result.response), "response")
         response = encode_answer(plain, versions if decision.tells_versions else None)
         if len(response) + len(observed or b"") > ASKED_BYTES_MAX:
             response = encode_answer(plain, None)
@@ -135,6 +136,13 @@ def asked_of(
         secrets=tuple(secrets.references),
     )
     return _of_limited_size(asked)
+
+
+def _without_configs(response: Any) -> Any:
+    """Leave out the configs of created topics: 1 KB each, and clients can ask for them."""
+    if not isinstance(response, list | tuple) or TopicResult not in map(type, response):
+        return response
+    return tuple([replace(each, configs=each.configs and ()) for each in response])
 
 
 def asked_append(request: AppendRecords) -> Asked:

@@ -88,8 +88,8 @@ class SnapshotTopics:
         """Return the state of topics in a snapshot; None if the snapshot cannot be read."""
         try:
             manifest = self._manifest(end_offset)
-            topics = {each: self._topic(manifest, each) for each in topic_ids}
-        except (sqlite3.Error, CorruptLogError, RequestError, ValueError) as error:
+            topics = {each: _state(self._topic(manifest, each), partition_id) for each in topic_ids}
+        except (sqlite3.Error, CorruptLogError, LookupError, RequestError, ValueError) as error:
             self._pass_over(error)
             self._ends = []
             return None
@@ -99,7 +99,7 @@ class SnapshotTopics:
             if name.startswith(_SURROUNDINGS)
         ]
         return PastState(
-            topics={each: _state(topic, partition_id) for each, topic in topics.items()},
+            topics=topics,
             surroundings=tuple(surroundings),
         )
 

@@ -7,7 +7,7 @@ from api.quorum.observer import Observer
 from api.quorum.requests import Position
 from api.quorum.time_limit import LEAST_S, MOST_S, TimeLimit
 from api.security.client import ConnectionSecurity
-from tests.stand_in_quorum import FETCH, Quorum, Silent
+from tests.stand_in_quorum import FETCH, Quorum, Silent, Slow
 
 
 def test_it_grows_while_answers_are_late_and_shrinks_once_they_are_fast() -> None:
@@ -45,3 +45,19 @@ def test_silent_leader_of_long_ago_costs_nothing_now(partition: Path) -> None:
         limits = asyncio.run(read(quorum))
         assert len(quorum.asked(FETCH)) >= 5
     assert limits[-1] < 0.8
+
+
+def test_answer_of_a_follower_does_not_shorten_the_time_of_the_leader(partition: Path) -> None:
+    async def read(quorum: Quorum) -> None:
+        follower, leader = (quorum.address(node_id).split(":") for node_id in (2, 1))
+        addresses = [(host, int(port)) for host, port in (follower, leader)]
+        async with Observer(
+            addresses, cluster_id=quorum.cluster_id, security=ConnectionSecurity, give_up_s=20.0
+        ) as observer:
+            observer._limit = TimeLimit(0.1)
+            await observer.fetch(Position(), max_wait_ms=0)
+
+    with Quorum(partition, nodes=3) as quorum:
+        quorum.fail(Slow(0.25), key=FETCH, node_id=1, times=100)
+        asyncio.run(read(quorum))
+        assert 3 <= len(quorum.asked(FETCH)) < 20
