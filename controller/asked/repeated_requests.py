@@ -13,6 +13,7 @@ A log knows the ids of its last REQUEST_WINDOW_OFFSETS offsets, whichever proces
 import asyncio
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -197,10 +198,8 @@ def first_answer(
 
     The error's outcome is NOTHING if the id was used for another request, else DONE.
     """
-    base_offset, last_offset = committed.result.base_offset, committed.result.end_offset - 1
-
-    def lost(why: str) -> RequestError:
-        return _answer_lost(base_offset, last_offset, why)
+    last_offset = committed.result.end_offset - 1
+    lost = partial(answer_lost, committed)
 
     try:
         first = read(committed)
@@ -238,7 +237,9 @@ def first_answer(
     return Answer(response, committed.result.end_offset, versions=versions)
 
 
-def _answer_lost(base_offset: int, last_offset: int, why: str) -> RequestError:
+def answer_lost(committed: Committed, why: str) -> RequestError:
+    """Return the error for a repeated request whose first answer cannot be given."""
+    base_offset, last_offset = committed.result.base_offset, committed.result.end_offset - 1
     return RequestError(
         "DUPLICATE_REQUEST",
         f"the request was carried out before, at offsets {base_offset} to {last_offset}; do not "
