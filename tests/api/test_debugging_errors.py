@@ -14,7 +14,6 @@ from tests.api.conftest import Metalog
     [
         (("--at", 100, "--to", 50), 3, "begins after offset 100, which is after its end, 50"),
         (("--at", 100, "--without", "broker:99"), 3, "RESOURCE_NOT_FOUND: broker:99 never existed"),
-        (("--without", "broker:1"), 2, "name the point after which decisions are repeated: --at"),
         (("--at", 100, "--edit", "{x"), 2, "not JSON"),
         (("--at", 100, "--add", "{}"), 2, "an addition must have command and request"),
     ],

@@ -331,7 +331,7 @@ def test_an_outage_among_restarts_says_so(metalog: Metalog, opened: Opened, tmp_
     page.locator(".outage").wait_for()
     around = terms(page)["around that time"]
     assert around.startswith("the only broker restarted 4 times from ")
-    assert "without a controlled shutdown. node 0 became the controller" in around
+    assert "not known if after a controlled shutdown. node 0 became the controller" in around
 
 
 def test_a_service_knows_what_began_before_the_page(stormy_log: Path, pages: Pages) -> None:

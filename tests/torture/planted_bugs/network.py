@@ -4,15 +4,15 @@ from tests.torture.planted_bugs.bug import Bug
 
 _OBSERVER = "api/quorum/observer.py"
 
-_DOUBLED = "                    self._timeout_s = min(self._timeout_s * 2, _TIMEOUT_S_MAX)\n"
+_MISSED = "                    self._limit.missed()\n"
 
 BUGS = (
     Bug(
         name="connection kept after a time-out",
         what="A request that timed out is repeated on its connection, before the late answer.",
         file=_OBSERVER,
-        old=_DOUBLED,
-        new=_DOUBLED + "                    continue\n",
+        old=_MISSED,
+        new=_MISSED + "                    continue\n",
         campaign="network",
         seeds=(0,),
         expects="a second request before the answer to the first",
