@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -85,6 +86,30 @@ def _set(url: URL, name: str, value: str) -> None:
     _execute(url, f"ALTER SYSTEM SET {name} = '{value}'")
     _execute(url, "SELECT pg_reload_conf()")
     _until(lambda: _execute(url, f"SELECT current_setting('{name}')") == [(value,)])
+    if name == "synchronous_standby_names":
+        _until(lambda: _waits_for_standbys(url) is bool(value))
+
+
+def _waits_for_standbys(url: URL) -> bool:
+    """Whether a commit waits: PostgreSQL's checkpointer tells the other processes, in its time."""
+    with (
+        psycopg.connect(text_of(url), autocommit=True, connect_timeout=10) as connection,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        connection.execute("SET synchronous_commit = on")
+        pid = connection.info.backend_pid
+        commit = pool.submit(
+            connection.execute, "SELECT pg_logical_emit_message(true, 'probe', '')"
+        )
+        event = f"SELECT wait_event FROM pg_stat_activity WHERE pid = {pid}"
+        while not commit.done():
+            if _execute(url, event) == [("SyncRep",)]:
+                _execute(url, f"SELECT pg_cancel_backend({pid})")
+                commit.result()
+                return True
+            time.sleep(0.01)
+        commit.result()
+    return False
 
 
 def _until(condition: Callable[[], bool]) -> None:
