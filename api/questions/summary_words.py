@@ -367,10 +367,12 @@ def _ended(each: NodeRestarts) -> str:
 def _off(each: NodeRestarts) -> str:
     if each.off_ms_max < _OFF_MS_MIN:
         return ""
+    # A node that was not shut down had been off before it was missed.
+    off = "off" if each.clean == each.times else "off at least"
     longest = duration_text(each.off_ms_max)
     if each.times == 1:
-        return f"; off {longest}"
-    return f"; off {duration_text(each.off_ms)} in all, longest {longest}"
+        return f"; {off} {longest}"
+    return f"; {off} {duration_text(each.off_ms)} in all, longest {longest}"
 
 
 def _who(nodes: Sequence[int], *, is_broker: bool, is_all: bool) -> str:
