@@ -24,7 +24,7 @@ from api.service.refused_items import refused_items
 from api.service.trace import Trace
 from api.transport.shutdown import cancel_all
 from controller.asked.asked import asked_settings
-from controller.asked.repeated_requests import answer_lost, earlier_hash, first_answer, identified
+from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller
@@ -397,8 +397,9 @@ class Service(Alone):
     ) -> Answer[Any]:
         """Return the first answer to a repeated request, limited to the caller's current rights."""
         access = self.access(caller)
-        if command.guard.refused(access, request) is not None:
-            raise answer_lost(committed, "you may not, or no longer, do this")
+        refused = command.guard.refused(access, request)
+        if refused is not None:
+            return Answer(refused, self.image.provenance.next_offset, wrote=False)
         bound = command.bound(request, CONTROLLER)
         answer = await self._logged_answer(committed, bound)
         response = command.guard.shown_again(access, request, answer.response)

@@ -13,7 +13,6 @@ A log knows the ids of its last REQUEST_WINDOW_OFFSETS offsets, whichever proces
 import asyncio
 import hashlib
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -198,8 +197,10 @@ def first_answer(
 
     The error's outcome is NOTHING if the id was used for another request, else DONE.
     """
-    last_offset = committed.result.end_offset - 1
-    lost = partial(answer_lost, committed)
+    base_offset, last_offset = committed.result.base_offset, committed.result.end_offset - 1
+
+    def lost(why: str) -> RequestError:
+        return _answer_lost(base_offset, last_offset, why)
 
     try:
         first = read(committed)
@@ -237,9 +238,7 @@ def first_answer(
     return Answer(response, committed.result.end_offset, versions=versions)
 
 
-def answer_lost(committed: Committed, why: str) -> RequestError:
-    """Return the error for a repeated request whose first answer cannot be given."""
-    base_offset, last_offset = committed.result.base_offset, committed.result.end_offset - 1
+def _answer_lost(base_offset: int, last_offset: int, why: str) -> RequestError:
     return RequestError(
         "DUPLICATE_REQUEST",
         f"the request was carried out before, at offsets {base_offset} to {last_offset}; do not "

@@ -14,13 +14,12 @@ from api.kafka.errors import CODES
 from api.kafka.fields import Request, Response
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.messages.envelope import NOTHING_COMMITTED, EnvelopeResponse
-from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
+from api.kafka.messages.topics import CreateTopicsResponse
 from api.kafka.topics import creation_request, deletion_request
 from api.kafka.translations import TRANSLATIONS
 from api.requests.commands import COMMANDS, any_command
 from api.service.service import Service
 from benchmarks.request_turns import request_frame
-from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
 from controller.authorization.caller import Caller
 from controller.decisions.context.context import Settings
 from controller.decisions.namespaces.namespaces import CreateNamespace
@@ -28,7 +27,7 @@ from controller.decisions.topics.topics import CreateTopics, DeleteTopics, NewTo
 from controller.results.answer import Answer
 from controller.wire import to_wire
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError, UnavailableError
-from tests.api.guarded import Rights, guarded
+from tests.api.guarded import Rights
 from tests.api.kafka.servers import Server, server
 
 _CREATION = creation_request(
@@ -143,18 +142,3 @@ async def test_id_reaches_whatever_changes_something(
     assert changes - ids.keys() == set()
     assert {"topics create", "topics delete", "namespaces create"} <= ids.keys()
     assert [name for name, found in ids.items() if None in found] == []
-
-
-async def test_deletion_sent_again_is_not_told_as_a_topic_that_never_was(tmp_path: Path) -> None:
-    async with guarded(tmp_path) as (at, rights):
-        rights.only = {(Operation.CLUSTER_ACTION, CLUSTER), (Operation.DELETE, topic_resource("a"))}
-        topic = at.service.image.topic_by_name("a")
-        assert topic is not None
-        frame = _frame(deletion_request(DeleteTopics(topics=(topic.topic_id,))))
-        answers = [_answer(await _forwarded(at, frame, "a"), frame.api) for _ in range(2)]
-        assert at.service.image.topic_by_name("a") is None
-    first, again = (each.responses[0] for each in answers if isinstance(each, DeleteTopicsResponse))
-    assert first.error_code == 0
-    # Whose topic it was can no longer be looked up.
-    assert again.error_code == CODES["UNKNOWN_SERVER_ERROR"]
-    assert "carried out before" in (again.error_message or "")
