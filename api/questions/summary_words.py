@@ -263,8 +263,8 @@ def _group(each: ShortOfReplicas) -> str:
     led = f"led by {_listed(each.leaders)}" if each.leaders else "without a leader"
     cause = "" if each.cause is None else f"; {each.cause}"
     since = "since before the log" if each.from_time is None else f"since {_since(each.from_time)}"
-    if each.last_time != each.from_time:
-        since += f" to {_since(each.last_time)}"
+    if each.to_time != each.from_time:
+        since += f" to {_since(each.to_time)}"
     return f"{each.partitions:,} {since} ({led}{cause})"
 
 

@@ -22,7 +22,7 @@ class ShortOfReplicas(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         from_offset, from_time: Offset and append time of the first record that took replicas out of
             an ISR; None if that is before the kept history.
-        last_time: Append time of the first record of the partition that was the last to become so.
+        to_time: Append time of the first record of the partition that was the last to become so.
         leaders: The brokers that lead the partitions at the end, ascending.
         cause: In words; None if unknown.
     """
@@ -30,7 +30,7 @@ class ShortOfReplicas(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     from_offset: int | None
     from_time: int | None
-    last_time: int | None
+    to_time: int | None
     leaders: tuple[int, ...]
     cause: str | None
 
@@ -67,7 +67,7 @@ def _joined(group: list[Outage], state: ReplayState) -> ShortOfReplicas:
         partitions=len(group),
         from_offset=first.from_offset,
         from_time=first.from_time,
-        last_time=group[-1].from_time,
+        to_time=group[-1].from_time,
         leaders=tuple(sorted(set(_leaders(group, state)))),
         cause=_cause(group),
     )
