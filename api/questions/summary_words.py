@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from api.questions.parts import Stretch
 from api.questions.past import Past
+from api.questions.restart_words import ON_PURPOSE, ids_text, node_names, restart_text
 from metadata_log.format.manifest import Kind
 from records.text import duration_text, time_text
 from replay.incidents.leaderless_times import LeaderlessTime
@@ -26,14 +27,9 @@ _SHORT_MAX = 3
 _UNCLEAN_MAX = 3
 """Number of partitions named that had an unclean election; others are only counted."""
 
-_OFF_MS_MIN = 1_000
-"""Minimum time off that is told."""
-
 _AFTER_SILENCE_MS_MAX = 60_000
 """Maximum time after a silence in which what failed meanwhile is found: brokers have missed their
 heartbeats by then."""
-
-_ON_PURPOSE = "controlled shutdown, on purpose"
 
 
 class Clause(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +110,7 @@ def of_leaderless(found: Overview, end: str) -> Clause:
     if planned and others:
         text = (
             f"{len(times):,} times without a leader, {_sum(times)} in all: {len(planned):,} by "
-            f"{_ON_PURPOSE}; {_told(_times(len(others), 'other'), others, found, end)}"
+            f"{ON_PURPOSE}; {_told(_times(len(others), 'other'), others, found, end)}"
         )
     else:
         text = _told(f"{_often(len(times))} without a leader", times, found, end)
@@ -199,8 +195,8 @@ def _down(time: LeaderlessTime, found: Overview) -> str:
     """Return how many partitions had no leader, and the cause that was the first or only one."""
     together = _restart_in(time, found.restarts)
     if together is not None:
-        clean = f" after a {_ON_PURPOSE}" if time.is_planned else ""
-        cause = f": {_who(together.nodes, is_broker=True, is_all=together.is_all)} restarted"
+        clean = f" after a {ON_PURPOSE}" if time.is_planned else ""
+        cause = f": {node_names(together.nodes, is_broker=True, is_all=together.is_all)} restarted"
         return f"{_partitions(time.partitions)}{cause} together{clean}"
     if time.cause is None:
         return _partitions(time.partitions)
@@ -260,7 +256,7 @@ def _short(groups: Sequence[ShortOfReplicas]) -> str:
 
 
 def _group(each: ShortOfReplicas) -> str:
-    led = f"led by {_listed(each.leaders)}" if each.leaders else "without a leader"
+    led = f"led by {ids_text(each.leaders)}" if each.leaders else "without a leader"
     cause = "" if each.cause is None else f"; {each.cause}"
     since = "since before the log" if each.from_time is None else f"since {_since(each.from_time)}"
     if each.to_time != each.from_time:
@@ -275,12 +271,12 @@ def of_brokers(found: Overview) -> Clause:
         return Clause(about="brokers", text="no broker is registered")
     if _is_shut_down(found):
         now = "off" if fenced else "shutting down"
-        return Clause(about="brokers", text=f"the only broker is {now} ({_ON_PURPOSE})")
+        return Clause(about="brokers", text=f"the only broker is {now} ({ON_PURPOSE})")
     if brokers == 1:
         text = "the only broker is fenced" if fenced else "the only broker is up"
     elif fenced:
         off = found.shut_down - found.shutting_down
-        clean = f", {off:,} by {_ON_PURPOSE}" if off else ""
+        clean = f", {off:,} by {ON_PURPOSE}" if off else ""
         more = f"; {found.shutting_down:,} shutting down" if found.shutting_down else ""
         text = f"{fenced:,} of {brokers:,} brokers fenced{clean}{more}"
     elif found.shutting_down:
@@ -317,7 +313,7 @@ def of_restarts(restarts: Sequence[NodeRestarts]) -> Iterator[Clause]:
     for each in restarts[:_RESTARTS_MAX]:
         yield Clause(
             about="restarts",
-            text=_restarted(each),
+            text=restart_text(each),
             is_bad=each.clean < each.times if each.is_broker else each.times > 1,
             from_offset=each.from_offset,
             to_offset=each.to_offset,
@@ -325,66 +321,6 @@ def of_restarts(restarts: Sequence[NodeRestarts]) -> Iterator[Clause]:
     others = sum(each.times for each in restarts[_RESTARTS_MAX:])
     if others:
         yield Clause(about="restarts", text=f"{_times(others, 'more restart')} of other nodes")
-
-
-def _restarted(each: NodeRestarts) -> str:
-    who = _who(each.nodes, is_broker=each.is_broker, is_all=each.is_all)
-    together = " together" if len(each.nodes) > 1 else ""
-    if each.times == 1:
-        text = f"{who} restarted{together} at {time_text(each.from_time)}"
-    else:
-        least, most = duration_text(each.apart_ms_min), duration_text(each.apart_ms_max)
-        every = f"{least} apart" if least == most else f"every {least} to {most}"
-        text = (
-            f"{who} restarted{together} {each.times:,} times from {time_text(each.from_time)} to "
-            f"{time_text(each.to_time)}, {every}"
-        )
-    return f"{text}{_ended(each)}{_off(each)}"
-
-
-def _ended(each: NodeRestarts) -> str:
-    """Return how the runs before the restarts ended."""
-    if not each.is_broker:
-        return ""
-    if each.clean == each.times:
-        return f", {'' if each.times == 1 else 'each '}after a {_ON_PURPOSE}"
-    unknown = each.times - each.clean - each.unclean
-    if each.times in (each.unclean, unknown):
-        how = "without" if each.unclean else "not known if after"
-        return f", {how} a controlled shutdown"
-    parts = [
-        f"{count:,} {how}"
-        for count, how in (
-            (each.clean, f"after a {_ON_PURPOSE}"),
-            (each.unclean, "without" if each.clean else "without a controlled shutdown"),
-            (unknown, "not known"),
-        )
-        if count
-    ]
-    return f" ({', '.join(parts)})"
-
-
-def _off(each: NodeRestarts) -> str:
-    if each.off_ms_max < _OFF_MS_MIN:
-        return ""
-    # A node that was not shut down had been off before it was missed.
-    off = "off" if each.clean == each.times else "off at least"
-    longest = duration_text(each.off_ms_max)
-    if each.times == 1:
-        return f"; {off} {longest}"
-    return f"; {off} {duration_text(each.off_ms)} in all, longest {longest}"
-
-
-def _who(nodes: Sequence[int], *, is_broker: bool, is_all: bool) -> str:
-    if is_all:
-        return "the only broker" if len(nodes) == 1 else f"all {len(nodes):,} brokers"
-    kind = "broker" if is_broker else "controller"
-    return f"{kind}{'' if len(nodes) == 1 else 's'} {_listed(nodes)}"
-
-
-def _listed(nodes: Sequence[int]) -> str:
-    *before, last = map(str, nodes)
-    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _times(count: int, what: str) -> str:
