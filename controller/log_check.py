@@ -9,6 +9,7 @@ from replay.expressions.bisect import holds
 from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
+from replay.incidents.live_replay import LiveReplayer
 from replay.loader import BatchSource, Replayer, replayer_from
 from replay.time_travel.contradictions import explains
 from replay.time_travel.effects import touched_keys
@@ -134,7 +135,9 @@ def check_log(
         RequestError: INVALID_REQUEST, the types of an expectation do not fit.
         CorruptLogError: the log is damaged, or a record contradicts the state before it.
     """
-    check = LogCheck(replayer_from(source, start), expectations)
+    # An expectation may read anything of an image.
+    of = Replayer if expectations else LiveReplayer
+    check = LogCheck(replayer_from(source, start, of), expectations)
     found = list(check.lasting.values())
     first = check.next_offset
     for batch in source.batches(first, to_offset) if first < to_offset else ():

@@ -126,7 +126,7 @@ class Replayer:
             next_offset: Start of the log, if `start` is empty and the log does not begin at 0.
         """
         self._image = start
-        self._delta = MetadataDelta(start)
+        self._delta = self._delta_of(start)
         # First offset not read yet; those of an open transaction were read.
         self.next_offset = start.provenance.next_offset if next_offset is None else next_offset
         self._place = Place(start.provenance)
@@ -169,8 +169,11 @@ class Replayer:
         provenance = self._place.of_image
         if _place(provenance) != _place(self._image.provenance):
             self._image = self._delta.apply(provenance)
-            self._delta = MetadataDelta(self._image)
+            self._delta = self._delta_of(self._image)
         return self._image
+
+    def _delta_of(self, image: MetadataImage) -> MetadataDelta:
+        return MetadataDelta(image)
 
 
 def _place(provenance: Provenance) -> tuple[int | None, int | None]:
@@ -301,13 +304,15 @@ def check_point(source: BatchSource, at: int | None) -> int:
     return at + 1
 
 
-def replayer_from(source: BatchSource, start: MetadataImage | None) -> Replayer:
+def replayer_from(
+    source: BatchSource, start: MetadataImage | None, of: type[Replayer] = Replayer
+) -> Replayer:
     """Return a replayer that starts from an image, or from the log's start if that is later."""
     if start is not None and start.provenance.next_offset >= source.history_start:
-        return Replayer(start)
+        return of(start)
     if source.base is None:
-        return Replayer(next_offset=source.start_offset)
-    return Replayer(_base_image(source.base))
+        return of(MetadataImage.EMPTY, next_offset=source.start_offset)
+    return of(_base_image(source.base))
 
 
 def _base_image(base: BaseState) -> MetadataImage:

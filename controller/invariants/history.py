@@ -65,6 +65,9 @@ class _Narrowed:
     ) -> None:
         self._image = image
         self._topic_ids, self._configs = topic_ids, configs
+        # What the checks call most often.
+        self.topic, self.topic_by_name = image.topic, image.topic_by_name
+        self.topic_by_full_name, self.namespace = image.topic_by_full_name, image.namespace
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._image, name)
@@ -142,15 +145,14 @@ class InvariantTracker:
             The illegal steps from the last image to this one; unlike the violations in `active`,
             they do not last.
         """
-        before, topics = delta.image, delta.topics
-        renamed = [each for each in topics.changed if before.topic(each) is not image.topic(each)]
+        renamed = delta.topics.renamed
         kinds = _kinds(delta, keys, renamed)
         self._check_names(image, kinds, renamed)
-        self._check_images(before, image, kinds, renamed, keys)
+        self._check_images(delta, image, kinds, keys)
         self._check_topics(delta, image, kinds, keys)
         step = Step.by(delta, keys.get("broker", ()), image)
         steps = [(check.__name__, None, finding) for check in OF_STEPS for finding in check(step)]
-        return [*steps, *self._reused_ids(before, image, renamed)]
+        return [*steps, *self._reused_ids(delta)]
 
     def _check_names(
         self, image: MetadataImage, kinds: set[str], renamed: Collection[Uuid]
@@ -173,10 +175,9 @@ class InvariantTracker:
 
     def _check_images(
         self,
-        before: MetadataImage,
+        delta: MetadataDelta,
         image: MetadataImage,
         kinds: set[str],
-        renamed: Collection[Uuid],
         keys: Mapping[str, Collection[Any]],
     ) -> None:
         narrowed = None
@@ -188,7 +189,7 @@ class InvariantTracker:
                 self._check_image(check, image)
                 continue
             if narrowed is None:
-                narrowed = _Narrowed(image, renamed, _configs(before, renamed, keys))
+                narrowed = _Narrowed(image, delta.topics.renamed, _configs(delta, keys))
             self._check_image(check, narrowed)
 
     def _check_image(self, check: Callable[[Any], Iterator[str]], image: Any) -> None:
@@ -257,12 +258,12 @@ class InvariantTracker:
                 found.update((check.__name__, label, text) for text in check(image, (each,)))
         _put(self._of_topics, topic_id, found)
 
-    def _reused_ids(
-        self, before: MetadataImage, image: MetadataImage, topic_ids: Collection[Uuid]
-    ) -> Iterator[Key]:
+    def _reused_ids(self, delta: MetadataDelta) -> Iterator[Key]:
         """H1: the id of a deleted topic is never used again."""
-        for topic_id in sorted(topic_ids):
-            was, is_ = before.topic(topic_id) is not None, image.topic(topic_id) is not None
+        topics = delta.topics
+        for topic_id in sorted(topics.renamed):
+            was = topics.topic_before(topic_id) is not None
+            is_ = topics.topic(topic_id) is not None
             if is_ and not was and topic_id in self._retired:
                 yield "ids_never_come_back", None, f"topic id {uuid_text(topic_id)}"
             if was and not is_:
@@ -296,12 +297,10 @@ def _kinds(
     return kinds
 
 
-def _configs(
-    before: MetadataImage, topic_ids: Collection[Uuid], keys: Mapping[str, Collection[Any]]
-) -> set[tuple[int, str]]:
+def _configs(delta: MetadataDelta, keys: Mapping[str, Collection[Any]]) -> set[tuple[int, str]]:
     """Return the config resources that changed, or whose topic may have been removed or moved."""
-    topics = (before.topic(topic_id) for topic_id in topic_ids)
-    names = (before.full_name(topic) for topic in topics if topic is not None)
+    topics = filter(None, map(delta.topics.topic_before, delta.topics.renamed))
+    names = (delta.image.full_name(topic) for topic in topics)
     return {*keys.get("config", ()), *((TOPIC, name) for name in names)}
 
 

@@ -55,20 +55,20 @@ class Step(msgspec.Struct, frozen=True):
         Args:
             broker_ids: The brokers that the delta has changed.
         """
-        before, topics, changed, gone = delta.image, delta.topics, [], []
+        topics, changed, gone = delta.topics, [], []
         for topic_id in sorted(topics.changed):
-            if before.topic(topic_id) is None or after.topic(topic_id) is None:
+            if topics.topic_before(topic_id) is None or topics.topic(topic_id) is None:
                 continue
-            of_topic = before.partitions(topic_id)
-            for partition_id, new in sorted(topics.changed_partitions(topic_id).items()):
-                old = find(of_topic, partition_id)
+            after_of = topics.changed_partitions(topic_id)
+            for partition_id, old in sorted(topics.partitions_before(topic_id).items()):
+                new = after_of.get(partition_id)
                 if old is None:
                     continue
                 if new is None:
                     gone.append(old)
                 else:
                     changed.append((old, new))
-        return cls(before, after, broker_ids, changed, gone)
+        return cls(delta.image, after, broker_ids, changed, gone)
 
 
 def epochs_never_go_back(step: Step) -> Findings:
@@ -86,6 +86,8 @@ def epochs_never_go_back(step: Step) -> Findings:
 def new_leaders_have_new_epochs(step: Step) -> Findings:
     """S2: a change of leader, or the loss of a replica, increases the leader epoch."""
     for old, new in step.changed:
+        if old.leader == new.leader and old.replicas == new.replicas:
+            continue
         lost = not set(old.replicas) <= set(new.replicas)
         if (old.leader != new.leader or lost) and new.leader_epoch <= old.leader_epoch:
             yield (
@@ -101,7 +103,7 @@ def modes_only_go_forward(step: Step) -> Findings:
     """
     order = (READ_WRITE, READ_ONLY, NONE)
     for old, new in step.changed:
-        if old.mode not in order or new.mode not in order:
+        if old.mode == new.mode or old.mode not in order or new.mode not in order:
             continue  # an invalid mode is found in the image
         called_off = old.mode == READ_ONLY and new.mode == READ_WRITE
         if order.index(new.mode) < order.index(old.mode) and not called_off:

@@ -8,21 +8,17 @@ from controller.decisions.partitions.partition_change import RECOVERED
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, READ_WRITE, Partition
 
-_KEPT_MAX = 10_000
-"""So many combinations take about 3 MB; a cluster has as many as it has partitions at most."""
-
-_Members = tuple[tuple[int, ...], tuple[int, ...], int]
-
 
 class PlainPartitions:
-    """Remembers which replicas, ISRs and leaders violate nothing while no broker changes."""
+    """Remembers which brokers are live, while no broker changes."""
 
     def __init__(self) -> None:
-        self._sound: set[_Members] = set()
+        # Registered and not fenced, as far as anything asked.
+        self._live: set[int] = set()
 
     def forget(self) -> None:
         """Forget everything: brokers have changed."""
-        self._sound.clear()
+        self._live.clear()
 
     def others(self, image: MetadataImage, some: Iterable[Partition]) -> list[Partition]:
         """Return the partitions in which a check of OF_PARTITIONS may find something."""
@@ -31,8 +27,14 @@ class PlainPartitions:
         return [each for each in some if not self._is_plain(image, each)]
 
     def _is_plain(self, image: MetadataImage, p: Partition) -> bool:
+        replicas, isr = set(p.replicas), set(p.isr)
         return (
-            self._are_sound(image, (p.replicas, p.isr, p.leader))
+            bool(isr)
+            and len(isr) == len(p.isr)
+            and len(replicas) == len(p.replicas)
+            and isr <= replicas
+            and (p.leader in isr or p.leader == NO_LEADER)
+            and (isr <= self._live or self._are_live(image, isr))
             and not (p.adding_replicas or p.removing_replicas or p.eligible_leader_replicas)
             and p.mode == READ_WRITE
             and p.leader_recovery_state == RECOVERED
@@ -41,26 +43,10 @@ class PlainPartitions:
             and (not p.directories or len(p.directories) == len(p.replicas))
         )
 
-    def _are_sound(self, image: MetadataImage, members: _Members) -> bool:
-        if members in self._sound:
-            return True
-        replicas, isr, leader = members
-        in_sync = set(isr)
-        are_sound = (
-            bool(in_sync)
-            and len(in_sync) == len(isr)
-            and len(set(replicas)) == len(replicas)
-            and in_sync.issubset(replicas)
-            and leader in (NO_LEADER, *isr)
-            and all(_is_live(image, each) for each in isr)
-        )
-        if are_sound:
-            if len(self._sound) >= _KEPT_MAX:
-                self._sound.clear()
-            self._sound.add(members)
-        return are_sound
-
-
-def _is_live(image: MetadataImage, broker_id: int) -> bool:
-    broker = image.broker(broker_id)
-    return broker is not None and not broker.fenced
+    def _are_live(self, image: MetadataImage, broker_ids: set[int]) -> bool:
+        for each in broker_ids - self._live:
+            broker = image.broker(each)
+            if broker is None or broker.fenced:
+                return False
+            self._live.add(each)
+        return True

@@ -11,6 +11,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.part_deltas import PartDeltas
 from replay.image.provenance import Provenance, has_unknown_tags
 from replay.image.rules import RULES, Rule
+from replay.image.topics import TopicsDelta
 from replay.image.versions import UNKNOWN
 
 
@@ -20,8 +21,9 @@ class MetadataDelta(PartDeltas):
     After an error the delta must not be used.
     """
 
-    def __init__(self, image: MetadataImage) -> None:
-        super().__init__(image)
+    def __init__(self, image: MetadataImage, topics: TopicsDelta | None = None) -> None:
+        """Start from an image; `topics` are as for `PartDeltas`."""
+        super().__init__(image, topics)
         self._rules: dict[type[Record], Rule[Any]] = {}
 
     def replay(self, row: Envelope, *, at: int | None = None) -> None:

@@ -51,12 +51,19 @@ class PartDeltas:
     voters: VotersDelta
     kraft_version: KRaftVersionDelta
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, topics: TopicsDelta | None = None) -> None:
+        """Start from an image.
+
+        Args:
+            topics: Used instead of a delta of the image's topics.
+        """
         self.image = image
         # The row being replayed, for rules that need more than its record.
         self.row: Envelope | None = None
         self._not_understood = image.provenance.not_understood
         self._parts: dict[str, Any] = {}
+        if topics is not None:
+            self.topics = self._parts["topics"] = topics
         self._after: MetadataImage | None = None
 
     def __getattr__(self, name: str) -> Any:

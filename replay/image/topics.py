@@ -1,6 +1,6 @@
 """Topics by id and by name, each with its partitions."""
 
-from collections.abc import Iterable, Iterator, KeysView, Mapping
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping
 
 import msgspec
 from immutables import Map
@@ -139,11 +139,28 @@ class TopicsDelta:
         self.after: Partition | None = None
         # Topics were read that are not among the changed ones.
         self._read_others = False
+        self._renamed: set[Uuid] = set()
 
     @property
     def changed(self) -> KeysView[Uuid]:
         """Ids of the topics that were created, changed in any way, or removed."""
         return self._topics.keys()
+
+    @property
+    def renamed(self) -> Collection[Uuid]:
+        """Ids of the topics that were created, moved or removed."""
+        return self._renamed
+
+    def topic_before(self, topic_id: Uuid) -> Topic | None:
+        """Return a topic as it was before the changes."""
+        return self._image.topic(topic_id)
+
+    def partitions_before(self, topic_id: Uuid) -> Mapping[int, Partition | None]:
+        """Return the partitions of `changed_partitions` as they were before, None: absent."""
+        before = self._image.partitions(topic_id)
+        return {
+            each: partition_list.find(before, each) for each in self.changed_partitions(topic_id)
+        }
 
     def changed_partitions(self, topic_id: Uuid) -> Mapping[int, Partition | None]:
         """Return the partitions that were set or removed in a changed topic, by id.
@@ -165,6 +182,7 @@ class TopicsDelta:
             raise ContradictionError(f"topic id {topic_id} exists", about=f"topic:@{topic_id}#name")
         topic = Topic(record.topic_id, record.name, record.namespace_id)
         self._claim_name(topic)
+        self._renamed.add(record.topic_id)
         delta = self._topics[record.topic_id] = TopicDelta(TopicEntry(topic, version=offset))
         # Of a topic that was removed since the image: its partitions are changed, too.
         for old in self._image.partitions(record.topic_id):
@@ -174,6 +192,7 @@ class TopicsDelta:
         """Remove a topic with its partitions; return it."""
         topic = self._touch(record.topic_id).topic
         self._ids.at(topic.namespace_id).take(topic.name)
+        self._renamed.add(record.topic_id)
         self._topics[record.topic_id] = None
         return topic
 
@@ -183,6 +202,7 @@ class TopicsDelta:
         old, new = delta.topic, Topic(delta.topic.topic_id, record.name, record.namespace_id)
         self._claim_name(new)
         self._ids.at(old.namespace_id).take(old.name)
+        self._renamed.add(record.topic_id)
         delta.topic, delta.version = new, offset
         return old, new
 

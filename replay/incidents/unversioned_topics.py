@@ -135,5 +135,4 @@ class UnversionedDelta(MetadataDelta):
     topics: UnversionedTopics
 
     def __init__(self, image: MetadataImage) -> None:
-        super().__init__(image)
-        self.topics = UnversionedTopics(image._topics)
+        super().__init__(image, UnversionedTopics(image._topics))

@@ -299,13 +299,13 @@ def touched_keys(
     found: dict[str, Collection[Key]] = {}
     singles: list[Key] = []
     for field, part in delta.touched_parts():
-        if field == "topics":
+        if field == "topics" and part.changed:
             found["topic"] = part.changed
             if with_partitions:
                 found["partition"] = _partitions_in(delta)
         elif field in CLUSTER_PARTS:
             singles.append(field)
-        elif part.changed:
+        elif field != "topics" and part.changed:
             found[_KIND_OF_FIELD[field]] = part.changed
     if singles:
         found["cluster"] = singles

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.invariants.history import InvariantTracker
+from controller.invariants.history import InvariantTracker, Key
 from controller.log_check import check_log
 from metadata_log.reader.log_reader import LogReader
 from records.base import ZERO_UUID, Record, Uuid
@@ -14,7 +14,8 @@ from records.configs import FeatureLevelRecord
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveTopicRecord, TopicRecord
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
-from replay.loader import BatchSource, images, load_image, replayer_from
+from replay.incidents.live_replay import LiveReplayer
+from replay.loader import BatchSource, Replayer, images, load_image, replayer_from
 from replay.time_travel.effects import touched_keys
 from replay.time_travel.labels import unescaped
 from tests.controller.plain_invariants import HistoryCheck, check_image
@@ -27,25 +28,34 @@ _SMALL = 3_000
 
 
 def _compare(log: BatchSource, start: MetadataImage) -> int:
-    """Compare both checks after every batch outside transactions; return the number of
-    violations.
+    """Compare the check of steps, with images and without, with that of each image, after every
+    batch outside transactions; return the number of violations.
     """
-    replayer, tracker = replayer_from(log, start), InvariantTracker(start)
+    with_images, live = (replayer_from(log, start, of) for of in (Replayer, LiveReplayer))
+    tracker, of_live = (InvariantTracker(each.image()) for each in (with_images, live))
     whole, count = HistoryCheck(start), 0
-    for batch, image in images(log, replayer.next_offset, log.end_offset, start=start):
-        replayer.replay(batch)
+    for batch, image in images(log, with_images.next_offset, log.end_offset, start=start):
+        with_images.replay(batch)
+        live.replay(batch)
         by_history = {v.invariant for v in whole.step(batch, image)}
-        if replayer.in_transaction:
+        if with_images.in_transaction:
             continue
-        delta = replayer.delta
-        keys = touched_keys(delta, with_partitions=False)
-        steps = {invariant for invariant, _, _ in tracker.step(delta, keys, replayer.image())}
+        found = _step(tracker, with_images)
+        assert _step(of_live, live) == found, batch.base_offset
+        steps = {invariant for invariant, _, _ in found}
         expected = {(v.invariant, v.finding) for v in check_image(image)}
         assert {_finding(*key) for key in tracker.active} == expected, batch.base_offset
+        assert of_live.active == tracker.active, batch.base_offset
         assert steps <= by_history
         assert by_history - steps <= {invariant for invariant, _ in expected}
         count += len(expected) + len(steps)
     return count
+
+
+def _step(tracker: InvariantTracker, replayer: Replayer) -> list[Key]:
+    delta = replayer.delta
+    keys = touched_keys(delta, with_partitions=False)
+    return tracker.step(delta, keys, replayer.image())
 
 
 def _finding(invariant: str, name: str | None, text: str) -> tuple[str, str]:
