@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from lark import Token, Tree
 
+from replay.expressions.fields_read import fields_of_element
 from replay.expressions.functions import CONSTANTS, FUNCTIONS, METHODS, size_of
 from replay.expressions.grammar import fail
 from replay.expressions.macros import MACROS, ObjectsRange, Range
@@ -291,7 +292,10 @@ class Compiler:
         shape = Shape("list", element=collection.shape.element) if name == "filter" else PLAIN
         objects = COLLECTIONS.get(str(of.children[0])) if of.data == "name" else None
         if self._incremental and is_top and objects is not None and objects.keyed:
-            remembered = ObjectsRange(range_, objects, lambda error: fail(tree, str(error)))
+            # The name of a partition is not among its fields.
+            is_plain = objects.kind.name == "partition" and len(variables) == 1
+            fields = fields_of_element(trees[-1], variables[0]) if is_plain else ()
+            remembered = ObjectsRange(range_, objects, lambda error: fail(tree, str(error)), fields)
             self.ranges.append(remembered)
             return Part(remembered, shape)
         return Part(_guarded(tree, range_), shape)

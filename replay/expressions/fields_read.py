@@ -40,6 +40,26 @@ def may_set(tree: Tree[Token]) -> Callable[[PartitionChangeRecord], bool]:
     return lambda record: bool(values(record) != unset)
 
 
+def fields_of_element(body: Any, variable: str) -> tuple[str, ...]:
+    """Return the fields of a partition on which alone the body of a macro depends.
+
+    Empty if the body may also depend on something else, or on nothing.
+
+    Args:
+        variable: The macro's variable, which stands for the partition.
+    """
+    fields: set[str] = set()
+    names = 0
+    for node in body.iter_subtrees() if isinstance(body, Tree) else ():
+        if node.data == "name":
+            names += 1
+        of = node.children[0] if node.data == "select" else None
+        if isinstance(of, Tree) and of.data == "name" and of.children[0] == variable:
+            names -= 1
+            fields.add(str(node.children[1]))
+    return tuple(sorted(fields)) if not names else ()
+
+
 def _fields_of_partitions(tree: Tree[Token]) -> set[str] | None:
     """Return the names of fields that an expression selects; None if it compares objects."""
     names = set()

@@ -1,7 +1,8 @@
 """Macros over the elements of a collection: `exists`, `all`, `exists_one`, `filter` and `map`."""
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -120,15 +121,23 @@ class ObjectsRange:
     """
 
     def __init__(
-        self, range_: Range, objects: Objects, failure: Callable[[TypeError], Exception]
+        self,
+        range_: Range,
+        objects: Objects,
+        failure: Callable[[TypeError], Exception],
+        fields: Sequence[str] = (),
     ) -> None:
         """Cache the outcomes of the macro `range_` over the collection `objects`.
 
         Args:
             failure: Returns the error to raise for a type error.
+            fields: Of partitions: the fields on which alone an outcome depends; empty if unknown.
         """
         self.macro = range_.macro
         self._range, self._objects, self._failure = range_, objects, failure
+        self._fields = fields
+        # The outcome that counts for nothing, and is not kept.
+        self._usual = _USUAL.get(range_.macro)
         self._outcomes: dict[Any, Any] = {}
         self._counts = {True: 0, False: 0, ABSENT: 0}
         # What bodies read besides their object: by object, and by what was read.
@@ -187,7 +196,9 @@ class ObjectsRange:
         stale, self._stale = self._stale, set()
         at, image = self._objects.at, env.image
         things: Iterable[tuple[Any, Any]]
-        if stale is None:
+        if stale is None and self._fields and self._usual is not None:
+            things = self._objects.things_unlike(image, self._fields, partial(self._is_usual, env))
+        elif stale is None:
             things = self._objects.things(image)
         else:
             things = ((key, at(image, key)) for key in stale)
@@ -196,6 +207,8 @@ class ObjectsRange:
         try:
             for key, element in things:
                 outcome = _NONE if element is None else self._outcome(env, key, element)
+                if outcome is self._usual:
+                    outcome = _NONE
                 if outcome is not outcomes.get(key, _NONE):
                     self._note(key, outcome)
                 if env.reads or key in self._reads:
@@ -205,6 +218,9 @@ class ObjectsRange:
             raise self._failure(error) from None
         finally:
             env.reads = outer
+
+    def _is_usual(self, env: Env, element: Any) -> bool:
+        return self._outcome(env, element.key, element) is self._usual
 
     def _outcome(self, env: Env, key: Any, element: Any) -> Any:
         env.step()
@@ -219,7 +235,7 @@ class ObjectsRange:
         return value if value is True or value is False else outcome_of(value, self.macro)
 
     def _note(self, key: Any, outcome: Any) -> None:
-        """Set the outcome of an object; _NONE removes it."""
+        """Set the outcome of an object; _NONE stands for the usual one, or for no object."""
         old = self._outcomes.get(key, _NONE)
         if outcome is _NONE:
             del self._outcomes[key]
@@ -263,5 +279,6 @@ class ObjectsRange:
         return [self._outcomes[key] for key in keys]
 
 
+_USUAL = {"exists": False, "exists_one": False, "filter": False, "all": True}
 _NONE = object()
 _NOTHING: frozenset[Token] = frozenset()

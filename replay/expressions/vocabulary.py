@@ -4,18 +4,19 @@ All of them are derived from the tables of parts and kinds, so that none is miss
 the same names as everywhere else (`topic:orders` is `topics["orders"]`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, get_type_hints
 
 import msgspec
 
-from records.base import Uuid
+from records.base import ZERO_UUID, Uuid
 from records.json import field_json, fields_json
 from records.secrets import REDACTED, SECRET_FIELDS, is_secret_config
 from replay.expressions.values import Absent, Env, Token
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER, Partition
 from replay.image.parts import PARTS
 from replay.time_travel.affected import types_reaching
 from replay.time_travel.kinds import KINDS, Kind
@@ -131,6 +132,16 @@ class Objects:
         """Iterate over pairs of key and object, in any order."""
         return ((key, self.at(image, key)) for key in self.keys(image))
 
+    def things_unlike(
+        self, image: MetadataImage, fields: Sequence[str], is_usual: Callable[["Thing"], bool]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Iterate over pairs of key and object, leaving out some that are usual.
+
+        Args:
+            fields: The fields on which alone it depends whether an object is usual.
+        """
+        return self.things(image)
+
     def at(self, image: MetadataImage, key: Any) -> Any:
         """Return the object with a key, None if there is none."""
         if key is None:
@@ -200,6 +211,9 @@ class _Topics(_InTopics):
         return env.image.topic_count
 
 
+_SOME = Partition(ZERO_UUID, 0, (), (), (), (), NO_LEADER, 0, 0, 0)
+
+
 class _Partitions(_InTopics):
     members = PARTITIONS
 
@@ -212,6 +226,19 @@ class _Partitions(_InTopics):
     def things(self, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
         for key, value in self.kind.objects(image):
             yield key, Thing("partition", key, value)
+
+    def things_unlike(
+        self, image: MetadataImage, fields: Sequence[str], is_usual: Callable[[Thing], bool]
+    ) -> Iterator[tuple[Any, Any]]:
+        @cache
+        def are_usual(values: tuple[object, ...]) -> bool:
+            some = msgspec.structs.replace(_SOME, **dict(zip(fields, values, strict=True)))
+            return is_usual(Thing("partition", None, some))
+
+        for entry in image.topic_entries_unlike(fields, are_usual):
+            for each in entry.partitions:
+                key = each.topic_id, each.partition_id
+                yield key, Thing("partition", key, each)
 
     def size(self, env: Env) -> int:
         env.reads.add(PARTITIONS)

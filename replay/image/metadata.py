@@ -4,7 +4,7 @@ Each part of the state has a module with its values and its delta; `rules` assig
 its part, and `delta` computes the next image.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -153,6 +153,19 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         kept in memory, unlike after `partitions`.
         """
         return self._topics.entries()
+
+    def topic_entries_unlike(
+        self, fields: Sequence[str], is_usual: Callable[[tuple[object, ...]], bool]
+    ) -> Iterator[TopicEntry]:
+        """Iterate over the topics as `topic_entries`, without some whose partitions are all usual.
+
+        Those of a snapshot that were not read are left out without making their partitions.
+
+        Args:
+            fields: Fields of partitions.
+            is_usual: True if a partition with these values of the fields is usual.
+        """
+        return self._topics.entries_unlike(fields, is_usual)
 
     def partition_version(self, topic_id: Uuid, partition_id: int) -> int:
         """Return the version of a partition."""

@@ -1,6 +1,7 @@
 """One topic with its partitions, and the changes to it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -44,6 +45,10 @@ class TopicEntry(msgspec.Struct, frozen=True, gc=False):
         """Return where the partitions are."""
         return placement_of(self.partitions)
 
+    def values(self, fields: Sequence[str]) -> set[tuple[object, ...]] | None:
+        """Return None: to look at the partitions themselves is cheaper than at their values."""
+        return None
+
 
 class DeferredEntry(ABC):
     """Stands for a `TopicEntry`, whose partitions are made when they are first read.
@@ -68,6 +73,10 @@ class DeferredEntry(ABC):
     @abstractmethod
     def has_source_of(self, other: "Entry") -> bool:
         """True if both are made from the same, so that they are equal."""
+
+    @abstractmethod
+    def values(self, fields: Sequence[str]) -> set[tuple[object, ...]] | None:
+        """Return the different values that partitions have in some fields, if that is cheap."""
 
     @property
     def partitions(self) -> Partitions:

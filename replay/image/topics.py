@@ -1,6 +1,6 @@
 """Topics by id and by name, each with its partitions."""
 
-from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 
 import msgspec
 from immutables import Map
@@ -119,6 +119,20 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         Partitions that are made for this are not kept.
         """
         return (entry.passing() for entry in self._entries.values())
+
+    def entries_unlike(
+        self, fields: Sequence[str], is_usual: Callable[[tuple[object, ...]], bool]
+    ) -> Iterator[TopicEntry]:
+        """Iterate over the topics, leaving out some of those whose partitions are all usual.
+
+        Args:
+            fields: Fields of partitions.
+            is_usual: True if a partition with these values of the fields is usual.
+        """
+        for entry in self._entries.values():
+            values = entry.values(fields)
+            if values is None or not all(map(is_usual, values)):
+                yield entry.passing()
 
 
 _NO_IDS: Map[str, Uuid] = Map()

@@ -119,6 +119,38 @@ class PartitionColumns(msgspec.Struct, frozen=True, gc=False, array_like=True):
             )
         return made
 
+    def values(self, fields: Iterable[str]) -> set[tuple[object, ...]] | None:
+        """Return the different values that partitions have in some fields, in any order.
+
+        Returns None for fields whose values columns do not have as they are.
+
+        Raises:
+            ValueError, LookupError: the columns do not fit together.
+        """
+        columns = []
+        for field in fields:
+            column = self._column(field)
+            if column is None:
+                return None
+            columns.append(column)
+        return set(zip(*columns, strict=True))
+
+    def _column(self, field: str) -> Sequence[object] | None:
+        count = self.partition_count
+        match field:
+            case "replicas":
+                return self._replicas(None)
+            case "isr":
+                return [self.isrs.get(at, all_) for at, all_ in enumerate(self._replicas(None))]
+            case "leader":
+                first = [self.brokers[index] for index in self.replicas[:: self.factor]]
+                return [self.leaders.get(at, leader) for at, leader in enumerate(first)]
+            case "leader_epoch":
+                return _each(self.leader_epochs, count)
+            case "partition_epoch":
+                return _each(self.partition_epochs, count)
+        return None
+
     def placement(self, topic_id: Uuid, shared: SharedValues) -> Placement:
         """Return where the partitions are; only those that are not settled are made.
 

@@ -4,7 +4,7 @@ A loaded topic stays in its stored form until its partitions are read: most of a
 never are, and making them is most of the work of loading a snapshot.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import merge
 from operator import attrgetter
 from typing import Self
@@ -101,6 +101,20 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         offsets = packed_offsets(_ids(found), versions, created)
         return TopicEntry(self.topic, partition_list(found), self.version, offsets)
 
+    def values(self, fields: Sequence[str]) -> set[tuple[object, ...]] | None:
+        """Return the different values that partitions have in some fields, in any order.
+
+        Returns None if the partitions have to be made for this.
+
+        Raises:
+            msgspec.DecodeError, ValueError, LookupError: the partitions cannot be read.
+        """
+        body = _body_decoder.decode(self.body) if self.body else _NO_BODY
+        found = body.columns.values(fields)
+        if found is not None:
+            found.update([tuple([getattr(p, field) for field in fields]) for p in body.others])
+        return found
+
     def placement(self, shared: SharedValues) -> Placement:
         """Return where the partitions are.
 
@@ -168,6 +182,18 @@ class LoadedTopic(DeferredEntry):
             return self.make().placement()
         try:
             return stored.placement(self._shared)
+        except _UNREADABLE as error:
+            raise self._foreign(error) from error
+
+    def values(self, fields: Sequence[str]) -> set[tuple[object, ...]] | None:
+        """Return the different values that partitions have in some fields, if that is cheap.
+
+        Raises:
+            CorruptLogError: as `make`.
+        """
+        stored = self._stored
+        try:
+            return None if stored is None else stored.values(fields)
         except _UNREADABLE as error:
             raise self._foreign(error) from error
 

@@ -126,6 +126,16 @@ def _has_placement_of(loaded: LoadedTopic, partitions: Iterable[Partition]) -> N
     assert all(each in stored_whole for each in found.others if each not in rest.others)
 
 
+def _has_values_of(loaded: LoadedTopic, partitions: Iterable[Partition], random: Random) -> None:
+    fields = random.sample(_IN_COLUMNS, random.randint(1, len(_IN_COLUMNS)))
+    expected = {tuple([getattr(each, field) for field in fields]) for each in partitions}
+    assert loaded.values(fields) == expected
+    assert loaded.values([*fields, "directories"]) is None
+
+
+_IN_COLUMNS = ("replicas", "isr", "leader", "leader_epoch", "partition_epoch")
+
+
 def _random_partition(id_: int, random: Random) -> Partition:
     replicas = tuple(random.sample(range(5), random.randint(0, 3)))
     fields: dict[str, object] = {}
@@ -162,6 +172,7 @@ def test_a_stored_topic_gives_its_entry_back(seed: int) -> None:
     loaded = _loaded(msgspec.msgpack.encode([stored]))
     assert loaded.partition_count == len(ids)
     _has_placement_of(loaded, partitions)
+    _has_values_of(loaded, partitions, random)
     assert loaded == entry and entry == loaded
     if ids:
         changed = msgspec.structs.replace(entry, offsets=merged_offsets(offsets, {ids[0]: 10}, {}))

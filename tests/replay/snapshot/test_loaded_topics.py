@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import URL
 
 from records.errors import CorruptLogError
+from replay.expressions.bisect import find_flips
 from replay.expressions.expression import Expression
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
@@ -16,7 +17,7 @@ from replay.image.topics import Topic, TopicEntry
 from replay.loader import Replayer, load_image
 from replay.snapshot import layers
 from replay.snapshot.file import SnapshotFile
-from replay.snapshot.parts import Parts
+from replay.snapshot.parts import Parts, chunks_of_image
 from replay.snapshot.shared_values import SharedValues
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.stored_topic import LoadedTopic, StoredTopic, loaded_topics
@@ -54,6 +55,62 @@ def _unread(image: MetadataImage) -> int:
     """Return the number of topics whose partitions were not made, or were not kept."""
     entries = image._topics._entries.values()
     return sum(isinstance(each, LoadedTopic) and each._made is None for each in entries)
+
+
+_CONDITIONS = (
+    "p.leader == -1",
+    "p.leader in p.isr && size(p.replicas) > 1",
+    "p.isr != p.replicas",
+    "p.leader_epoch + p.partition_epoch > 3",
+    "p.mode == 0",
+    "p.partition_id == 0",
+    "p.isr.exists(r, r == p.leader)",
+    "topics.exists(t, t.name.size() == p.partition_id)",
+    "size(topics) > p.leader",
+    "100 / p.leader == 100",
+    "true",
+)
+
+
+@pytest.mark.parametrize("macro", ["exists", "all", "exists_one", "filter", "map"])
+def test_conditions_of_unread_partitions(macro: str) -> None:
+    log = Log(random_history(random.Random(macro), 120))
+    at = log.end_offset // 2
+    image = load_image(log, at)
+    for condition in _CONDITIONS:
+        expression = Expression(f"partitions.{macro}(p, {condition})")
+        evaluator, loaded = expression.incremental(), _as_loaded(image)
+        assert evaluator.start(loaded) == expression.evaluate(image), condition
+        found = find_flips(log, expression, loaded, log.end_offset)
+        assert found == find_flips(log, expression, image, log.end_offset), condition
+
+
+def test_only_topics_with_a_partition_that_meets_a_condition_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    make = LoadedTopic.make
+
+    def noted(loaded: LoadedTopic) -> TopicEntry:
+        made.append(loaded.topic.name)
+        return make(loaded)
+
+    monkeypatch.setattr(LoadedTopic, "make", noted)
+    image = image_of(topic("a"), partition("a", 0, leader=2), topic("b"), partition("b", 0))
+    evaluator = Expression("partitions.exists(p, p.leader == -1)").incremental()
+    assert evaluator.start(_as_loaded(image)) is False
+    assert made == []
+    evaluator = Expression("partitions.exists(p, p.leader == 2)").incremental()
+    assert evaluator.start(_as_loaded(image)) is True
+    assert made == ["a"]
+
+
+def _as_loaded(image: MetadataImage) -> MetadataImage:
+    """Return an image as it is loaded from a snapshot."""
+    parts = Parts()
+    for name, _, chunk in chunks_of_image(image):
+        parts.decode(name, chunk.plain)
+    return parts.image(image.provenance)
 
 
 def _are_equal(loaded: MetadataImage, expected: MetadataImage) -> None:
