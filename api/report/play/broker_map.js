@@ -55,7 +55,11 @@ export class BrokerMap {
   }
 
   draw() {
-    if (this.element.hidden) return;
+    if (this.element.hidden) {
+      // Closed while it waited or counted.
+      this.racks.removeAttribute("aria-busy");
+      return;
+    }
     if (this.data.hasValues && this.loads.advance(BUDGET_MS)) this.racks.removeAttribute("aria-busy");
     else this._countOn();
     const { data, selection, loads } = this, row = data.rowAt(selection.to), shown = this._brokers(row);
@@ -76,8 +80,8 @@ export class BrokerMap {
     this._isCounting = true;
     whenIdle(() => {
       this._isCounting = false;
-      if (!this.data.hasValues || !this.loads.advance(BUDGET_MS)) this._countOn();
-      else this.draw();
+      if (this.element.hidden || (this.data.hasValues && this.loads.advance(BUDGET_MS))) this.draw();
+      else this._countOn();
     });
   }
 

@@ -69,6 +69,25 @@ def test_space_plays_and_pauses_and_a_selection_stops_it(playing: Page) -> None:
     assert page.evaluate("report.player.isPlaying") is False
 
 
+_OPEN_AND_CLOSE = """() => {
+  report.map.toggle(true);
+  report.map.loads._touch = 0;
+  report.map.loads._steps.clear();
+  report.map.loads.advance = () => false;
+  report.selection.set({ from: 10, to: 700 });
+  report.map.toggle(false);
+  delete report.map.loads.advance;
+}"""
+"""Close the map after a selection, before it is painted and counted."""
+
+
+def test_a_map_that_is_closed_while_it_counts_is_not_busy_for_ever(playing: Page) -> None:
+    playing.evaluate(_OPEN_AND_CLOSE)
+    wait_until_idle(playing)
+    playing.evaluate("report.map.toggle(true)")
+    wait_until_idle(playing)
+
+
 def test_less_motion_is_respected(playing: Page) -> None:
     page = playing
     select(page, 0, 1308)
