@@ -12,22 +12,23 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from api.broker.clean_shutdown import NO_EPOCH, CleanShutdown
 from api.broker.cluster import Cluster
 from api.broker.log_directory import LogDirectory
 from api.broker.registration import Identity
 from api.broker.repeated_requests import repeated
+from api.broker.updates import answer_updates
 from api.clients.client import ANSWER_TIMEOUT_S, ServerAddress
-from api.kafka import apis, frames
+from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
-from api.kafka.conversation import answer
 from api.kafka.dispatch import DispatchTable
 from api.kafka.envelopes import is_question
 from api.kafka.errors import check, name_of
+from api.kafka.fields import Request
 from api.kafka.frames import RequestFrame
-from api.kafka.login import open_authenticated
 from api.kafka.messages.assignments import (
     AssignedDirectory,
     AssignReplicasToDirsRequest,
@@ -41,17 +42,17 @@ from api.kafka.messages.brokers import (
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
     FollowLogRequest,
-    FollowLogResponse,
     ReplicaLag,
 )
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from api.kafka.streams import close_writer, read_frame
 from api.security.client import ConnectionSecurity
 from api.transport.shutdown import cancel_all
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
+
+A = TypeVar("A", AlterPartitionResponse, AssignReplicasToDirsResponse, AllocateProducerIdsResponse)
 
 _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
@@ -188,14 +189,10 @@ class ControllerLink:
             UnavailableError: no response arrived; the outcome is unknown.
             RequestError: such as STALE_BROKER_EPOCH.
         """
-        if self._connection is None:
-            raise UnavailableError("there is no controller to ask")
         request = AlterPartitionRequest(
             broker_id=self._identity.broker_id, broker_epoch=self.broker_epoch, topics=topics
         )
-        response = await self._connection.request(request, AlterPartitionResponse)
-        check(response.error_code, None)
-        return response
+        return await self._ask(request, AlterPartitionResponse)
 
     async def assign_directories(
         self, directories: tuple[AssignedDirectory, ...]
@@ -207,18 +204,14 @@ class ControllerLink:
             RequestError: such as STALE_BROKER_EPOCH; or UNSUPPORTED_VERSION, if the controller is
                 of an earlier release.
         """
-        if self._connection is None:
-            raise UnavailableError("there is no controller to ask")
-        if apis.ASSIGN_REPLICAS_TO_DIRS.key not in self._versions:
+        if self._connection and apis.ASSIGN_REPLICAS_TO_DIRS.key not in self._versions:
             raise RequestError("UNSUPPORTED_VERSION", "the controller records no log directories")
         request = AssignReplicasToDirsRequest(
             broker_id=self._identity.broker_id,
             broker_epoch=self.broker_epoch,
             directories=directories,
         )
-        response = await self._connection.request(request, AssignReplicasToDirsResponse)
-        check(response.error_code, None)
-        return response
+        return await self._ask(request, AssignReplicasToDirsResponse)
 
     async def allocate_producer_ids(self) -> range:
         """Request and return a block of producer ids from the controller.
@@ -227,15 +220,20 @@ class ControllerLink:
             UnavailableError: no response arrived.
             RequestError: such as STALE_BROKER_EPOCH.
         """
-        if self._connection is None:
-            raise UnavailableError("there is no controller to ask")
         request = AllocateProducerIdsRequest(
             broker_id=self._identity.broker_id, broker_epoch=self.broker_epoch
         )
-        response = await self._connection.request(request, AllocateProducerIdsResponse)
-        check(response.error_code, None)
+        response = await self._ask(request, AllocateProducerIdsResponse)
         first = response.producer_id_start
         return range(first, first + response.producer_id_len)
+
+    async def _ask(self, request: Request, response: type[A]) -> A:
+        """Send one of the broker's own requests, and return its response if it has no error."""
+        if self._connection is None:
+            raise UnavailableError("there is no controller to ask")
+        found = await self._connection.request(request, response)
+        check(found.error_code, None)
+        return found
 
     async def forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         """Forward a client's request unchanged, and return the body of the controller's response.
@@ -293,7 +291,7 @@ class ControllerLink:
     async def _session(self) -> None:
         connection = await self._connect()
         try:
-            self._versions = await connection.newest_versions()
+            self._versions = await connection.newest_versions(timeout_s=self._silence_s)
         except BaseException:
             await connection.close()
             raise
@@ -394,10 +392,6 @@ class ControllerLink:
         Args:
             is_whole: True to start with a full update, False to get only changes.
         """
-        at = self._addresses[0]
-        reader, writer, _ = await open_authenticated(
-            at.host, at.port, self._client_id, self._security
-        )
         request = FollowLogRequest(
             broker_id=self._identity.broker_id,
             broker_epoch=self.broker_epoch,
@@ -405,15 +399,5 @@ class ControllerLink:
             metadata_offset=self._cluster.metadata_offset,
             wants_users=self._identity.has_sasl,
         )
-        try:
-            writer.write(frames.encode_request(apis.FOLLOW_LOG, 0, 0, request))
-            raw = await read_frame(reader)
-            if raw is None:
-                raise UnavailableError("the controller ended the stream")
-            response = frames.decode_response(raw, apis.FOLLOW_LOG, 0)
-            assert isinstance(response, FollowLogResponse)
-            check(response.error_code, None)
-            await answer(reader, writer, self._dispatch)
-        finally:
-            await close_writer(writer)
-        raise UnavailableError("the controller ended the stream")
+        at = self._addresses[0]
+        await answer_updates(at, self._client_id, self._security, request, self._dispatch)

@@ -132,13 +132,14 @@ class Connection:
                 raise _unanswered(str(error)) from error
         return cast(R, await self._ask(api.name, number, encode(), decode, timeout_s))
 
-    async def newest_versions(self) -> dict[int, int]:
+    async def newest_versions(self, timeout_s: float = REQUEST_TIMEOUT_S) -> dict[int, int]:
         """Return the newest version that the server supports of each request, by request key.
 
         Raises:
             UnavailableError: no response arrived.
         """
-        versions = await self.request(ApiVersionsRequest(), ApiVersionsResponse)
+        request = ApiVersionsRequest()
+        versions = await self.request(request, ApiVersionsResponse, timeout_s=timeout_s)
         return {each.api_key: each.max_version for each in versions.api_keys}
 
     async def forward(

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import re
 import signal
@@ -16,6 +17,7 @@ import httpx
 import pytest
 
 from api.clients.client import MetadataClient
+from api.kafka.connection import REQUEST_TIMEOUT_S
 from controller.decisions.topics.topics import CreateTopics, NewTopic
 from tests.api.nodes.processes import (
     WAIT_S,
@@ -230,12 +232,12 @@ def test_what_is_wrong_is_said(tmp_path: Path, url: str) -> None:
     assert "LOG_EXISTS" in again.stderr
 
 
-async def _create_at(broker: str, name: str) -> None:
+async def _is_created_at(broker: str, name: str) -> bool:
     """Create a topic with Kafka's own request, which a broker forwards."""
     new = NewTopic(name=name, partitions=1, replication_factor=1)
     async with await MetadataClient.connect(broker) as client:
         (created,) = await client.create_topics(CreateTopics(topics=(new,)))
-    assert created.refusal is None
+    return created.refusal is None
 
 
 def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> None:
@@ -281,9 +283,12 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
         described = metalog("brokers", "describe", "1", "--server", server)
         assert described["broker"]["broker_epoch"] == registered["broker_epoch"]
         # What the broker forwards reaches the new leader.
-        asyncio.run(_create_at(f"kafka://{registered['listen']}", "forwarded"))
+        assert asyncio.run(_is_created_at(f"kafka://{registered['listen']}", "forwarded"))
         names = {t["name"] for t in metalog("topics", "list", "--server", server)["topics"]}
         assert names == {"orders", "payments", "forwarded"}
+        first.start()
+        until(lambda: first.stands_by)
+        _check_that_a_suspended_leader_is_left(second, f"kafka://{registered['listen']}")
     finally:
         broker.terminate()
         _, said = broker.communicate(timeout=WAIT_S)
@@ -294,6 +299,21 @@ def test_a_broker_and_clients_follow_the_leader(tmp_path: Path, url: str) -> Non
     for while_away in said.split("the service is back"):
         lines = [line for line in while_away.splitlines() if "is away" in line]
         assert len(lines) == len(set(lines))
+
+
+def _check_that_a_suspended_leader_is_left(leading: Process, broker: str) -> None:
+    """A suspended leader ends no connection: the broker goes by its silence, well before a request
+    to it runs out of time.
+    """
+    leading.signal(signal.SIGSTOP)
+    end, attempts = time.monotonic() + REQUEST_TIMEOUT_S, itertools.count()
+    try:
+        # A request waits for 10 s, which a busy machine may need to take over.
+        while not asyncio.run(_is_created_at(broker, f"while-it-sleeps-{next(attempts)}")):
+            assert time.monotonic() < end
+        assert time.monotonic() < end
+    finally:
+        leading.signal(signal.SIGCONT)
 
 
 _NOTE = '{"type": "NoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "x"}}\n'
