@@ -4,6 +4,7 @@ A record's tokens are those of its topic's and namespace's ids, and of its names
 namespaces. Equal values have equal tokens, so a run of blocks without a token has no such record.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
@@ -13,6 +14,9 @@ from records import registry
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.topics import MoveTopicRecord, NamespaceRecord, TopicRecord
+
+_VALUES_REMEMBERED = 4_096
+"""Ids and names whose tokens are kept: runs that follow each other are about the same ones."""
 
 TOKEN_SIZE = 2
 """A run of 8 KiB has some 70 tokens, so one in a thousand runs has a given token by chance."""
@@ -49,6 +53,7 @@ def id_token(found: Uuid) -> bytes:
     return _hashed(found)
 
 
+@functools.lru_cache(_VALUES_REMEMBERED)
 def name_token(name: str) -> bytes:
     """Return the token of a name; its namespace makes no difference."""
     last = name.rpartition(NAME_SEPARATOR)[-1]
@@ -83,6 +88,7 @@ def _tokens(values: Iterable[object]) -> Iterator[bytes]:
                 yield _hashed(value)
 
 
+@functools.lru_cache(_VALUES_REMEMBERED)
 def _hashed(value: bytes) -> bytes:
     crc32c: int = google_crc32c.value(value)
     return (crc32c & 0xFFFF).to_bytes(TOKEN_SIZE, "big")

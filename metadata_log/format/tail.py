@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from metadata_log.format.batch import latest_time
 from metadata_log.format.segment import SegmentHeader
+from records.control import NoOpRunRecord
 from records.envelope import Envelope
 
 
@@ -28,9 +28,11 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
 
     def latest(self, rows: Sequence[Envelope]) -> int | None:
         """Return the highest append time of `rows` and all earlier records; None without any."""
-        times = [latest_time(row) for row in rows]
+        times = {row.timestamp for row in rows}
+        payloads = [row.payload for row in rows]
+        times.update([each.last_timestamp for each in payloads if type(each) is NoOpRunRecord])
         if self.max_timestamp is not None:
-            times.append(self.max_timestamp)
+            times.add(self.max_timestamp)
         return max(times, default=None)
 
     def precedes(self, header: SegmentHeader) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from metadata_log.format.needles import Needles
 from metadata_log.kraft_format.batch import KraftBatch
 from metadata_log.reader.log_reader import LogReader
+from records.base import Record
 from records.brokers import UnregisterControllerRecord
 from records.configs import FeatureLevelRecord
 from records.control import UnknownRecord
@@ -22,6 +23,9 @@ from records.metadata_versions import METADATA_VERSION, UNREGISTER_CONTROLLER_LE
 from records.registry import schema
 
 _KEY: int = schema("UnregisterControllerRecord")["kafka"]["api_key"]
+
+_SEEN: frozenset[type[Record]] = frozenset({FeatureLevelRecord, UnregisterControllerRecord})
+"""Types of records that `ContestedKeys.checked` looks at."""
 
 
 class ContestedKeys:
@@ -73,5 +77,7 @@ class ContestedKeys:
 
         Returns the same batch object if no row changed.
         """
+        if _SEEN.isdisjoint([type(row.payload) for row in batch.rows]):
+            return batch
         rows = tuple([self.checked(row) for row in batch.rows])
         return batch if rows == batch.rows else msgspec.structs.replace(batch, rows=rows)

@@ -15,6 +15,7 @@ from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.control import LeaderChangeMessage, VotersRecord
 from records.envelope import Envelope
+from records.registry import is_control
 
 
 class SoleVoter:
@@ -52,8 +53,9 @@ class SoleVoter:
         if self._is_sole:
             # What came before a further voter joined is committed.
             self.confirmed_end = rows[0].offset
-        for row in rows:
-            self.see(row.payload)
+        if is_control(rows[0].payload):  # as all records of a batch, or none
+            for row in rows:
+                self.see(row.payload)
         if self._is_sole:
             self.confirmed_end = end_offset
 
