@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
+from msgspec.structs import replace
+
 from api.http.limits import COMPRESSED_BYTES_MIN, COMPRESSED_ON_LOOP_BYTES_MAX
-from api.http.request import headers_of
+from api.http.request import JSON, Reply, headers_of
 
 if TYPE_CHECKING:
     from litestar.types import HTTPResponseStartEvent, Message, Send
@@ -32,16 +34,15 @@ _VARY = (b"vary", b"accept-encoding")
 
 def compressing(scope: Mapping[str, Any], send: "Send") -> "Send":
     """Return a function that sends an answer, compressed if that is allowed and accepted."""
-    if b"secret" in unquote_to_bytes(scope["query_string"]):
+    if _may_have_secret(scope):
         return send
-    accepts = accepts_gzip(headers_of(scope).get("accept-encoding", ""))
     start: HTTPResponseStartEvent | None = None
 
-    async def compressed(message: "Message") -> None:
+    async def send_compressed(message: "Message") -> None:
         nonlocal start
         if message["type"] == "http.response.start" and _is_compressible(message["headers"]):
             message["headers"] = [*message["headers"], _VARY]
-            if accepts:
+            if _is_accepted(scope):
                 start = message
                 return
         elif message["type"] == "http.response.body" and start is not None:
@@ -52,7 +53,22 @@ def compressing(scope: Mapping[str, Any], send: "Send") -> "Send":
             await send(head)
         await send(message)
 
-    return compressed
+    return send_compressed
+
+
+def _may_have_secret(scope: Mapping[str, Any]) -> bool:
+    return b"secret" in unquote_to_bytes(scope["query_string"])
+
+
+async def compressed(reply: Reply, scope: Mapping[str, Any]) -> Reply:
+    """Return a whole reply, compressed if that is allowed and accepted."""
+    if "ETag" in reply.headers or reply.media_type != JSON or _may_have_secret(scope):
+        return reply
+    content, headers = reply.content, {**reply.headers, _VARY[0].decode(): _VARY[1].decode()}
+    if len(content) >= COMPRESSED_BYTES_MIN and _is_accepted(scope):
+        content = await _gzipped(content)
+        headers["content-encoding"] = "gzip"
+    return replace(reply, content=content, headers=headers)
 
 
 def accepts_gzip(accepted: str) -> bool:
@@ -67,6 +83,10 @@ def accepts_gzip(accepted: str) -> bool:
         weights[coding.strip()] = weight.strip() if name.strip() == "q" else "1"
     found = weights.get("gzip", weights.get("x-gzip", weights.get("*", "0")))
     return found.strip("0.") != ""
+
+
+def _is_accepted(scope: Mapping[str, Any]) -> bool:
+    return accepts_gzip(headers_of(scope).get("accept-encoding", ""))
 
 
 def _is_compressible(headers: _Headers) -> bool:

@@ -2,8 +2,8 @@
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import Request, Response
@@ -25,7 +25,7 @@ from api.http.paging import (
 )
 from api.http.parameters import Parameter, parameters_of, read_request
 from api.http.problems import code_of
-from api.http.request import JSON, Call, call_of, flag, one_offset, shared_state
+from api.http.request import Call, Reply, call_of, flag, one_offset, shared_state
 from api.http.shared_state import SharedState
 from api.http.versions import etag_of
 from api.questions.blame import BLAME, ShowBlame
@@ -42,6 +42,8 @@ from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.wire import to_wire
 from records.errors import MetadataLogError, RequestError, UnavailableError
+
+T = TypeVar("T")
 
 LINES, HTML = "application/x-ndjson", "text/html"
 
@@ -97,6 +99,11 @@ def path_of(name: str) -> str:
 ROUTES = {path_of(name): _route(find_question(name)) for name in QUESTIONS}
 """The questions by path."""
 
+DOCUMENTS = frozenset(
+    {path for path, route in ROUTES.items() if route.document is not None and not route.is_stream}
+)
+"""Paths of the questions whose answer is one JSON document."""
+
 
 class Answers(msgspec.Struct, frozen=True):
     """A caller's question to a service; computes the pages of the answer on demand.
@@ -144,15 +151,41 @@ class Answers(msgspec.Struct, frozen=True):
         return answer, last, sum(len(page.payload) for _, page in pages)
 
 
-async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
-    """Answer the question of the request's path.
+class _Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for the answer to a question."""
+
+    route: Route
+    call: Call
+    wanted: Any
+    answers: Answers
+
+
+async def document(scope: Mapping[str, Any]) -> Reply:
+    """Return the answer to a question of DOCUMENTS, that of the request's path.
 
     Raises:
         RequestError: a parameter is malformed, or the question raises the error.
         UnavailableError: the service cannot answer now.
     """
-    route = ROUTES[request.scope["path"]]
-    call = call_of(request.scope)
+    asked = await _asked(scope)
+    paging = _paging(asked, scope["path"])
+    return await _with_reason(asked, _document(asked, paging))
+
+
+async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
+    """Answer another question, that of the request's path; raises the errors of `document`."""
+    asked = await _asked(request.scope)
+    if asked.route.document is None:
+        shared = shared_state(request.scope)
+        command = _command(shared, asked.call, masked=asked.wanted.mask_hosts)
+        return await _report(asked.answers, command)
+    paging = _paging(asked, request.scope["path"])
+    return await _with_reason(asked, _streamed(asked, paging))
+
+
+async def _asked(scope: Mapping[str, Any]) -> _Asked:
+    route = ROUTES[scope["path"]]
+    call = call_of(scope)
     wanted, point = read_request(route.parameters, route.request, call.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
     caller = call.acting_caller()
@@ -167,29 +200,33 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     answers = Answers(
         call.documents, call.service, route.question, to_wire(argument), point, caller
     )
-    if route.document is None:
-        command = _command(shared_state(request.scope), call, masked=wanted.mask_hosts)
-        return await _report(answers, command)
-    path = request.scope["path"]
-    paging = paging_of(call, caller, route.document, route.question, point, path)
-    start, limit = paging.computed
-    answers = msgspec.structs.replace(answers, start=start, limit=limit)
+    return _Asked(route=route, call=call, wanted=wanted, answers=answers)
+
+
+def _paging(asked: _Asked, path: str) -> Paging:
+    assert asked.route.document is not None
+    answers = asked.answers
+    return paging_of(
+        asked.call, answers.caller, asked.route.document, asked.route.question, answers.at, path
+    )
+
+
+async def _with_reason(asked: _Asked, answering: Awaitable[T]) -> T:
+    """Return an answer; the error of an absent object says why it is absent, if that is known."""
     try:
-        if route.is_stream:
-            verbose = flag(call.values, VERBOSE)
-            return await _streamed(route.document, answers, wanted, paging, verbose=verbose)
-        return await _document(route.document, answers, wanted, call, paging)
+        return await answering
     except RequestError as error:
-        object_ = asked_object(wanted)
+        object_ = asked_object(asked.wanted)
         if object_ is None:
             raise
-        message = await _explained(answers, error.code, str(error), object_)
+        message = await _explained(asked.answers, error.code, str(error), object_)
         raise RequestError(error.code, message) from error
 
 
-async def _document(
-    document: Document, answers: Answers, wanted: Any, call: Call, paging: Paging
-) -> Response[bytes]:
+async def _document(asked: _Asked, paging: Paging) -> Reply:
+    document, wanted, call = asked.route.document, asked.wanted, asked.call
+    assert document is not None
+    answers = _part_of(asked.answers, paging)
     async with answers.documents:
         answer, last, size = await answers.whole()
         found: Any
@@ -210,7 +247,12 @@ async def _document(
             content = encoded(place, found, more)
         else:
             content = await asyncio.to_thread(encoded, place, found, more)
-    return Response(content, media_type=JSON, headers=headers)
+    return Reply(content, headers=headers)
+
+
+def _part_of(answers: Answers, paging: Paging) -> Answers:
+    start, limit = paging.computed
+    return msgspec.structs.replace(answers, start=start, limit=limit)
 
 
 async def _blame_of(answers: Answers, answer: Any) -> Any:
@@ -273,10 +315,11 @@ def encoded(place: Place | None, found: Any, more: dict[str, Any]) -> bytes:
     return msgspec.json.encode({**fields, **more})
 
 
-async def _streamed(
-    document: Document, answers: Answers, wanted: Any, paging: Paging, *, verbose: bool
-) -> Stream:
-    pages = answers.pages()
+async def _streamed(asked: _Asked, paging: Paging) -> Stream:
+    document, wanted = asked.route.document, asked.wanted
+    assert document is not None
+    verbose = flag(asked.call.values, VERBOSE)
+    pages = _part_of(asked.answers, paging).pages()
     # What is refused is refused before the answer begins.
     first = await anext(pages)
 

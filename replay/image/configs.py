@@ -1,6 +1,6 @@
 """Configs: the keys and values set on each resource."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 from immutables import Map
@@ -41,6 +41,9 @@ RESOURCE_NAMES = {code: name for name, code in RESOURCE_TYPES.items()}
 
 ConfigResource = tuple[int, str]
 """Resource type and name."""
+
+ConfigLookup = Callable[[str], str | None]
+"""Returns a key's value; None if the key is not set."""
 
 
 class Config(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -13,7 +13,7 @@ from immutables import Map
 from records.base import Uuid
 from replay.image.acls import NO_ACLS, Acl, AclsBySubject, AclsImage
 from replay.image.cluster import Broker, Controller
-from replay.image.configs import ConfigResource, ConfigsImage, ResourceConfigs
+from replay.image.configs import ConfigLookup, ConfigResource, ConfigsImage, ResourceConfigs
 from replay.image.features import Feature, ZkMigration
 from replay.image.namespaces import Namespace, NamespacesImage
 from replay.image.notes import Note
@@ -210,6 +210,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     def config_value(self, resource_type: int, resource_name: str, key: str) -> str | None:
         """Return the value of one config key of a resource, None if it is not set."""
         return self._configs.get((resource_type, resource_name), _NO_CONFIGS).values.get(key)
+
+    def config_lookup(self, resource_type: int, resource_name: str) -> ConfigLookup:
+        """Return the lookup of one resource's values by key, for many keys."""
+        return self._configs.get((resource_type, resource_name), _NO_CONFIGS).values.get
 
     def has_configs(self, resource_type: int, resource_name: str) -> bool:
         """True if a resource has a config key set."""

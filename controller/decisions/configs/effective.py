@@ -9,8 +9,7 @@ Source: KIP-226 (dynamic broker configs), KIP-37 (namespaces); docs/configs.md.
 """
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from controller.decisions.config_definitions.brokers import BROKER_CONFIGS, OF_EACH_PROCESS
@@ -21,7 +20,14 @@ from controller.decisions.context.context import Settings
 from controller.decisions.lookup import is_broker_id
 from controller.decisions.names import tiers
 from replay.image.configs import BROKER as BROKER
-from replay.image.configs import GROUP, NAMESPACE, RESOURCE_NAMES, TOPIC, ConfigResource
+from replay.image.configs import (
+    GROUP,
+    NAMESPACE,
+    RESOURCE_NAMES,
+    TOPIC,
+    ConfigLookup,
+    ConfigResource,
+)
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
 
@@ -90,7 +96,7 @@ class Level(NamedTuple):
 
     source: ConfigSource
     resource_name: str
-    value: Callable[[str], str | None]
+    value: ConfigLookup
 
     @property
     def takes_server_names(self) -> bool:
@@ -181,7 +187,7 @@ def levels_of(context: ConfigLevels, resource: ConfigResource) -> Iterator[Level
         yield from broker_levels(context, name)
     else:
         source = ConfigSource(RESOURCE_NAMES[type_])
-        yield Level(source, name, partial(context.image.config_value, type_, name))
+        yield Level(source, name, context.image.config_lookup(type_, name))
         if type_ == GROUP:
             yield from server_levels(context)
 
@@ -192,19 +198,20 @@ def broker_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
     A broker's static values are those of its registration, then those of this controller, except
     the ones that each process has for itself.
     """
-    look_up = context.image.config_value
+    lookup = context.image.config_lookup
     if name != CLUSTER_DEFAULT:
-        yield Level(ConfigSource.BROKER, name, partial(look_up, BROKER, name))
-    cluster = partial(look_up, BROKER, CLUSTER_DEFAULT)
-    yield Level(ConfigSource.CLUSTER, CLUSTER_DEFAULT, cluster)
+        yield Level(ConfigSource.BROKER, name, lookup(BROKER, name))
+    yield Level(ConfigSource.CLUSTER, CLUSTER_DEFAULT, lookup(BROKER, CLUSTER_DEFAULT))
     yield Level(ConfigSource.STATIC, "", _static_values(context, name))
 
 
-def _static_values(context: ConfigLevels, broker_name: str) -> Callable[[str], str | None]:
+def _static_values(context: ConfigLevels, broker_name: str) -> ConfigLookup:
     """Return the lookup of a broker's static values."""
     is_here = broker_name in (CLUSTER_DEFAULT, str(context.settings.node_id))
     broker = context.image.broker(int(broker_name)) if is_broker_id(broker_name) else None
     static_configs = context.settings.static_configs
+    if broker is None and is_here:
+        return static_configs.get
 
     def value(config: str) -> str | None:
         registered = None if broker is None else registered_config(broker, config)
@@ -219,16 +226,16 @@ def topic_levels(context: ConfigLevels, topic: Topic) -> Iterator[Level]:
     """Yield the config levels of a topic, highest precedence first."""
     image = context.image
     name = image.full_name(topic)
-    yield Level(ConfigSource.TOPIC, name, partial(image.config_value, TOPIC, name))
+    yield Level(ConfigSource.TOPIC, name, image.config_lookup(TOPIC, name))
     namespace = topic.namespace_id and image.namespace(topic.namespace_id)
     yield from namespace_levels(context, namespace.name if namespace else "")
 
 
 def namespace_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
     """Yield the config levels of a namespace, highest precedence first; "" is the default one."""
-    look_up = context.image.config_value
+    lookup = context.image.config_lookup
     for tier in reversed(list(tiers(name))) if name else ():
-        yield Level(ConfigSource.NAMESPACE, tier, partial(look_up, NAMESPACE, tier))
+        yield Level(ConfigSource.NAMESPACE, tier, lookup(NAMESPACE, tier))
     yield from server_levels(context)
 
 
