@@ -1,4 +1,6 @@
-"""Costs of decisions, compared with the log's own append, and by size of the cluster."""
+"""Costs of decisions, compared with the log's own append by the codec in Python, and by size of the
+cluster.
+"""
 
 import asyncio
 import gc
@@ -9,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from benchmarks.codecs import python_codec
 from benchmarks.controller_cluster import CLUSTER_ID, DecidedCluster, registration
 from benchmarks.harness import Result, milliseconds, rate
 from controller.controller import Controller
@@ -93,11 +96,12 @@ async def _many_topics(controller: Controller, peer: MetadataLog) -> Result:
         ours.append(await _seconds(create))
         (records,) = decided
         assert len(records) == _TOPICS * (_PARTITIONS + 1), len(records)
-        plain.append(await _seconds(partial(peer.append, NewBatch(records=records))))
+        with python_codec():
+            plain.append(await _seconds(partial(peer.append, NewBatch(records=records))))
     del ours[0], plain[0]  # the first of each warms up
     count = _TOPICS * (_PARTITIONS + 1)
     return Result(
-        name=f"create {_TOPICS} topics of {_PARTITIONS} / the log's append of the records",
+        name=f"create {_TOPICS} topics of {_PARTITIONS} / the log's append by the codec in Python",
         ours=rate(count, ours),
         peer=rate(count, plain),
         ratio=statistics.median(p / o for o, p in zip(ours, plain, strict=True)),

@@ -1,7 +1,7 @@
 """Appends of 1,000 records through the service, compared with the log's own append.
 
-All sides append the same records in this process, which is therefore both client and server of the
-socket.
+The log's own uses the codec in Python, also where the compiled one is installed. All sides append
+the same records in this process, which is therefore both client and server of the socket.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from pathlib import Path
 from api.security.listeners import LOCAL
 from api.server import ServeOptions, serving
 from api.socket.client import SocketClient
+from benchmarks.codecs import python_codec
 from benchmarks.harness import Result, Timed, milliseconds
 from benchmarks.own_log import CLUSTER_ID
 from controller.authorization.caller import Caller
@@ -27,6 +28,7 @@ _BATCH_RECORDS = 1_000
 _APPENDS = 40
 _WARMUPS = 5
 _TARGET = 1.5
+_PEER = "the log's own by the codec in Python"
 
 Append = Callable[[NewBatch], Awaitable[object]]
 
@@ -45,13 +47,13 @@ async def _measured(scratch: Path) -> list[Result]:
                 start = time.perf_counter()
                 await append(batch)
                 seconds.setdefault(name, []).append(time.perf_counter() - start)
-    peer = seconds.pop("log")[_WARMUPS:]
+    peer = seconds.pop(_PEER)[_WARMUPS:]
     return [_result(name, Timed(ours[_WARMUPS:], peer)) for name, ours in seconds.items()]
 
 
 def _result(name: str, timed: Timed) -> Result:
     return Result(
-        name=f"raw append of {_BATCH_RECORDS:,} records, {name} / the log's own",
+        name=f"raw append of {_BATCH_RECORDS:,} records, {name} / {_PEER}",
         ours=milliseconds(timed.ours),
         peer=milliseconds(timed.peer),
         ratio=timed.share,
@@ -74,8 +76,13 @@ async def _sides(scratch: Path) -> AsyncIterator[dict[str, Append]]:
         client = await SocketClient.connect("127.0.0.1", running.socket.port, cluster_id=CLUSTER_ID)
         closing.push_async_callback(client.close)
         caller = Caller()
+
+        async def in_python(batch: NewBatch) -> None:
+            with python_codec():
+                await log.append(batch)
+
         yield {
-            "log": log.append,
+            _PEER: in_python,
             "in process": lambda batch: running.service.append(batch, caller=caller),
             "over the socket": client.append,
         }
