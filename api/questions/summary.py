@@ -4,29 +4,30 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
+from api.questions.address_words import of_addresses, of_listeners
+from api.questions.change_words import Actor, of_changes
+from api.questions.clauses import Clause, Scope
+from api.questions.end_words import of_brokers, of_end
+from api.questions.leaderless_words import of_leaderless, of_unclean
 from api.questions.parts import Stretch, about_across, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from api.questions.restart_words import of_restarts
 from api.questions.summary_words import (
-    Actor,
-    Clause,
-    end_of,
-    of_brokers,
-    of_changes,
     of_controllers,
-    of_end,
     of_gaps,
-    of_leaderless,
     of_range,
-    of_restarts,
     of_tail,
-    of_unclean,
+    scope_of,
 )
 from replay.about import About
+from replay.incidents.addresses import ListenerChange, SharedAddress
 from replay.incidents.leaderless_times import LeaderlessTime
+from replay.incidents.node_restarts import NodeRestarts, restarts_of
 from replay.incidents.overview import Overview, OverviewReader, joined
-from replay.incidents.restarts import NodeRestarts, restarts_of
+from replay.incidents.topic_changes import TopicChanges
 from replay.incidents.under_replicated import ShortOfReplicas
 
 
@@ -56,6 +57,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             order.
         restarts: The restarts of brokers and controllers, by the nodes that restarted together;
             those with most restarts first.
+        shared_addresses: The addresses that several brokers advertised, by when that began.
+        listener_changes: The registrations of known brokers with other listeners, in order.
+        topics: How topics were changed, with some of their names.
         actors: Principals that made changes, those with most changes first.
         clauses: The summary in words.
     """
@@ -77,6 +81,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     shut_down: int
     controllers: tuple[int, ...]
     restarts: tuple[NodeRestarts, ...]
+    shared_addresses: tuple[SharedAddress, ...]
+    listener_changes: tuple[ListenerChange, ...]
+    topics: TopicChanges
     actors: tuple[Actor, ...]
     clauses: tuple[Clause, ...]
 
@@ -141,6 +148,7 @@ def summary_of(parts: Sequence[Stretch], found: Overview, request: ShowSummary) 
     controllers = (*before, *found.controllers)
     longest = max(range(len(times)), key=lambda number: times[number].duration_ms, default=None)
     (from_time, from_max), (to_time, to_max) = _times(parts)
+    scope = scope_of(parts, found, (from_time, to_time))
     return Summary(
         from_time=from_time,
         to_time=to_time,
@@ -159,32 +167,44 @@ def summary_of(parts: Sequence[Stretch], found: Overview, request: ShowSummary) 
         shut_down=found.shut_down,
         controllers=controllers,
         restarts=restarts,
+        shared_addresses=found.shared,
+        listener_changes=found.listeners,
+        topics=found.topics,
         actors=actors,
-        clauses=_clauses(parts, found, restarts, controllers, actors),
+        clauses=tuple(
+            [
+                replace(each, text=scope.clock.shortened(each.text))
+                for each in _clauses(parts, scope, restarts, controllers, actors)
+            ]
+        ),
     )
 
 
 def _clauses(
     parts: Sequence[Stretch],
-    found: Overview,
+    scope: Scope,
     restarts: Sequence[NodeRestarts],
     controllers: Sequence[int],
     actors: Sequence[Actor],
 ) -> tuple[Clause, ...]:
     newest = parts[-1]
     reading = of_range(parts)
-    end = (of_end(found), of_brokers(found))
+    end = (of_end(scope), of_brokers(scope))
     if reading is not None:
+        found = scope.found
         is_known = newest.at >= newest.past.reader.history_start - 1 and bool(found.brokers)
-        down = (of_leaderless(found, end_of(parts)),) if found.leaderless else ()
-        return (reading, *(down + end if is_known else ()), *of_gaps(parts))
+        down = of_leaderless(scope) if found.leaderless else ()
+        state = (*down, *of_addresses(scope), *end) if is_known else ()
+        return (reading, *state, *of_gaps(parts))
     return (
-        of_leaderless(found, end_of(parts)),
-        *of_unclean(found),
+        *of_leaderless(scope),
+        *of_unclean(scope),
+        *of_addresses(scope),
         *end,
-        *of_restarts(restarts),
-        of_controllers(controllers),
-        of_changes(newest.past, actors),
+        *of_restarts(scope, restarts),
+        of_controllers(controllers, restarts),
+        *of_listeners(scope),
+        of_changes(newest.past, actors, scope),
         *of_gaps(parts),
         *of_tail(newest.past, newest.at),
     )

@@ -6,7 +6,7 @@ import { plain } from "report/words.js";
 /** @typedef {{about: string, text: string, is_bad: boolean, from_offset: number|null, to_offset: number|null}} Clause */
 
 /** The kinds of events that a clause is about; all for one that is not named. @type {Record<string, string[]>} */
-export const KINDS_ABOUT = { brokers: ["brokers"], restarts: ["brokers", "controllers"], controllers: ["controllers"], changes: ["topics", "others"] };
+export const KINDS_ABOUT = { addresses: ["brokers"], listeners: ["brokers"], brokers: ["brokers"], restarts: ["brokers", "controllers"], controllers: ["controllers"], changes: ["topics", "others"] };
 
 /** The clauses as items of a list. @param {Clause[]} clauses @param {((clause: Clause) => void)|null} pick Null: no links. */
 export function clauseItems(clauses, pick) {

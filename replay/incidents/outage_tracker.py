@@ -290,9 +290,8 @@ class OutageTracker:
 
     def _remove_topic(self, row: Envelope, record: RemoveTopicRecord) -> None:
         ids = [each.partition_id for each in self._state.partitions(record.topic_id)]
-        self._state.replay(row)
+        self._state.remove_topic(row, record.topic_id)
         self._end_partitions(row, record.topic_id, ids)
-        self._state.forget_label(record.topic_id)
         self._lose_topic(row, record.topic_id)
 
     def _remove_partitions(self, row: Envelope, record: RemovePartitionsRecord) -> None:

@@ -8,18 +8,31 @@ from msgspec.structs import replace
 
 from metadata_log.format.batch import Batch
 from metadata_log.format.parts import Gap
+from records.configs import ConfigRecord
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord
 from replay.image.partitions import NO_LEADER
 from replay.image.provenance import Provenance
-from replay.incidents.event import BROKERS, CONTROLLERS, OTHERS, SILENT, TOPICS, kind_of
+from replay.incidents.addresses import TYPES as OF_ADDRESSES
+from replay.incidents.addresses import Addresses, ListenerChange, SharedAddress
+from replay.incidents.event import (
+    BROKERS,
+    CONTROLLERS,
+    OTHERS,
+    PARTITIONS,
+    SILENT,
+    TOPICS,
+    kind_of,
+)
 from replay.incidents.health import Health, health
 from replay.incidents.leaderless_times import LeaderlessTime, leaderless_times
 from replay.incidents.outages import Tracking
 from replay.incidents.replay_state import ReplayState
 from replay.incidents.restarts import TYPES as OF_RESTARTS
 from replay.incidents.restarts import Restarts, Together
+from replay.incidents.silences import Silence, silence_before
+from replay.incidents.topic_changes import TopicChanges, TopicLog, is_format, joined_changes
 from replay.incidents.under_replicated import ShortOfReplicas, short_of_replicas
 from replay.loader import BatchSource, Newest, check_point
 from replay.time_travel.change_index import ChangeIndex
@@ -30,27 +43,14 @@ from replay.transactions import rows_within
 _RECOVERING = 1
 """The recovery state of a leader after an unclean election."""
 
-SILENCE_MS_MIN = 5_000
-"""Minimum time without a record before a new controller's first one that counts as a silence."""
-
-
-class Silence(msgspec.Struct, frozen=True):
-    """A time without records, before the record at `offset` with which a controller's term begins.
-
-    What fails meanwhile shows only in later records.
-    """
-
-    offset: int
-    time: int
-    duration_ms: int
-
 
 class Unclean(msgspec.Struct, frozen=True):
-    """An unclean election: the record and the partition's object name."""
+    """An unclean election: the record, the partition's object name, and its number of replicas."""
 
     offset: int
     time: int
     object: str
+    replicas: int
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +64,12 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         restarts: The restarts of brokers and controllers, in order.
         silences: The silences before the controllers' terms, in order.
         unclean: The unclean elections that the log marks as such (since Kafka 3.2), in order.
+        has_noops: True if the range has NoOps, which an idle controller writes since Kafka 3.3.
+        shared: The addresses that several brokers advertised, by when that began.
+        listeners: The registrations of known brokers with other listeners, in order.
+        topics: How topics were changed.
         changes: Number of events by principal (None: unknown). Events of an unknown principal
-            count only if they are about topics.
+            count only if they are about topics, and not what a format of the storage wrote.
         short: The partitions that are under-replicated at the end, by when that began.
         brokers, fenced: Number of all registered brokers, and of the fenced ones.
         shut_down: Number of brokers in or after a controlled shutdown.
@@ -79,6 +83,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     restarts: tuple[Together, ...]
     silences: tuple[Silence, ...]
     unclean: tuple[Unclean, ...]
+    has_noops: bool
+    shared: tuple[SharedAddress, ...]
+    listeners: tuple[ListenerChange, ...]
+    topics: TopicChanges
     changes: Mapping[str | None, int]
     health: Health
     short: tuple[ShortOfReplicas, ...]
@@ -114,7 +122,9 @@ class OverviewReader:
             tracker.down_since,
             tracker.down_by,
         )
-        self._by_whom = _ByWhom(self._restarts)
+        self._addresses = Addresses(tracker.state.brokers())
+        self._topics = TopicLog(tracker.state)
+        self._by_whom = _ByWhom(self._restarts, self._addresses, self._topics)
         self._silences: list[Silence] = []
         self._unclean: list[Unclean] = []
         self._stateless_from = from_offset
@@ -146,14 +156,16 @@ class OverviewReader:
             self._stateless_from = batch.end_offset
         if batch.end_offset > self._tracking.next_offset:
             before = self._tracking.place.last.timestamp
+            if batch.end_offset > self._from:
+                self._topics.begin()
             for each in self._tracking.follow(batch):
                 rows = each.rows_from(self._from)
                 if len(rows) < len(each.rows):
-                    self._restarts.know(row for row in each.rows if row.offset < self._from)
+                    self._by_whom.know([row for row in each.rows if row.offset < self._from])
                 self._by_whom.add(rows)
                 self._unclean += _unclean(rows, self._tracking.tracker.state)
                 if before:
-                    self._silences += _silence(rows, before)
+                    self._silences += silence_before(rows, before)
 
     def overview(self, until_ms: int | None = None) -> Overview:
         """Return the overview, after the range was read; `until_ms` as for `find_outages`."""
@@ -164,9 +176,13 @@ class OverviewReader:
             leaderless=leaderless_times(outages.intervals),
             controllers=tuple(self._by_whom.controllers),
             controller_before=self._leader,
-            restarts=self._restarts.together(),
+            restarts=self._restarts.together(self._silences),
             silences=tuple(self._silences),
             unclean=tuple(self._unclean),
+            has_noops=self._by_whom.has_noops,
+            shared=self._addresses.shared(),
+            listeners=tuple(self._addresses.changes),
+            topics=self._topics.changes(),
             changes=self._by_whom.changes,
             health=health(tracker.state.all_partitions()),
             short=short_of_replicas(outages.intervals, tracker.state),
@@ -201,6 +217,10 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
         restarts=tuple([each for part in parts for each in part.restarts]),
         silences=tuple([each for part in parts for each in part.silences]),
         unclean=tuple([each for part in parts for each in part.unclean]),
+        has_noops=any(part.has_noops for part in parts),
+        shared=tuple([each for part in parts for each in part.shared]),
+        listeners=tuple([each for part in parts for each in part.listeners]),
+        topics=joined_changes([part.topics for part in parts]),
         changes=changes,
     )
 
@@ -213,15 +233,6 @@ def _cut(time: LeaderlessTime, before: Gap | None, after: Gap | None) -> Leaderl
     return time
 
 
-def _silence(rows: Iterable[Envelope], last_time: int) -> Iterator[Silence]:
-    """Yield the silence before a new controller's record, given the time of the record before."""
-    for row in rows:
-        if isinstance(row.payload, LeaderChangeMessage):
-            if row.timestamp - last_time >= SILENCE_MS_MIN:
-                yield Silence(row.offset, row.timestamp, row.timestamp - last_time)
-            return
-
-
 def _unclean(rows: Iterable[Envelope], state: ReplayState) -> Iterator[Unclean]:
     """Yield the unclean elections; the controller sets a leader and its recovery state then."""
     for row in rows:
@@ -232,15 +243,18 @@ def _unclean(rows: Iterable[Envelope], state: ReplayState) -> Iterator[Unclean]:
             and record.leader > NO_LEADER
         ):
             name = state.partition_name(record.topic_id, record.partition_id)
-            yield Unclean(row.offset, row.timestamp, name)
+            partition = state.partition(record.topic_id, record.partition_id)
+            replicas = 0 if partition is None else len(partition.replicas)
+            yield Unclean(row.offset, row.timestamp, name, replicas)
 
 
 class _ByWhom:
     """Counts a timeline's events by principal, without describing them."""
 
-    def __init__(self, restarts: Restarts) -> None:
+    def __init__(self, restarts: Restarts, addresses: Addresses, topics: TopicLog) -> None:
         self.controllers: list[int] = []
-        self._restarts = restarts
+        self.has_noops = False
+        self._restarts, self._addresses, self._topics = restarts, addresses, topics
         # By kind and batch, which make an event: the principal of its first record.
         self._principals: dict[tuple[str, int], str | None] = {}
 
@@ -251,13 +265,30 @@ class _ByWhom:
             who for (kind, _), who in self._principals.items() if kind == TOPICS or who is not None
         )
 
-    def add(self, rows: Iterable[Envelope]) -> None:
+    def know(self, rows: Sequence[Envelope]) -> None:
+        """Follow rows before the range."""
+        self._restarts.know(rows)
+        self._addresses.know(rows)
+        self._topics.know(rows)
+
+    def add(self, rows: Sequence[Envelope]) -> None:
         """Add rows that take effect."""
+        is_formatting = not self._restarts.has_brokers and is_format(rows)
         for row in rows:
-            kind = kind_of(row.payload)
-            if type(row.payload) in OF_RESTARTS:
+            kind, type_ = kind_of(row.payload), type(row.payload)
+            if kind == PARTITIONS:
+                continue
+            if type_ in OF_RESTARTS:
                 self._restarts.add(row)
-            if kind in _COUNTED and type(row.payload) not in SILENT:
+                if type_ in OF_ADDRESSES:
+                    self._addresses.add(row)
+            if kind == TOPICS:
+                if not (is_formatting and type_ is ConfigRecord):
+                    self._topics.add(row)
+                    self._add(kind, row)
+            elif type_ in SILENT:
+                self.has_noops = True
+            elif kind == OTHERS:
                 self._add(kind, row)
             elif kind == CONTROLLERS:
                 self._lead(row)
@@ -278,6 +309,3 @@ class _ByWhom:
     def _add(self, kind: str, row: Envelope) -> None:
         principal = None if row.origin is None else row.origin.principal
         self._principals.setdefault((kind, row.batch_offset), principal)
-
-
-_COUNTED = frozenset({TOPICS, OTHERS})

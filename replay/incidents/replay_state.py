@@ -38,6 +38,8 @@ class ReplayState:
         self._delta = delta
         self._topics = self._delta.topics
         self._labels: dict[Uuid, str] = {}
+        # The names of removed topics.
+        self._former: dict[Uuid, str] = {}
         # By topic and number: a log names the same partitions again and again.
         self._partition_names: dict[Uuid, dict[int, str]] = {}
         # Called once or more per record of a log.
@@ -142,8 +144,18 @@ class ReplayState:
         """True if any key is set on a resource."""
         return bool(self._delta.configs.names(resource))
 
+    def remove_topic(self, row: Envelope, topic_id: Uuid) -> None:
+        """Apply the removal of a topic; only `former_name` knows its name then."""
+        self._former[topic_id] = self.topic_name(topic_id)
+        self.replay(row)
+        self.forget_label(topic_id)
+
+    def former_name(self, topic_id: Uuid) -> str:
+        """Return the full name that a removed topic had; `@` and the id if it is not known."""
+        return self._former.get(topic_id) or self.topic_name(topic_id)
+
     def forget_label(self, topic_id: Uuid) -> None:
-        """Drop the cached name of a topic that was moved or removed."""
+        """Drop the cached name of a topic that was moved."""
         self._labels.pop(topic_id, None)
         self._partition_names.pop(topic_id, None)
 

@@ -1,9 +1,9 @@
 """Restarts of brokers and controllers: how the run before ended, and who restarted together."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from records.base import Record, Uuid
 from records.brokers import (
@@ -19,6 +19,7 @@ from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.cluster import Broker, Controller
 from replay.incidents.causes import Cause, is_by_silence, is_up
+from replay.incidents.silences import Silence
 
 TOGETHER_MS_MAX = 120_000
 """Maximum time between the first and the last registration of nodes that restarted together, ms."""
@@ -36,8 +37,9 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         offset, time: Offset and append time of the registration (or term) that shows it.
-        down_offset, down_time: Those of the record by which the node went down; those of the
-            registration if there is no such record.
+        down_offset, down_time: Those of the record by which the node went down, or which shows that
+            its process had restarted before it registered; those of the registration if there is
+            neither.
         is_clean: True after a controlled shutdown, False if the node was up until it registered
             again, or had missed its heartbeats. None if unknown: a broker that leads nothing is
             fenced when it stops, too.
@@ -56,16 +58,26 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         is_all: True if these are all brokers that were registered.
+        is_both: True if they are brokers and controllers, each in one process.
+        seen_time: Append time of the last record before that one of them wrote as the controller;
+            None if it is not known, or if the log has none between that and their restart.
     """
 
     is_broker: bool
     is_all: bool
+    is_both: bool
     restarts: tuple[Restart, ...]
+    seen_time: int | None = None
 
     @property
     def nodes(self) -> tuple[int, ...]:
         """The nodes, ascending."""
         return tuple(sorted(each.node_id for each in self.restarts))
+
+    @property
+    def down_time(self) -> int:
+        """When the first of the nodes went down, ms since 1970."""
+        return min(each.down_time for each in self.restarts)
 
     @property
     def down_offset(self) -> int:
@@ -74,9 +86,15 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_clean(self) -> bool | None:
-        """True if all were shut down, False if one was not, None if unknown."""
+        """True if all were shut down, False if one was not, None if unknown.
+
+        One of which it is unknown went down with one that was shut down: so it was, too.
+        """
         ends = {each.is_clean for each in self.restarts}
-        return False if False in ends else None if None in ends else True
+        if False in ends:
+            return False
+        clean = [each.down_time for each in self.restarts if each.is_clean]
+        return True if all(_is_near(each.down_time, clean) for each in self.restarts) else None
 
     def off_ms(self, since: int) -> int:
         """Return how long all of the nodes were off, as far as the log shows it.
@@ -87,38 +105,19 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
         down = max(since, *(each.down_time for each in self.restarts))
         return max(0, min(each.time for each in self.restarts) - down)
 
+    def off_ms_most(self, since: int) -> int | None:
+        """Return how long they may have been off, as `off_ms`; None if that is not known."""
+        least = self.off_ms(since)
+        if self.is_clean:
+            return least
+        if self.seen_time is None:
+            return None
+        seen = max(since, self.seen_time)
+        return max(least, min(each.time for each in self.restarts) - seen)
 
-class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
-    """The restarts of the same node or nodes.
 
-    Attributes:
-        nodes: Ids of the nodes, which restarted together each time.
-        is_broker: True if they are brokers, also if they are controllers as well.
-        is_all: True if they were all registered brokers, each time.
-        times: How often they restarted.
-        clean: How often after controlled shutdowns.
-        unclean: How often at least one of them was not shut down: after a crash, a kill or a hang.
-            For the rest it is not known.
-        from_offset, from_time: Offset and append time of the first record that shows a restart.
-        to_offset, to_time: Those of the last one.
-        apart_ms_min, apart_ms_max: Shortest and longest time between two restarts; 0 for one.
-        off_ms, off_ms_max: How long all of them were off, in all and at most.
-    """
-
-    nodes: tuple[int, ...]
-    is_broker: bool
-    is_all: bool
-    times: int
-    clean: int
-    unclean: int
-    from_offset: int
-    from_time: int
-    to_offset: int
-    to_time: int
-    apart_ms_min: int
-    apart_ms_max: int
-    off_ms: int
-    off_ms_max: int
+def _is_near(time: int, others: Iterable[int]) -> bool:
+    return any(abs(time - other) <= DOWN_LATER_MS_MAX for other in others)
 
 
 class _Run(msgspec.Struct):
@@ -164,6 +163,9 @@ class Restarts:
         }
         self._controllers = {each.controller_id: each.incarnation_id for each in controllers}
         self._leader = leader
+        # Nodes that were voters or controllers, and who led before each term.
+        self._voters = set(self._controllers) | ({leader} if leader is not None else set())
+        self._terms: list[tuple[int, int | None]] = []
         self._of_brokers: list[tuple[Restart, frozenset[int]]] = []
         self._of_controllers: list[Restart] = []
         self._of_terms: list[Restart] = []
@@ -178,6 +180,11 @@ class Restarts:
             LeaderChangeMessage: self._lead,
         }
 
+    @property
+    def has_brokers(self) -> bool:
+        """True if any broker is registered."""
+        return bool(self._brokers)
+
     def know(self, rows: Iterable[Envelope]) -> None:
         """Follow rows before the range, whose restarts do not count."""
         for row in rows:
@@ -190,15 +197,35 @@ class Restarts:
         """Add a row of the range whose type is one of TYPES."""
         self._rules[type(row.payload)](row)
 
-    def together(self) -> tuple[Together, ...]:
-        """Return all restarts, in order; those of a node by what shows them best."""
-        found = list(_brokers_together(self._of_brokers))
+    def together(self, silences: Sequence[Silence] = ()) -> tuple[Together, ...]:
+        """Return all restarts, in order; those of a node by what shows them best.
+
+        Args:
+            silences: The silences before the controllers' terms, in order.
+        """
         told = [each for each, _ in self._of_brokers]
+        others: list[Restart] = []
         for restarts in (self._of_controllers, self._of_terms):
-            rest = _not_told(restarts, told)
-            told += rest
-            found += [Together(is_broker=False, is_all=False, restarts=(each,)) for each in rest]
+            told, rest = _merged(told, restarts)
+            others += _merged(others, rest)[1]
+        registered = [brokers for _, brokers in self._of_brokers]
+        found = [*_brokers_together([*zip(told, registered, strict=False)])]
+        found += [
+            Together(is_broker=False, is_all=False, is_both=False, restarts=(each,))
+            for each in others
+        ]
+        found = [self._placed(each, silences) for each in found]
         return tuple(sorted(found, key=lambda each: each.restarts[0].offset))
+
+    def _placed(self, each: Together, silences: Sequence[Silence]) -> Together:
+        """Return a restart with `is_both` and `seen_time`."""
+        first, seen = each.restarts[0], None
+        before = [it for it in silences if it.offset <= first.offset]
+        if before and first.time - before[-1].time <= SAME_MS_MAX:
+            leader = dict(self._terms).get(before[-1].offset)
+            seen = before[-1].begin_time if leader in each.nodes else None
+        is_both = all(node in self._voters and node in self._brokers for node in each.nodes)
+        return replace(each, is_both=is_both, seen_time=seen)
 
     def _register(self, row: Envelope) -> None:
         record = row.payload
@@ -258,6 +285,7 @@ class Restarts:
         if before not in (None, record.incarnation_id):
             self._of_controllers.append(_restart(record.controller_id, row, _place(row), None))
         self._controllers[record.controller_id] = record.incarnation_id
+        self._voters.add(record.controller_id)
 
     def _unregister_controller(self, row: Envelope) -> None:
         assert isinstance(row.payload, UnregisterControllerRecord)
@@ -269,6 +297,8 @@ class Restarts:
         # One of several voters may be elected again without a restart.
         if record.leader_id == self._leader and len(record.voters) == 1:
             self._of_terms.append(_restart(record.leader_id, row, _place(row), None))
+        self._voters.update(each.voter_id for each in record.voters)
+        self._terms.append((row.offset, self._leader))
         self._leader = record.leader_id
 
 
@@ -293,50 +323,30 @@ TYPES: frozenset[type[Record]] = frozenset(
 """Types of the records that show restarts."""
 
 
-def restarts_of(found: Iterable[Together]) -> tuple[NodeRestarts, ...]:
-    """Return the restarts by the nodes that restarted together, those with most first."""
-    by_nodes: dict[tuple[bool, tuple[int, ...]], list[Together]] = {}
-    for each in found:
-        by_nodes.setdefault((each.is_broker, each.nodes), []).append(each)
-    summed = [_summed(nodes, each) for (_, nodes), each in by_nodes.items()]
-    return tuple(sorted(summed, key=lambda each: (-each.times, each.from_offset)))
-
-
-def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
-    first, last = found[0].restarts[0], found[-1].restarts[-1]
-    begins = [each.restarts[0].time for each in found]
-    apart = [max(0, after - before) for before, after in pairwise(begins)]
-    ends = [0, *(each.restarts[-1].time for each in found)]
-    off = [each.off_ms(since) for each, since in zip(found, ends, strict=False)]
-    return NodeRestarts(
-        nodes=nodes,
-        is_broker=found[0].is_broker,
-        is_all=all(each.is_all for each in found),
-        times=len(found),
-        clean=sum(each.is_clean is True for each in found),
-        unclean=sum(each.is_clean is False for each in found),
-        from_offset=first.offset,
-        from_time=first.time,
-        to_offset=last.offset,
-        to_time=last.time,
-        apart_ms_min=min(apart, default=0),
-        apart_ms_max=max(apart, default=0),
-        off_ms=sum(off),
-        off_ms_max=max(off),
-    )
-
-
-def _not_told(restarts: Iterable[Restart], told: Iterable[Restart]) -> list[Restart]:
-    """Return the restarts without those that belong to a told one of the same node.
+def _merged(
+    told: Iterable[Restart], restarts: Iterable[Restart]
+) -> tuple[list[Restart], list[Restart]]:
+    """Return the told restarts with what those that belong to them show, and the rest of these.
 
     A node leads, then registers as a controller, then as a broker: the last one before is best.
     """
-    rest = list(restarts)
+    found, rest = [], list(restarts)
     for each in told:
         near = [it for it in rest if it.node_id == each.node_id and _apart(it, each) <= SAME_MS_MAX]
         if near:
-            rest.remove(min(near, key=lambda it: (it.offset > each.offset, _apart(it, each))))
-    return rest
+            same = min(near, key=lambda it: (it.offset > each.offset, _apart(it, each)))
+            rest.remove(same)
+            each = _of_process(each, same)
+        found.append(each)
+    return found, rest
+
+
+def _of_process(broker: Restart, process: Restart) -> Restart:
+    """Return a broker's restart, given one that shows when its process was back."""
+    if process.offset >= broker.down_offset:
+        return broker
+    # It was missed, or registered again, only after that.
+    return replace(broker, down_offset=process.offset, down_time=process.time, is_clean=False)
 
 
 def _apart(one: Restart, other: Restart) -> int:
@@ -370,7 +380,7 @@ def _is_together(group: Sequence[Restart], restart: Restart) -> bool:
 
 def _together(group: Sequence[Restart], registered: frozenset[int]) -> Together:
     is_all = registered == {each.node_id for each in group}
-    return Together(is_broker=True, is_all=is_all, restarts=tuple(group))
+    return Together(is_broker=True, is_all=is_all, is_both=False, restarts=tuple(group))
 
 
 def _restart(node_id: int, row: Envelope, down: tuple[int, int], is_clean: bool | None) -> Restart:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from replay.image.partitions import NO_LEADER
+from replay.image.partitions import NO_LEADER, Partition
 from replay.incidents.causes import TOO_FAR_BEHIND
 from replay.incidents.health import UNDER_REPLICATED
 from replay.incidents.outage import Outage
@@ -13,7 +13,7 @@ from replay.incidents.replay_state import ReplayState
 APART_MS_MAX = 60_000
 """Maximum time between two partitions that became under-replicated at about the same time, ms."""
 
-TOO_SLOW = "followers too far behind"
+DROPPED = "the leader dropped followers from the ISR"
 
 
 class ShortOfReplicas(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,11 +23,13 @@ class ShortOfReplicas(msgspec.Struct, frozen=True, kw_only=True):
         from_offset, from_time: Offset and append time of the first record that took replicas out of
             an ISR; None if that is before the kept history.
         to_time: Append time of the first record of the partition that was the last to become so.
+        single: Number of those that have only one replica in the ISR at the end.
         leaders: The brokers that lead the partitions at the end, ascending.
         cause: In words; None if unknown.
     """
 
     partitions: int
+    single: int
     from_offset: int | None
     from_time: int | None
     to_time: int | None
@@ -63,26 +65,28 @@ def _is_near(before: int | None, time: int | None) -> bool:
 
 def _joined(group: list[Outage], state: ReplayState) -> ShortOfReplicas:
     first = group[0]
+    now = list(_partitions(group, state))
     return ShortOfReplicas(
         partitions=len(group),
+        single=sum(len(each.isr) == 1 for each in now),
         from_offset=first.from_offset,
         from_time=first.from_time,
         to_time=group[-1].from_time,
-        leaders=tuple(sorted(set(_leaders(group, state)))),
+        leaders=tuple(sorted({each.leader for each in now if each.leader != NO_LEADER})),
         cause=_cause(group),
     )
 
 
-def _leaders(group: Iterable[Outage], state: ReplayState) -> Iterable[int]:
+def _partitions(group: Iterable[Outage], state: ReplayState) -> Iterable[Partition]:
     for outage in group:
         assert outage.after is not None, "it is an outage of a partition"
         partition = state.partition(outage.after.topic_id, outage.after.partition_id)
-        if partition is not None and partition.leader != NO_LEADER:
-            yield partition.leader
+        if partition is not None:
+            yield partition
 
 
 def _cause(group: Iterable[Outage]) -> str | None:
     """Return what took the replicas out of the ISRs: the first cause that was not the leader."""
     texts = [each.cause.text for each in group if each.cause is not None]
     others = [text for text in texts if not text.endswith(TOO_FAR_BEHIND)]
-    return others[0] if others else TOO_SLOW if texts else None
+    return others[0] if others else DROPPED if texts else None

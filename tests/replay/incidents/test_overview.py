@@ -9,12 +9,15 @@ import msgspec
 from msgspec.structs import replace
 
 from metadata_log.reader.log_reader import LogReader
+from records.configs import FeatureLevelRecord
+from records.metadata_versions import METADATA_VERSION
 from replay.image.delta import MetadataDelta
 from replay.incidents.event import CONTROLLERS, OTHERS, TOPICS, TimelineEvent
 from replay.incidents.health import health_of
 from replay.incidents.leaderless_times import leaderless_times
 from replay.incidents.overview import Overview, OverviewReader
 from replay.incidents.replay_state import ReplayState
+from replay.incidents.topic_changes import TopicChanges
 from replay.incidents.under_replicated import short_of_replicas
 from replay.loader import BatchSource, load_image
 from replay.timeline import Timeline
@@ -28,7 +31,8 @@ from tests.replay.incidents.test_outages import snapshots
 def by_parts(source: BatchSource, first: int, end: int) -> Overview:
     """Return the overview of [first, end) in three passes, by the longer ways.
 
-    Without restarts, silences and unclean elections: see test_restarts.py and test_summary.py.
+    Without restarts, silences, unclean elections, addresses and topics: see test_restarts.py,
+    test_addresses.py, test_topic_changes.py and test_summary.py.
     """
     timeline = Timeline(source)
     events = timeline.events(first, end)
@@ -41,10 +45,15 @@ def by_parts(source: BatchSource, first: int, end: int) -> Overview:
         restarts=(),
         silences=(),
         unclean=(),
+        has_noops=False,
+        shared=(),
+        listeners=(),
+        topics=TopicChanges(),
         changes=Counter(
             each.principal
             for each in events
-            if each.kind == TOPICS or (each.kind == OTHERS and each.principal is not None)
+            if (each.kind == TOPICS and not _is_of_format(source, each))
+            or (each.kind == OTHERS and each.principal is not None)
         ),
         health=health_of(image),
         short=short_of_replicas(outages, ReplayState(MetadataDelta(image))),
@@ -69,7 +78,28 @@ def controllers(events: Iterable[TimelineEvent]) -> tuple[int, ...]:
 
 def comparable(found: Overview) -> Overview:
     """Return an overview without what `by_parts` leaves out."""
-    return replace(found, restarts=(), silences=(), unclean=())
+    return replace(
+        found,
+        restarts=(),
+        silences=(),
+        unclean=(),
+        has_noops=False,
+        shared=(),
+        listeners=(),
+        topics=TopicChanges(),
+    )
+
+
+def _is_of_format(source: BatchSource, event: TimelineEvent) -> bool:
+    """True if an event is only of configs that a format of the storage set with features."""
+    if not all(name.startswith("config:") for name in event.objects):
+        return False
+    (of_event,) = source.batches(event.from_offset, event.from_offset + 1)
+    before = load_image(source, max(of_event.base_offset, source.history_start) - 1)
+    return not list(before.brokers()) and any(
+        isinstance(row.payload, FeatureLevelRecord) and row.payload.name == METADATA_VERSION
+        for row in of_event.rows
+    )
 
 
 def in_one_pass(reading: OverviewReader) -> Overview:

@@ -15,8 +15,9 @@ from records.brokers import (
 )
 from records.control import LeaderChangeMessage, LeaderChangeVoter, NoOpRecord
 from records.envelope import Envelope
+from replay.incidents.node_restarts import restarts_of
 from replay.incidents.overview import OverviewReader, joined
-from replay.incidents.restarts import Together, restarts_of
+from replay.incidents.restarts import Together
 from replay.loader import BatchSource, load_image
 from replay.transactions import Transactions, rows_within
 from tests.real_logs import DataSet, each_data_set
@@ -195,6 +196,44 @@ def test_node_that_is_both_is_told_once() -> None:
         records += [_term(1, 1), _controller(1, run), _run(1, run)]
     found = _together(_log(*((number / 6, record) for number, record in enumerate(records))))
     assert [(each.nodes, each.is_broker) for each in found] == [((1,), True)] * 4
+
+
+def test_broker_missed_only_after_its_process_was_back_was_not_shut_down() -> None:
+    log = _log(
+        (0, _term(1, 1)),
+        (0, _run(1, 0)),
+        (0.1, _up(1)),
+        (5, NoOpRecord()),
+        (10, _term(1, 1)),
+        (10.1, _controller(1, 1)),
+        (10.2, _down(1)),
+        (10.3, _run(1, 1)),
+    )
+    (found,) = _together(log)
+    assert (found.is_both, found.is_clean, found.down_offset) == (True, False, 4)
+    assert found.seen_time == 5 * _MINUTE
+    assert (found.off_ms(0), found.off_ms_most(0)) == (0.3 * _MINUTE, 5.3 * _MINUTE)
+    # A node that was not the controller may have been off before the last record.
+    assert found.off_ms_most(8 * _MINUTE) == 2.3 * _MINUTE
+    other = _log(
+        (0, _term(2, 1, 2)), (0, _run(1, 0)), (0.1, _up(1)), (5, _term(2, 1, 2)), (5.1, _run(1, 1))
+    )
+    (found,) = _together(other)
+    assert (found.is_both, found.seen_time) == (True, None)
+
+
+def test_broker_that_led_nothing_was_shut_down_with_the_others() -> None:
+    starts = [(0, _run(node, 0)) for node in (1, 2, 3)] + [(1, _up(node)) for node in (1, 2, 3)]
+    back = [(5 + 0.1 * node, _run(node, 1)) for node in (1, 2, 3)]
+    shut = [(2, _down(1, clean=True)), (2, _down(2)), (2, _down(3, clean=True))]
+    (found,) = _together(_log(*starts, *shut, *back))
+    assert found.is_clean is True
+    (summed,) = restarts_of([found])
+    assert (summed.clean_ends, summed.unclean_starts) == ((2 * _MINUTE,), ())
+    # One that was gone before need not have been.
+    gone = [(1.5, _down(2)), (2, _down(1, clean=True)), (2, _down(3, clean=True))]
+    (found,) = _together(_log(*starts, *gone, *back))
+    assert found.is_clean is None
 
 
 def test_controller_that_crashes_again_and_again_is_told_beside_its_broker() -> None:
