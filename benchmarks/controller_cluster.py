@@ -72,7 +72,7 @@ class DecidedCluster:
         result = decision(
             Context(
                 image=self.image,
-                index=self._latest.state.index,
+                lazy_index=self._latest.state.lazy_index,
                 sessions=self._sessions,
                 settings=self._settings,
                 rng=self._rng,

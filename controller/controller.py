@@ -20,6 +20,7 @@ Pure asyncio: everything runs in one thread, so no two decisions overlap.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -31,8 +32,8 @@ from controller.decider import Decider, Decision, RawAppend
 from controller.decision_steps import STEP_RECORDS, DecisionSteps
 from controller.decision_turns import DecisionTurns
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, heartbeat
-from controller.decisions.context.cluster_index import ClusterIndex
-from controller.decisions.context.context import Rng, Settings
+from controller.decisions.context.context import Context, Rng, Settings
+from controller.decisions.context.lazy_index import LazyIndex
 from controller.decisions.features.levels_in_use import bootstrap
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.deferred_events import DeferredEvents
@@ -50,6 +51,7 @@ from controller.raw_appends.raw_append import (
 from controller.results.answer import Answer
 from controller.results.decided import Decided
 from controller.results.refusals import cannot_be_repeated, not_active, overloaded
+from controller.results.result import ControllerResult
 from controller.results.turns import Turns, whole
 from controller.transaction import Transaction, opened
 from metadata_log.writer.clock import Clock
@@ -57,6 +59,8 @@ from metadata_log.writer.request_window import has_id
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError
 from replay.image.metadata import MetadataImage
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -77,13 +81,13 @@ class Controller:
         rng: Rng,
         settings: Settings | None = None,
         on_commit: Callable[[Decided], None] = lambda _: None,
-        index: ClusterIndex | None = None,
+        lazy_index: LazyIndex | None = None,
     ) -> None:
         """Take over a log; no decision is made before `activate`.
 
         Args:
             image: The state at the log's end, without an open transaction.
-            index: The index of the image, if it is known.
+            lazy_index: The index of the image; None: nothing of it is known.
             clock: Should not be far behind the times in the log, as decisions use the last batch's
                 time whenever the clock is behind it.
             on_commit: Called with each batch, in order, after `image` includes it.
@@ -96,7 +100,7 @@ class Controller:
         # To be decided together; none while a transaction is open.
         self._appends: list[RawAppend] = []
         self._turns = DecisionTurns(self._attempt, self._waiting.process_waiting)
-        state = State.of(image) if index is None else State(image, index)
+        state = State.loaded(image) if lazy_index is None else State(image, lazy_index)
         self._pipeline = Pipeline(log, state, on_failure=self._gone_back, on_commit=on_commit)
         self._decider = Decider(self._pipeline, clock=clock, rng=rng, settings=self.settings)
 
@@ -120,7 +124,7 @@ class Controller:
         """The committed state for descriptions, with the latest heartbeats."""
         return View(
             image=self.state.image,
-            known_index=self.state.index,
+            lazy_index=self.state.lazy_index,
             settings=self.settings,
             sessions=self._decider.sessions,
         )
@@ -138,6 +142,8 @@ class Controller:
     async def activate(self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS) -> None:
         """Start deciding: abort a predecessor's open transaction; write a new log's feature levels.
 
+        Then the index is made, if it is not known, in turns of the event loop: decisions wait.
+
         Args:
             levels: Feature levels for a log that is still empty.
 
@@ -153,6 +159,10 @@ class Controller:
         except MetadataLogError:
             self._activated = False
             raise
+        in_turns = partial(self._index_in_turns, self._decider.now_ms())
+        indexed = self.submit(BoundDecision("index", _nothing, None, in_turns=in_turns))
+        # Asyncio logs an exception that is never retrieved: this controller may resign before.
+        indexed.add_done_callback(asyncio.Future.exception)
 
     def resign(self) -> None:
         """Accept no more requests; requests already decided are still committed.
@@ -163,8 +173,15 @@ class Controller:
         self._activated = False
 
     def ask(self, question: Decision[T]) -> asyncio.Future[Answer[T]]:
-        """Answer a question; future and errors as for `submit`."""
+        """Answer a question; future, errors and order as for `submit`."""
         return self.submit(question)
+
+    def ask_at_once(self, question: Decision[T]) -> asyncio.Future[Answer[T]]:
+        """Answer a question, perhaps before decisions that are in progress or wait.
+
+        It waits only if it is refused, or reads an index that is being made.
+        """
+        return self._at_once(question, None, _ignore) or self.submit(question)
 
     def submit(
         self, decide: Decision[T], *, origin: Origin | None = None
@@ -183,7 +200,7 @@ class Controller:
             FencedError: the log was lost to another writer; the outcome is unknown if the records
                 were being written.
         """
-        return self._submit(decide, origin, lambda _: None)
+        return self._submit(decide, origin, _ignore)
 
     def append(
         self, request: AppendRecords, *, origin: Origin | None = None
@@ -241,11 +258,8 @@ class Controller:
         """
         decide = BoundDecision("heartbeat", heartbeat, request)
         note = partial(self._decider.heard, request)
-        if self._turns.is_in_progress and self.is_active and not has_id(origin):
-            answer = self._decider.answer(decide, origin, note)
-            if answer is not None:
-                return answer
-        return self._submit(decide, origin, note)
+        answer = None if has_id(origin) else self._at_once(decide, origin, note)
+        return answer or self._submit(decide, origin, note)
 
     def paused(self, pause_ms: int) -> None:
         """Extend the brokers' sessions by a time in which this process could not run."""
@@ -261,6 +275,26 @@ class Controller:
             await self._waiting.processed()
         self._decide_appends()
         await self._pipeline.drained()
+
+    def _index_in_turns(
+        self, began_ms: int, context: Context, request: None
+    ) -> Turns[ControllerResult[None]]:
+        """Make the index, unless it is known; heartbeats that wait for it are not late."""
+        try:
+            yield from context.lazy_index.in_turns()
+        except Exception:
+            _LOG.exception("no decision can be made on the state that was loaded")
+            self._pipeline.give_up()
+        self._decider.paused(self._decider.now_ms() - began_ms)
+        return _nothing(context, request)
+
+    def _at_once(
+        self, decide: Decision[T], origin: Origin | None, note: Callable[[T], None]
+    ) -> asyncio.Future[Answer[T]] | None:
+        """Answer a request that writes nothing, if another decision is in progress."""
+        if not (self._turns.is_in_progress and self.is_active):
+            return None
+        return self._decider.answer(decide, origin, note)
 
     def _submit(
         self, decide: Decision[T], origin: Origin | None, note: Callable[[T], None]
@@ -316,7 +350,7 @@ class Controller:
         answered, tell = future, note
         if made.result.is_partial:  # only the response of the last step is the answer
             rest = partial(self._decide_rest, decide, origin, note)
-            answered, tell = (steps or DecisionSteps(future, rest)).part(), lambda _: None
+            answered, tell = (steps or DecisionSteps(future, rest)).part(), _ignore
         yield from self._decider.send(made, answered, tell)
 
     @property
@@ -397,3 +431,12 @@ class Controller:
         self._turns.refuse()
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._after_transaction)
+
+
+def _nothing(context: Context, request: None) -> ControllerResult[None]:
+    """Write nothing."""
+    return ControllerResult(response=None)
+
+
+def _ignore(_: object) -> None:
+    """Note nothing about a response."""

@@ -17,6 +17,7 @@ from controller.asked.asked import BoundDecision, asked_append, asked_of
 from controller.asked.observed import STEP, Draws, Reads, observed
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply, sessions_after
 from controller.decisions.context.context import Context, Rng, Settings
+from controller.decisions.context.lazy_index import IndexBeingMadeError
 from controller.decisions.context.mutation_quotas import MutationBuckets
 from controller.decisions.context.sessions import ABOUT_BROKERS, Sessions
 from controller.pipeline.latest import State
@@ -195,12 +196,12 @@ class Decider:
             note: As for `send`.
 
         Returns:
-            None if the request would write, or be refused.
+            None if the request would write, be refused, or read an index that is being made.
         """
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         try:
             made = whole(self.decide(decide, origin))
-        except RequestError:
+        except (RequestError, IndexBeingMadeError):
             return None
         if made.result.records:
             return None
@@ -237,7 +238,7 @@ class Decider:
         context = replace(
             shared,
             image=latest.image,
-            index=latest.index,
+            lazy_index=latest.lazy_index,
             next_offset=self._pipeline.next_offset,
             origin=append.origin,
         )
@@ -254,7 +255,7 @@ class Decider:
         """Return the input for a decision made now; by default with the controller's own `rng`."""
         return Context(
             image=self._pipeline.latest.image,
-            index=self._pipeline.latest.index,
+            lazy_index=self._pipeline.latest.lazy_index,
             sessions=self.sessions,
             settings=self._settings,
             rng=rng or self._rng,

@@ -40,8 +40,8 @@ class DeferredEvents:
         else:
             future.set_exception(
                 UnavailableError(
-                    "a transaction or a large request is carried out, and too many requests wait "
-                    "for its end; try again"
+                    "the service begins, or carries out a transaction or a large request, and too "
+                    "many requests wait for that; try again"
                 )
             )
 

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from typing import Any, TypeVar
 
 from controller.decider import Decision
 from controller.decisions.context.context import Context, Rng, Settings
+from controller.decisions.context.lazy_index import IndexBeingMadeError
 from controller.decisions.context.sessions import Sessions
 from controller.descriptions.view import View
 from controller.pipeline.latest import Latest, State
@@ -52,6 +55,8 @@ class Follower:
         self._rng = rng
         self._on_commit = on_commit
         self._refusal = refusal or not_active
+        # Questions that read an index that is being made.
+        self._unanswered: list[Callable[[], None]] = []
 
     @property
     def state(self) -> State:
@@ -71,7 +76,8 @@ class Follower:
     @property
     def view(self) -> View:
         """The committed state for descriptions; heartbeats are heard by the leader only."""
-        return View(image=self.image, known_index=self.state.index, settings=self.settings)
+        state = self.state
+        return View(image=state.image, lazy_index=state.lazy_index, settings=self.settings)
 
     def follow(self, batch: Batch) -> None:
         """Apply a committed batch, unless it is applied already.
@@ -91,15 +97,25 @@ class Follower:
             RequestError: the question is refused.
         """
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
-        context = self._context()
-        try:
-            result = question(context)
-        except Exception as error:
-            future.set_exception(error)
-        else:
-            assert not result.records, "a question changes nothing"
-            future.set_result(Answer(result.response, context.next_offset, wrote=False))
+        self._answer(future, question)
         return future
+
+    ask_at_once = ask
+
+    async def make_index(self) -> None:
+        """Make the index in turns of the event loop; questions that read it wait.
+
+        Raises:
+            CorruptLogError: a topic of a loaded snapshot was written by another release.
+        """
+        try:
+            with closing(self.state.lazy_index.in_turns()) as turns:
+                for _ in turns:
+                    await asyncio.sleep(0)
+        finally:
+            unanswered, self._unanswered = self._unanswered, []
+            for answer in unanswered:
+                answer()
 
     def submit(self, *_: Any, **__: Any) -> asyncio.Future[Answer[Any]]:
         """Refuse a request: this process decides nothing. Also used as `append` and `heartbeat`.
@@ -116,13 +132,27 @@ class Follower:
     async def drained(self) -> None:
         """Return at once, because a follower has nothing in flight."""
 
+    def _answer(self, future: asyncio.Future[Answer[T]], question: Decision[T]) -> None:
+        if future.done():  # cancelled by the caller
+            return
+        context = self._context()
+        try:
+            result = question(context)
+        except IndexBeingMadeError:
+            self._unanswered.append(partial(self._answer, future, question))
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            assert not result.records, "a question changes nothing"
+            future.set_result(Answer(result.response, context.next_offset, wrote=False))
+
     def _context(self) -> Context:
         image = self.image
         now_ms = max(self._clock.now_ms(), self._latest.timestamp)
         timeout_ms = self.settings.session_timeout_ms
         return Context(
             image=image,
-            index=self.state.index,
+            lazy_index=self.state.lazy_index,
             sessions=Sessions.of(image, timeout_ms=timeout_ms, now_ms=now_ms),
             settings=self.settings,
             rng=self._rng,

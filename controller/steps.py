@@ -41,7 +41,7 @@ class Steps:
         context.require_level(TRANSACTIONS_LEVEL, "transactions")
         start = context.next_offset + 1  # after the Begin
         self._context = replace(context, next_offset=start)
-        self._latest = Latest(State(context.image, context.index), start)
+        self._latest = Latest(State(context.image, context.lazy_index), start)
         self._records: list[Record] = []
         self._charges: dict[QuotaEntity | None, Charge] = {}
 
@@ -91,7 +91,7 @@ class Steps:
         self._context = replace(
             context,
             image=self._latest.state.image,
-            index=self._latest.state.index,
+            lazy_index=self._latest.state.lazy_index,
             next_offset=self._latest.next_offset,
             sessions=context.sessions.replayed(
                 records, base_offset=context.next_offset, now_ms=context.now_ms

@@ -243,6 +243,8 @@ class Node:
         await listening.enter_async_context(self._serve(service))
         self._service = service
         await listening.enter_async_context(self._membership.kept(stop))
+        # Before it may lead: a leader's first decision would wait for it.
+        await service.make_index()
         return service
 
     def _image(self) -> MetadataImage:

@@ -137,7 +137,7 @@ class NodeService(FollowerService):
         follower = self._controller
         assert isinstance(follower, Follower), "one leads once"
         self.leader, self._lease_left_s = None, lease_left_s
-        controller = self._new_controller(log, follower.image, follower.state.index)
+        controller = self._new_controller(log, follower.image, follower.state.lazy_index)
         log.on_sync = self._followed.on_sync
         self._log, self._controller = log, controller
         await self._activate(controller)

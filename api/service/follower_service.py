@@ -42,6 +42,11 @@ class FollowerService(Service):
             if number % _BATCHES_A_TURN == 0:
                 await asyncio.sleep(0)
 
+    async def make_index(self) -> None:
+        """Make the index of the state, in turns of the event loop; as `Follower.make_index`."""
+        assert isinstance(self._controller, Follower), "a leader has made it"
+        await self._controller.make_index()
+
     def _new_follower(self, state: State) -> Follower:
         return Follower(
             state,

@@ -30,8 +30,8 @@ from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.brokers.heartbeats import Heartbeat, HeartbeatReply
-from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.context.context import Settings
+from controller.decisions.context.lazy_index import LazyIndex
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.view import View
 from controller.follower import Follower
@@ -162,7 +162,7 @@ class Service(Alone):
         await self.close()
 
     def _new_controller(
-        self, log: ServedLog, image: MetadataImage, index: ClusterIndex | None = None
+        self, log: ServedLog, image: MetadataImage, lazy_index: LazyIndex | None = None
     ) -> Controller:
         return Controller(
             log,
@@ -171,7 +171,7 @@ class Service(Alone):
             rng=random.SystemRandom(),
             settings=self._settings,
             on_commit=self._committed,
-            index=index,
+            lazy_index=lazy_index,
         )
 
     async def _activate(self, controller: Controller, *, with_timers: bool = True) -> None:
@@ -199,7 +199,7 @@ class Service(Alone):
         from api.service.answers import Answers
 
         return Answers(
-            *(self._log, self._asked, self.history, self.access, lambda: self.feed),
+            *(self._log, self._asked_at_once, self.history, self.access, lambda: self.feed),
             standing=lambda: self.standing,
             is_live=self.is_live,
             workers=self.workers,
@@ -408,6 +408,10 @@ class Service(Alone):
     async def _asked(self, question: Decision[T]) -> Answer[T]:
         """Answer a question from the current state, once that state is committed."""
         return await shielded(self._controller.ask(question))
+
+    async def _asked_at_once(self, question: Decision[T]) -> Answer[T]:
+        """Answer a question whose connection has no changes in flight."""
+        return await shielded(self._controller.ask_at_once(question))
 
     async def _logged_answer(self, committed: Committed, decide: Decision[T]) -> Answer[T]:
         read = self._log.first_batch

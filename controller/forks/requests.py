@@ -39,7 +39,7 @@ def past_context(
     origin = rows[-1].origin
     context = Context(
         image=state.image,
-        index=state.index,
+        lazy_index=state.lazy_index,
         sessions=Sessions(timeout_ms=settings.session_timeout_ms),
         settings=settings,
         rng=LazyRandom(rows[0].offset),

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.decisions.context.cluster_index import ClusterIndex
+from controller.decisions.context.lazy_index import LazyIndex
 from controller.decisions.partitions.partition_change import LEADER_UNCHANGED
 from controller.pipeline.prepared_batch import image_after
 from controller.results.decided import Decided
@@ -30,23 +31,37 @@ class State(msgspec.Struct, frozen=True):
     """An image and the index derived from it."""
 
     image: MetadataImage
-    index: ClusterIndex
+    lazy_index: LazyIndex
 
     @classmethod
     def of(cls, image: MetadataImage) -> "State":
         """Derive the index of an image: O(partitions)."""
-        return cls(image, ClusterIndex.of(image))
+        return cls(image, LazyIndex(image, ClusterIndex.of(image)))
+
+    @classmethod
+    def loaded(cls, image: MetadataImage) -> "State":
+        """Return a state whose index is not made yet."""
+        return cls(image, LazyIndex(image))
+
+    @property
+    def index(self) -> ClusterIndex:
+        """The index of the image, as `LazyIndex.read`."""
+        return self.lazy_index.read()
 
     def followed_by(self, image: MetadataImage, changes: "IndexChanges") -> "State":
-        """Return the state with a later image.
+        """Return the state with a later image; its index is made only if this one's is.
 
         Args:
             changes: All that the records between the two images may have changed.
         """
+        if not self.lazy_index.is_made:
+            return State.loaded(image)
         touched = changes.partition_ids
         if changes.are_isrs:
-            return State(image, self.index.with_isrs(self.image, image, touched))
-        return State(image, self.index.updated(self.image, image, touched, changes.groups))
+            index = self.index.with_isrs(self.image, image, touched)
+        else:
+            index = self.index.updated(self.image, image, touched, changes.groups)
+        return State(image, LazyIndex(image, index))
 
 
 class Latest:
@@ -116,7 +131,7 @@ class Latest:
                 timestamp=batch.timestamp,
                 not_understood=state.image.provenance.not_understood,
             )
-        self.state = State(replace(state.image, provenance=provenance), state.index)
+        self.state = State(replace(state.image, provenance=provenance), state.lazy_index)
         return self.state
 
     def _moved(
@@ -127,7 +142,7 @@ class Latest:
         self._changes.add(records)
         if image.provenance.offset == self.state.image.provenance.offset:
             # A transaction is open: what it changes takes effect when it ends.
-            self.state = State(image, self.state.index)
+            self.state = State(image, self.state.lazy_index)
             return self.state
         self.state = self.state.followed_by(image, self._changes)
         if image.provenance.pending_transaction is None:

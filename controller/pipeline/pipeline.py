@@ -203,7 +203,7 @@ class Pipeline:
             not_understood=before.provenance.not_understood,
         )
         image = replace(before, provenance=provenance)
-        state = State(image, self._latest.state.index)
+        state = State(image, self._latest.state.lazy_index)
         self._latest = Latest(state, batch.end_offset)
         self._append(batch, state)
 
@@ -266,7 +266,7 @@ class Pipeline:
                 self._inside.advance(batch)
             return self._latest.advance(batch)
         except Exception as error:
-            self._give_up()
+            self.give_up()
             raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
 
     def _append(self, batch: Decided, state: State) -> None:
@@ -285,8 +285,8 @@ class Pipeline:
         self.is_lost = self.is_lost or not _may_recover(error)
         self.is_open = False
 
-    def _give_up(self) -> None:
-        """Accept no more batches, because a bug has made the latest state unusable."""
+    def give_up(self) -> None:
+        """Accept no more batches, because the latest state cannot be used."""
         self.is_open, self.is_lost = False, True
         if not self._sent:
             self._settle()

@@ -117,7 +117,7 @@ class Cluster:
     def context(self) -> Context:
         return Context(
             image=self.image,
-            index=self._latest.state.index,
+            lazy_index=self._latest.state.lazy_index,
             sessions=self.sessions,
             settings=self.settings,
             rng=self.rng,

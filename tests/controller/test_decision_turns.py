@@ -22,6 +22,7 @@ from controller.decisions.namespaces.namespaces import CreateNamespace, create_n
 from controller.decisions.partitions.elections import ElectLeaders
 from controller.decisions.partitions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.topics.topics import CreateTopics, NewTopic
+from controller.descriptions.namespaces import ListNamespaces
 from controller.raw_appends.raw_append import IN_TURNS, AppendRecords
 from controller.results.result import ControllerResult
 from controller.results.turns import Turns
@@ -96,6 +97,16 @@ async def test_heartbeats_are_answered_between_its_turns(office: Office) -> None
     session = None if sessions is None else sessions.get(1)
     assert session is not None and session.last_contact_ms == office.clock.time_ms
     await decision
+
+
+async def test_questions_may_be_answered_between_its_turns(office: Office) -> None:
+    await office.namespace("before")
+    decision = office.controller.submit(namespaces_in_turns("a", "b"))
+    list_ = any_command("namespaces list").bound(ListNamespaces(), CONTROLLER)
+    at_once, in_order = office.controller.ask_at_once(list_), office.controller.ask(list_)
+    assert at_once.done() and not in_order.done() and not decision.done()
+    assert [each.name for each in (await at_once).response] == ["before"]
+    assert [each.name for each in (await in_order).response] == ["a", "b", "before"]
 
 
 async def test_a_heartbeat_that_writes_waits(office: Office) -> None:

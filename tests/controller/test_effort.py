@@ -199,7 +199,7 @@ def _removals(cluster: Cluster) -> Any:
     return removals_listed(
         View(
             image=context.image,
-            known_index=context.index,
+            lazy_index=context.lazy_index,
             settings=context.settings,
             sessions=context.sessions,
         ),

@@ -5,6 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.decisions.context.cluster_index import ClusterIndex
 from controller.pipeline.latest import Latest, State
 from controller.pipeline.prepared_batch import encode
 from controller.results.decided import Decided
@@ -27,6 +28,10 @@ def _decided(batch: Batch) -> Decided:
     )
 
 
+def _parts(state: State) -> tuple[MetadataImage, ClusterIndex]:
+    return state.image, state.index
+
+
 @drawn(whole=200, part=15)
 @given(st.integers(0, 2**32), st.integers(2, 80))
 def test_a_batch_applied_before_it_is_written_gives_the_state_of_the_log(
@@ -36,8 +41,8 @@ def test_a_batch_applied_before_it_is_written_gives_the_state_of_the_log(
     for batch in random_history(random.Random(seed), count):
         own = _decided(batch)
         if own.as_read != batch or NoOpRunRecord in own.types:  # only an import writes it
-            assert decided.apply(batch) == read.apply(batch)
+            assert _parts(decided.apply(batch)) == _parts(read.apply(batch))
             continue
-        assert decided.advance(own) == read.apply(batch)
+        assert _parts(decided.advance(own)) == _parts(read.apply(batch))
         assert decided.next_offset == read.next_offset
         assert encode(own) == encode_ahead(own.as_read.rows)

@@ -13,7 +13,13 @@ from typing import TypeAlias
 import msgspec
 from immutables import Map
 
-from controller.decisions.context.held_replicas import NO_REPLICAS, HeldReplicas
+from controller.decisions.context.colliding_names import (
+    CollidingNames,
+    colliding_name,
+    forget_name,
+    learn_name,
+)
+from controller.decisions.context.held_replicas import NO_REPLICAS, HeldReplicas, all_grown
 from controller.decisions.context.left_replicas import (
     Growths,
     LeftReplicas,
@@ -21,6 +27,7 @@ from controller.decisions.context.left_replicas import (
     has_left,
 )
 from controller.decisions.context.namespace_use import NamespaceUses
+from controller.results.turns import Turns, whole
 from records.base import Uuid
 from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.configs import GROUP
@@ -35,6 +42,18 @@ _PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]
 
 SUBSCRIBED_PATTERN = "subscribed.topic.regex"
 """The config of a consumer group that holds its registered pattern."""
+
+_PARTITIONS_IN_TURN = 10_000
+"""Settled partitions that are indexed in one turn of the event loop: each takes 0.5 us."""
+
+_OTHER_COST = 10
+"""How many of them take as long as one that is not settled."""
+
+_SETTLED_AT_ONCE = 1_000
+"""Partitions that are not settled, whose sets are applied in one turn."""
+
+_TOPICS_IN_TURN = 2_000
+"""Topics that are counted in their namespaces in one turn: each takes up to 5 us."""
 
 
 class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
@@ -64,8 +83,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     _imbalanced: _PartitionSet = Map()
     _moving: _PartitionSet = Map()
     _load: Map[int, BrokerLoad] = Map()
-    # Names with a '.' or '_', by namespace and by the name with every '.' as '_'.
-    _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
+    _by_collision: CollidingNames = Map()
     uses: NamespaceUses = NamespaceUses()
     """Topics and partitions in and below each namespace."""
     subscriptions: Map[str, str] = Map()
@@ -74,13 +92,29 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, image: MetadataImage) -> "ClusterIndex":
         """Build the index of an image: O(partitions)."""
+        return whole(cls.in_turns(image))
+
+    @classmethod
+    def in_turns(cls, image: MetadataImage) -> Turns["ClusterIndex"]:
+        """Build the index of an image, in several turns of the event loop."""
         update = _Update(cls())
         update.learn_groups(
             image, [name for (resource_type, name), _ in image.configs() if resource_type == GROUP]
         )
-        update.put_whole(image.placements())
-        everything = [topic.topic_id for topic in image.topics()]
-        return update.finish(NamespaceUses().updated(MetadataImage.EMPTY, image, everything))
+        done = 0
+        for cost in update.put_whole(image.placements()):
+            done += cost
+            if done >= _PARTITIONS_IN_TURN:
+                done = 0
+                yield
+        topic_ids = [topic.topic_id for topic in image.topics()]
+        uses = NamespaceUses()
+        for start in range(0, len(topic_ids), _TOPICS_IN_TURN):
+            if start:
+                yield
+            some = topic_ids[start : start + _TOPICS_IN_TURN]
+            uses = uses.updated(MetadataImage.EMPTY, image, some)
+        return update.finish(uses)
 
     def updated(
         self,
@@ -110,9 +144,9 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         # Remove old names first: within one batch a name may pass from one topic to another.
         renamed = [i for i in touched if before.topic(i) != after.topic(i)]
         for topic_id in renamed:
-            update.forget_name(before.topic(topic_id))
+            forget_name(update.names, before.topic(topic_id))
         for topic_id in renamed:
-            update.learn_name(after.topic(topic_id))
+            learn_name(update.names, after.topic(topic_id))
         return update.finish(self.uses.updated(before, after, touched))
 
     def with_isrs(
@@ -201,9 +235,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
 
     def colliding_name(self, namespace_id: Uuid | None, name: str) -> str | None:
         """Return an existing name that differs from this one only by '.' and '_'."""
-        if not has_collision_characters(name):
-            return None
-        return self._by_collision.get((namespace_id, _unified(name)), (None,))[0]
+        return colliding_name(self._by_collision, namespace_id, name)
 
 
 def _read(image: MetadataImage, partitions: _PartitionSet) -> Iterator[Partition]:
@@ -221,7 +253,7 @@ class _Update:
         self._index = index
         # Changes of the counts by broker and topic, and of the brokers' loads.
         self._held: defaultdict[int, defaultdict[Uuid, int]] = defaultdict(_counts)
-        self._left: Growths = {}
+        self._left_replicas, self._left = index._left, Growths()
         self._leaders: defaultdict[int, int] = defaultdict(int)
         self._replicas: defaultdict[int, int] = defaultdict(int)
         self._leaderless = NestedMapDelta(index._leaderless)
@@ -232,7 +264,7 @@ class _Update:
             (self._imbalanced, _is_imbalanced),
             (self._moving, is_moving),
         )
-        self._by_collision = index._by_collision.mutate()
+        self.names = index._by_collision.mutate()
         self._subscriptions = MapDelta(index.subscriptions)
 
     def learn_groups(self, image: MetadataImage, groups: Iterable[str]) -> None:
@@ -243,24 +275,30 @@ class _Update:
             else:
                 self._subscriptions.put(group, pattern)
 
-    def put_whole(self, placements: Iterable[tuple[Topic, Placement]]) -> None:
-        """Add all topics of an image to an index that is empty; faster than one by one."""
-        held: defaultdict[int, dict[Uuid, int]] = defaultdict(dict)
-        leaders = Counter[int]()
+    def put_whole(self, placements: Iterable[tuple[Topic, Placement]]) -> Iterator[int]:
+        """Add all topics of an image to an index that is empty; faster than one by one.
+
+        Yields after each step about how many settled partitions take as long as the step.
+        """
+        held, leaders = self._held, Counter[int]()
         others: list[Partition] = []
         for topic, placement in placements:
-            self.learn_name(topic)
+            learn_name(self.names, topic)
             topic_id = topic.topic_id
             for broker_id, replicas in placement.held.items():
                 held[broker_id][topic_id] = replicas
             leaders.update(placement.leaders)
             others += placement.others
+            yield len(placement.held) + len(placement.leaders) + len(placement.others)
         self._leaders.update(leaders)
         for broker_id, topics in held.items():
-            self._held[broker_id].update(topics)
             self._replicas[broker_id] = sum(topics.values())
-        for partition in others:
+            yield len(topics) // 4
+        for number, partition in enumerate(others, 1):
             self.put(None, partition)
+            if number % _SETTLED_AT_ONCE == 0:
+                self._settle()
+            yield _OTHER_COST
 
     def put_all(self, topic_id: Uuid, placement: Placement, count: int) -> None:
         """Add all partitions of a new topic, or (`count` -1) remove those of a removed one.
@@ -309,32 +347,24 @@ class _Update:
             elif had_it and not has_it:
                 partitions.at(one.topic_id).take(one.partition_id)
 
-    def forget_name(self, topic: Topic | None) -> None:
-        if topic is not None and has_collision_characters(topic.name):
-            key = (topic.namespace_id, _unified(topic.name))
-            left = tuple([name for name in self._by_collision[key] if name != topic.name])
-            if left:
-                self._by_collision[key] = left
-            else:
-                del self._by_collision[key]
-
-    def learn_name(self, topic: Topic | None) -> None:
-        if topic is not None and has_collision_characters(topic.name):
-            key = (topic.namespace_id, _unified(topic.name))
-            self._by_collision[key] = tuple(sorted((*self._by_collision.get(key, ()), topic.name)))
-
     def finish(self, uses: NamespaceUses) -> ClusterIndex:
         return ClusterIndex(
-            _grown(self._index._by_broker, self._held),
-            self._index._left.grown(self._left),
+            all_grown(self._index._by_broker, self._held),
+            self._left_replicas.grown(self._left),
             self._leaderless.apply(),
             self._imbalanced.apply(),
             self._moving.apply(),
             self._finish_load(),
-            self._by_collision.finish(),
+            self.names.finish(),
             uses,
             self._subscriptions.apply(),
         )
+
+    def _settle(self) -> None:
+        """Apply the sets collected so far, so that the last turn need not apply all of them."""
+        self._left_replicas, self._left = self._left_replicas.grown(self._left), {}
+        for partitions, _ in self._sets:
+            partitions.settle()
 
     def _finish_load(self) -> Map[int, BrokerLoad]:
         loads = self._index._load.mutate()
@@ -359,20 +389,6 @@ class _Update:
             replicas[broker_id] += count
 
 
-def _grown(
-    held: Map[int, HeldReplicas], growths: Mapping[int, Mapping[Uuid, int]]
-) -> Map[int, HeldReplicas]:
-    """Return the replicas by broker after they have grown; no broker has none."""
-    if not growths:
-        return held
-    by_broker = held.mutate()
-    for broker_id, of_topics in growths.items():
-        topics = by_broker.pop(broker_id, NO_REPLICAS).grown(of_topics)
-        if topics:
-            by_broker[broker_id] = topics
-    return by_broker.finish()
-
-
 def _counts() -> defaultdict[Uuid, int]:
     return defaultdict(int)
 
@@ -383,12 +399,3 @@ def _is_leaderless(partition: Partition) -> bool:
 
 def _is_imbalanced(partition: Partition) -> bool:
     return partition.leader != partition.replicas[0]
-
-
-def has_collision_characters(name: str) -> bool:
-    """True if a name has a '.' or '_', which metric names do not distinguish."""
-    return "." in name or "_" in name
-
-
-def _unified(name: str) -> str:
-    return name.replace(".", "_")

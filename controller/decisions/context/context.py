@@ -16,6 +16,7 @@ from controller.authorization.caller import CONTROLLER, Caller
 from controller.decisions.config_definitions.brokers import BROKER_CONFIGS
 from controller.decisions.config_definitions.definition import whole_number
 from controller.decisions.context.cluster_index import ClusterIndex
+from controller.decisions.context.lazy_index import LazyIndex
 from controller.decisions.context.mutation_quotas import MutationBuckets
 from controller.decisions.context.sessions import Sessions
 from controller.decisions.ids import IdSource
@@ -117,7 +118,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     image: MetadataImage
-    index: ClusterIndex
+    lazy_index: LazyIndex
     sessions: Sessions
     settings: Settings
     rng: Rng
@@ -128,6 +129,11 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     buckets: MutationBuckets = MutationBuckets()
     step_max: int | None = None
     begun: Any = None
+
+    @property
+    def index(self) -> ClusterIndex:
+        """The index of the image, as `LazyIndex.read`."""
+        return self.lazy_index.read()
 
     @property
     def access(self) -> Access:

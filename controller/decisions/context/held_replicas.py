@@ -28,11 +28,10 @@ class HeldReplicas:
 
     @classmethod
     def of(cls, counts: Mapping[Uuid, int]) -> "HeldReplicas":
-        """Return the given numbers; zeros are left out."""
-        base = dict(counts)
-        if 0 in base.values():
-            base = {topic_id: count for topic_id, count in counts.items() if count}
-        return cls(base, Map(), len(base))
+        """Return the given numbers, which must not change any more; zeros are left out."""
+        if 0 in counts.values():
+            counts = {topic_id: count for topic_id, count in counts.items() if count}
+        return cls(counts, Map(), len(counts))
 
     def __len__(self) -> int:
         """Number of topics."""
@@ -85,3 +84,17 @@ class HeldReplicas:
 
 
 NO_REPLICAS = HeldReplicas({}, Map(), 0)
+
+
+def all_grown(
+    held: Map[int, HeldReplicas], growths: Mapping[int, Mapping[Uuid, int]]
+) -> Map[int, HeldReplicas]:
+    """Return the replicas by broker after they have grown; no broker has none."""
+    if not growths:
+        return held
+    by_broker = held.mutate()
+    for broker_id, of_topics in growths.items():
+        topics = by_broker.pop(broker_id, NO_REPLICAS).grown(of_topics)
+        if topics:
+            by_broker[broker_id] = topics
+    return by_broker.finish()

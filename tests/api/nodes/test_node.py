@@ -17,9 +17,12 @@ from api.nodes.state import held_by, node_of
 from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller
+from controller.decisions.context.cluster_index import ClusterIndex
 from controller.decisions.namespaces.namespaces import CreateNamespace
 from controller.descriptions.namespaces import ListNamespaces
+from controller.descriptions.topics import ListTopics
 from controller.results.answer import Answer
+from controller.results.turns import Turns
 from metadata_log.files.fs import OsFs
 from metadata_log.files.lock import lock_directory
 from metadata_log.format.batch import Batch
@@ -28,6 +31,7 @@ from metadata_log.shared.shared_log import Lease, Member, Position
 from records.envelope import Origin
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 from records.topics import NamespaceRecord
+from replay.image.metadata import MetadataImage
 from tests.api.nodes.group import LEASE_MS, Group, WrongClocks
 from tests.api.nodes.group import Member as NodeMember
 from tests.shared_log.memory import MemorySharedLog, MemoryStore
@@ -86,6 +90,34 @@ async def test_a_node_releases_its_folder_although_it_cannot_give_the_lease_away
     with pytest.raises(asyncio.CancelledError):
         await standing_by
     lock_directory(OsFs(), leader.directory).release()
+
+
+async def test_a_node_answers_before_its_index_is_made_and_leads_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, in_turns = asyncio.Event(), ClusterIndex.in_turns
+
+    def held(image: MetadataImage) -> Turns[ClusterIndex]:
+        while not go.is_set():
+            yield
+        return (yield from in_turns(image))
+
+    monkeypatch.setattr(ClusterIndex, "in_turns", held)
+    group = Group(tmp_path)
+    group.start()
+    try:
+        for member in group.members:
+            service = await member.serves()
+            answer = await service.run("topics list", ListTopics(), caller=CONTROLLER)
+            assert answer.response == ()
+        await asyncio.sleep(2 * LEASE_MS / 1_000)
+        assert not any(member.leads or member.roles for member in group.members)
+        go.set()
+        await (await group.leader()).create("a")
+        await _until_equal(group)
+    finally:
+        go.set()
+        await group.stop()
 
 
 async def test_a_leader_that_stops_hands_over_at_once(group: Group) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.decisions.context import cluster_index
 from controller.decisions.context.cluster_index import BrokerLoad, ClusterIndex
 from controller.pipeline.latest import Latest, State
 from replay.image.metadata import MetadataImage
@@ -63,8 +64,12 @@ def _kept(image: MetadataImage) -> int:
     return sum(getattr(each, "_made", each) is not None for each in image._topics._entries.values())
 
 
+@pytest.mark.parametrize("settled_at_once", [1, cluster_index._SETTLED_AT_ONCE])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_index_of_a_loaded_image_is_made_without_keeping_its_partitions(seed: int) -> None:
+def test_the_index_of_a_loaded_image_is_made_without_keeping_its_partitions(
+    seed: int, settled_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_index, "_SETTLED_AT_ONCE", settled_at_once)
     latest = Latest(State.of(MetadataImage.EMPTY), 0)
     for number, batch in enumerate(random_history(random.Random(seed), 300)):
         state = latest.apply(batch)

@@ -46,7 +46,7 @@ def cluster() -> Cluster:
 
 def _view(cluster: Cluster) -> View:
     context = cluster.context()
-    return View(image=context.image, known_index=context.index, sessions=context.sessions)
+    return View(image=context.image, lazy_index=context.lazy_index, sessions=context.sessions)
 
 
 def test_removal_shows_when_it_is_due_and_the_brokers_it_waits_for(cluster: Cluster) -> None:

@@ -39,7 +39,7 @@ def _view(cluster: Cluster) -> View:
     context = cluster.context()
     return View(
         image=context.image,
-        known_index=context.index,
+        lazy_index=context.lazy_index,
         settings=context.settings,
         sessions=context.sessions,
     )
