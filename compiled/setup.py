@@ -1,6 +1,10 @@
-"""Compiles the codec, which needs a C compiler."""
+"""Compiles the codecs, which needs a C compiler."""
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-setup(ext_modules=cythonize([Extension("metalog_codec", ["metalog_codec.pyx"])], build_dir="build"))
+MODULES = ("metalog_codec", "metalog_kafka_codec")
+
+setup(
+    ext_modules=cythonize([Extension(name, [f"{name}.pyx"]) for name in MODULES], build_dir="build")
+)

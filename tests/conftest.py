@@ -17,11 +17,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 from api.cli.main import run
 from api.cli.terminal.event_loop import EVENT_LOOP
+from records.avro import compiled
 from replay.snapshot.database import default_url, open_database, writing
 from replay.snapshot.store import SnapshotStore
 from tests import event_loops, fork_server, forked_commands
 from tests.forked_workers import WORKER
 from tests.postgres import new_database, postgres_server
+from tests.records.codecs import needs_compiled, using
 from tests.s3 import environment, new_place, s3_server
 
 SPARK_TIME_LIMIT_S = 1_800
@@ -72,6 +74,21 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+# For a whole module: fixtures of a function are not for Hypothesis, which calls it many times.
+@pytest.fixture(scope="module", params=["python", pytest.param("compiled", marks=needs_compiled)])
+def either_codec(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run each test of a module with both codecs."""
+    with using(request.param):
+        yield
+
+
+@pytest.fixture(scope="module")
+def codec_in_python() -> Iterator[None]:
+    """Run the tests of a module with the codec in Python, which is what they are about."""
+    with using(compiled.PYTHON):
+        yield
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from metadata_log.kraft_format import compiled_rows
 from metadata_log.kraft_format.batch import (
     CONTROL,
     CRC_START,
@@ -23,7 +24,6 @@ from metadata_log.kraft_format.record import (
     parse_record,
     plain_value,
 )
-from records.base import Record
 from records.envelope import Envelope, Extra
 from records.errors import CorruptLogError, RequestError
 from records.kafka import codec
@@ -66,33 +66,15 @@ def decode_batch(data: bytes, header: BatchHeader, position: int) -> KraftBatch:
 
 def _decode_rows(data: bytes, header: BatchHeader) -> list[Envelope]:
     rows: list[Envelope] = []
-    batch_offset, leader_epoch = header.base_offset, header.leader_epoch
-    timestamp, is_control = header.base_timestamp, header.is_control
-    plain_decoders = codec.PLAIN_DECODERS
     position = HEADER_SIZE
     # A record takes at least one byte, so a false count fails here before it costs memory.
-    for offset_delta in range(header.record_count):
-        start = position
-        extra = None
-        try:
-            if is_control:
-                raise NotPlainError
-            value, position = plain_value(data, start, offset_delta)
-            decode, version = plain_decoders[value[:3]]
-            payload = decode(value, 3)
-        except _NOT_PLAIN:
-            payload, version, extra, position = _decode_unusual(data, start, offset_delta, header)
-        rows.append(
-            Envelope(
-                offset=batch_offset + offset_delta,
-                leader_epoch=leader_epoch,
-                timestamp=timestamp,
-                batch_offset=batch_offset,
-                record_version=version,
-                extra=extra,
-                payload=payload,
-            )
-        )
+    while len(rows) < header.record_count:
+        if not header.is_control:
+            plain, position = _plain_rows(data, header, position, len(rows))
+            rows += plain
+        if len(rows) < header.record_count:
+            row, position = _unusual_row(data, header, position, len(rows))
+            rows.append(row)
     if position != len(data):
         raise CorruptLogError(
             f"byte {position} of the batch: {len(data) - position} bytes follow the last record"
@@ -100,9 +82,45 @@ def _decode_rows(data: bytes, header: BatchHeader) -> list[Envelope]:
     return rows
 
 
-def _decode_unusual(
-    data: bytes, start: int, offset_delta: int, header: BatchHeader
-) -> tuple[Record, int, Extra | None, int]:
+def _plain_rows(
+    data: bytes, header: BatchHeader, position: int, offset_delta: int
+) -> tuple[list[Envelope], int]:
+    """Decode records up to the first that is not plain; return them and the position after them."""
+    return compiled_rows.decode(data, header, position, offset_delta) or _plain_rows_in_python(
+        data, header, position, offset_delta
+    )
+
+
+def _plain_rows_in_python(
+    data: bytes, header: BatchHeader, position: int, first_delta: int
+) -> tuple[list[Envelope], int]:
+    rows: list[Envelope] = []
+    batch_offset, leader_epoch = header.base_offset, header.leader_epoch
+    timestamp, plain_decoders = header.base_timestamp, codec.PLAIN_DECODERS
+    try:
+        for offset_delta in range(first_delta, header.record_count):
+            value, end = plain_value(data, position, offset_delta)
+            decode, version = plain_decoders[value[:3]]
+            rows.append(
+                Envelope(
+                    offset=batch_offset + offset_delta,
+                    leader_epoch=leader_epoch,
+                    timestamp=timestamp,
+                    batch_offset=batch_offset,
+                    record_version=version,
+                    payload=decode(value, 3),
+                )
+            )
+            position = end
+    except _NOT_PLAIN:
+        pass
+    return rows, position
+
+
+def _unusual_row(
+    data: bytes, header: BatchHeader, start: int, offset_delta: int
+) -> tuple[Envelope, int]:
+    """Decode any record; return its row and the position after it."""
     parts, end = parse_record(data, start, offset_delta)
     try:
         if header.is_control:
@@ -119,7 +137,16 @@ def _decode_unusual(
     raw_record = None if parts.is_plain and decoded.canonical else data[start:end]
     if raw_record is not None or decoded.unknown_tags:
         extra = Extra(unknown_tags=decoded.unknown_tags, raw_record=raw_record)
-    return decoded.record, decoded.version, extra, end
+    row = Envelope(
+        offset=header.base_offset + offset_delta,
+        leader_epoch=header.leader_epoch,
+        timestamp=header.base_timestamp,
+        batch_offset=header.base_offset,
+        record_version=decoded.version,
+        extra=extra,
+        payload=decoded.record,
+    )
+    return row, end
 
 
 def _with_header(row: Envelope, raw_header: bytes) -> Envelope:

@@ -9,6 +9,7 @@ and so does any error while it is tried out at first use.
 import functools
 import logging
 import os
+from collections.abc import Callable
 from typing import Any
 
 from records import registry
@@ -23,7 +24,7 @@ _PLANS = 1
 VARIABLE = "METALOG_CODEC"
 PYTHON = "python"
 
-_REFUSED = (AttributeError, OverflowError, TypeError, ValueError)
+REFUSED = (AttributeError, OverflowError, TypeError, ValueError)
 """What the compiled codec raises for anything that it leaves to the codec in Python."""
 
 _LOG = logging.getLogger(__name__)
@@ -35,20 +36,25 @@ class _Choice:
     @functools.cached_property
     def is_compiled(self) -> bool:
         """True if the compiled codec is installed, wanted, and fits this release."""
-        if os.environ.get(VARIABLE) == PYTHON:
+        return os.environ.get(VARIABLE) != PYTHON and fits(_module, _PLANS, _try_plans)
+
+
+def fits(module: Callable[[], Any], plans: int, trial: Callable[[], None]) -> bool:
+    """True if a compiled module is installed, reads plans of this version, and passes a trial.
+
+    Args:
+        module: Imports the module.
+    """
+    try:
+        if getattr(module(), "PLANS", None) != plans:
             return False
-        try:
-            if getattr(_module(), "PLANS", None) != _PLANS:
-                return False
-            _try_plans()
-        except ImportError:  # not installed, or made for another Python
-            return False
-        except Exception as error:
-            _LOG.warning(
-                "metalog-codec is not used, because it does not fit this release: %r", error
-            )
-            return False
-        return True
+        trial()
+    except ImportError:  # not installed, or made for another Python
+        return False
+    except Exception as error:
+        _LOG.warning("metalog-codec is not used, because it does not fit this release: %r", error)
+        return False
+    return True
 
 
 CHOICE = _Choice()
@@ -69,7 +75,7 @@ def attempt(work: str, layout: Layout, *arguments: Any) -> Any:
         return None
     try:
         return getattr(_rows(layout), work)(*arguments)
-    except _REFUSED:
+    except REFUSED:
         return None
 
 

@@ -24,6 +24,8 @@ from tests.metadata_log.kraft.logs import TOPIC_ID, leader_change, partition_cha
 from tests.real_logs import binary_vectors, needs_reference
 from tests.records.kafka.strategies import all_layouts, records
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 
 

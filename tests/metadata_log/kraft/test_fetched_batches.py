@@ -8,6 +8,8 @@ from records.control import NoOpRecord
 from records.errors import CorruptLogError
 from tests.metadata_log.kraft.logs import batch, leader_change, partition_change, topic
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 _FIRST = batch(5, 2, topic(), partition_change())
 _SECOND = batch(7, 2, NoOpRecord())
 _THIRD = batch(8, 3, leader_change())

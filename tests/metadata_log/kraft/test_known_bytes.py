@@ -14,7 +14,7 @@ from records.topics import RemoveTopicRecord, TopicRecord
 from tests.metadata_log.kraft.logs import LogFiles
 from tests.real_logs import binary_vectors, needs_reference
 
-pytestmark = needs_reference
+pytestmark = [*needs_reference, pytest.mark.usefixtures("either_codec")]
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from tests.metadata_log.kraft.logs import LogFiles, batch, checkpoint, leader_change, rows
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 DIRECTORIES = tuple(Uuid(bytes([n]) * 16) for n in (1, 2))
 CONTROLLER = RegisterControllerRecord(
     controller_id=3,

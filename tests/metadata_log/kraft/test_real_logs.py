@@ -30,7 +30,7 @@ class Node:
 
 
 @pytest.fixture(scope="module")
-def node(data_set: DataSet, tmp_path_factory: pytest.TempPathFactory) -> Node:
+def node(either_codec: None, data_set: DataSet, tmp_path_factory: pytest.TempPathFactory) -> Node:
     return Node(open_directory(data_set.materialise(tmp_path_factory.mktemp("node"))))
 
 
