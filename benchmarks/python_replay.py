@@ -4,9 +4,12 @@ That codec is the peer, also where the compiled one is installed and answers: th
 not rise when the replay becomes faster, too.
 """
 
-from collections.abc import Callable, Mapping
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
+from api.garbage import collect_seldom
 from benchmarks.codecs import each_codec, python_codec
 from benchmarks.harness import Result, Timed, cpu_seconds, milliseconds
 from metadata_log.reader.log_reader import LogReader
@@ -20,6 +23,21 @@ def replay_seconds(reader: LogReader) -> float:
     """Return the processor time, in seconds, of a full replay by the codec in Python."""
     with python_codec():
         return cpu_seconds(partial(load_image, reader))
+
+
+@contextmanager
+def collecting_seldom() -> Iterator[None]:
+    """Look for garbage as seldom as commands do, and not in what exists, during the `with` block.
+
+    Otherwise each question would look through the modules of all benchmarks several times.
+    """
+    usual = gc.get_threshold()
+    collect_seldom()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*usual)
 
 
 def compared(
@@ -37,11 +55,12 @@ def compared(
     usual, records = compiled.name(), reader.end_offset
     replays: list[float] = []
     answers: dict[tuple[str, str], list[float]] = {}
-    for _ in range(rounds):
-        replays.append(replay_seconds(reader))
-        for codec in each_codec():
-            for name, ask in questions.items():
-                answers.setdefault((name, codec), []).append(cpu_seconds(ask))
+    with collecting_seldom():
+        for _ in range(rounds):
+            replays.append(replay_seconds(reader))
+            for codec in each_codec():
+                for name, ask in questions.items():
+                    answers.setdefault((name, codec), []).append(cpu_seconds(ask))
     return [
         _result(
             f"{name} ({codec}) / {PEER} of {records:,}",

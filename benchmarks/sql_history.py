@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.generated_log import write_log
 from benchmarks.harness import Result, cpu_seconds, milliseconds
-from benchmarks.python_replay import PEER, replay_seconds
+from benchmarks.python_replay import PEER, collecting_seldom, replay_seconds
 from metadata_log.reader.log_reader import LogReader
 from replay.incidents.outage import Outage
 from replay.loader import load_image
@@ -82,9 +82,10 @@ def _history(log: Path) -> list[Result]:
             sync(Timeline(reader), reader, store)
         topic = min(load_image(reader).topics(), key=lambda each: each.name)
         name = parse_object(f"partition:{topic.name}/0")
-        history_s = cpu_seconds(lambda: list(Timeline.of(reader).history(name)))
-        replay_s = replay_seconds(reader)
-        outages = _outages(reader, log)
+        with collecting_seldom():
+            history_s = cpu_seconds(lambda: list(Timeline.of(reader).history(name)))
+            replay_s = replay_seconds(reader)
+            outages = _outages(reader, log)
     return [
         Result(
             name=f"history of a partition with tables / {PEER} of {_HISTORY_RECORDS:,}",

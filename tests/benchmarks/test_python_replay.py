@@ -1,6 +1,7 @@
 """The peer of questions about a log is a replay by the codec in Python, whichever codec answers."""
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def log(tmp_path: Path) -> Iterator[LogReader]:
 def test_the_replay_is_that_of_the_codec_in_python_and_each_codec_answers(
     log: LogReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual, codecs = compiled.name(), list(each_codec())
+    usual, codecs, thresholds = compiled.name(), list(each_codec()), gc.get_threshold()
     replays: list[str] = []
     answers: list[str] = []
 
@@ -37,6 +38,7 @@ def test_the_replay_is_that_of_the_codec_in_python_and_each_codec_answers(
     results = python_replay.compared(
         log, {"size": lambda: answers.append(compiled.name())}, {"size": 0.5}, rounds=2
     )
+    assert gc.get_threshold() == thresholds
     assert replays == [compiled.PYTHON] * 2
     assert answers == codecs * 2
     assert compiled.name() == usual
@@ -44,3 +46,9 @@ def test_the_replay_is_that_of_the_codec_in_python_and_each_codec_answers(
     assert {each.name: each.target for each in results} == {
         f"size ({codec}) / {peer}": 0.5 if codec == usual else None for codec in codecs
     }
+
+
+def test_questions_are_asked_with_the_garbage_collection_of_commands(log: LogReader) -> None:
+    found: list[tuple[int, ...]] = []
+    python_replay.compared(log, {"size": lambda: found.append(gc.get_threshold())}, {"size": 1}, 1)
+    assert found and min(found)[0] == 50_000
