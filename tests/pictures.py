@@ -39,7 +39,7 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    "list.png": Picture("/", "body", 420),
+    "list.png": Picture("/", "body", 660),
     "page.png": Picture("/logs/week/", "body", 770),
     "why.png": Picture("/logs/week/", "main .answer:has(h3)", 520, keys="w"),
 }
