@@ -75,12 +75,14 @@ class Scope(NamedTuple):
 
     Attributes:
         first: The range's first offset.
+        is_silent_when_idle: True if the whole log was read, and has no NoOps.
         end: What the range ends with, in words.
     """
 
     found: Overview
     clock: Clock
     first: int
+    is_silent_when_idle: bool
     end: str
 
 

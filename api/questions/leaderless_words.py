@@ -69,7 +69,7 @@ def _told(times: Sequence[LeaderlessTime], scope: Scope) -> str:
         total = duration_text(sum(each.duration_ms for each in times))
         same = total == duration_text(longest.duration_ms)
         what = f"{'' if same and not at_least else f', {at_least}{total} in all'}, longest {lasted}"
-    silent = _silent(silences, has_noops=scope.found.has_noops)
+    silent = _silent(silences, is_when_idle=scope.is_silent_when_idle)
     return f"{what} ({_down(longest, scope)}){_last(times, longest, scope)}{silent}"
 
 
@@ -103,10 +103,10 @@ def _silence_before(time: LeaderlessTime, scope: Scope) -> Silence | None:
     return None
 
 
-def _silent(silences: Sequence[Silence], *, has_noops: bool) -> str:
+def _silent(silences: Sequence[Silence], *, is_when_idle: bool) -> str:
     if not silences:
         return ""
-    if not has_noops:
+    if is_when_idle:
         return "; when it began is not known: without NoOps, the log is silent when idle, too"
     each = " and ".join(duration_text(silence.duration_ms) for silence in silences[:2])
     more = f" and {len(silences) - 2:,} more times" if len(silences) > 2 else ""

@@ -105,13 +105,14 @@ def _at(times: Sequence[int], scope: Scope) -> str:
 def _off(each: NodeRestarts, scope: Scope) -> str:
     in_all = "" if each.times == 1 else " in all"
     most, silent = each.off_ms_most, ""
-    if most is not None and most >= each.off_ms + _OFF_MS_MIN:
-        if scope.found.has_noops:
-            silent = f" ({duration_text(most)} with the log's silence before)"
-        elif each.unclean == each.times:
-            # Such a log is silent when idle, too, so it shows only when they ran last.
+    if each.is_broker and most is not None and most >= each.off_ms + _OFF_MS_MIN:
+        # A log without NoOps is silent when idle, too, so it shows only when they ran last.
+        is_when_idle = scope.is_silent_when_idle and each.unclean == each.times
+        if is_when_idle or each.off_ms < _OFF_MS_MIN:
             return f"; off at most {duration_text(most)}{in_all}"
-    if each.off_ms_max < _OFF_MS_MIN and not silent:
+        if not scope.is_silent_when_idle:
+            silent = f" ({duration_text(most)} with the log's silence before)"
+    if each.off_ms_max < _OFF_MS_MIN:
         return ""
     # A node that was not shut down had been off before it was missed.
     at_least = "" if each.clean == each.times else "at least "

@@ -12,7 +12,10 @@ from replay.incidents.overview import Overview
 
 def scope_of(parts: Sequence[Stretch], found: Overview, times: Iterable[int | None]) -> Scope:
     """Return the scope of a summary, given times of its range's first and last record."""
-    return Scope(found, Clock.of(times), parts[0].first, end_of(parts))
+    oldest, newest = parts[0], parts[-1]
+    is_whole = oldest.first <= oldest.past.reader.history_start and _is_all(newest)
+    is_silent = is_whole and not found.has_noops
+    return Scope(found, Clock.of(times), oldest.first, is_silent, end_of(parts))
 
 
 def of_range(parts: Sequence[Stretch]) -> Clause | None:
@@ -44,9 +47,11 @@ def _time(time_ms: int | None) -> str:
 
 def end_of(parts: Sequence[Stretch]) -> str:
     """Return what a range ends with, in words."""
-    newest = parts[-1]
-    is_all = newest.at + 1 >= newest.past.reader.end_offset
-    return "the end of the log" if is_all else "the end of the range"
+    return "the end of the log" if _is_all(parts[-1]) else "the end of the range"
+
+
+def _is_all(newest: Stretch) -> bool:
+    return newest.at + 1 >= newest.past.reader.end_offset
 
 
 def of_controllers(nodes: Sequence[int], restarts: Sequence[NodeRestarts]) -> Clause:

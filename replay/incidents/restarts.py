@@ -1,6 +1,8 @@
 """Restarts of brokers and controllers: how the run before ended, and who restarted together."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -214,16 +216,23 @@ class Restarts:
             Together(is_broker=False, is_all=False, is_both=False, restarts=(each,))
             for each in others
         ]
-        found = [self._placed(each, silences) for each in found]
+        leaders = dict(self._terms)
+        found = [self._placed(each, silences, leaders) for each in found]
         return tuple(sorted(found, key=lambda each: each.restarts[0].offset))
 
-    def _placed(self, each: Together, silences: Sequence[Silence]) -> Together:
-        """Return a restart with `is_both` and `seen_time`."""
+    def _placed(
+        self, each: Together, silences: Sequence[Silence], leaders: Mapping[int, int | None]
+    ) -> Together:
+        """Return a restart with `is_both` and `seen_time`.
+
+        Args:
+            leaders: The controller before each term, by the offset with which the term begins.
+        """
         first, seen = each.restarts[0], None
-        before = [it for it in silences if it.offset <= first.offset]
-        if before and first.time - before[-1].time <= SAME_MS_MAX:
-            leader = dict(self._terms).get(before[-1].offset)
-            seen = before[-1].begin_time if leader in each.nodes else None
+        before = bisect_right(silences, first.offset, key=attrgetter("offset"))
+        if before and first.time - silences[before - 1].time <= SAME_MS_MAX:
+            silence = silences[before - 1]
+            seen = silence.begin_time if leaders.get(silence.offset) in each.nodes else None
         is_both = all(node in self._voters and node in self._brokers for node in each.nodes)
         return replace(each, is_both=is_both, seen_time=seen)
 

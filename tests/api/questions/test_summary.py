@@ -190,12 +190,16 @@ def test_unclean_elections_of_many_partitions_are_counted(metalog: Metalog, tmp_
 def test_what_failed_in_a_silence_lasted_at_least_so_long(
     metalog: Metalog, data_set: DataSet, tmp_path: Path
 ) -> None:
-    told = words(metalog, imported(data_set, tmp_path))["leaderless"]
+    log = imported(data_set, tmp_path)
+    told = words(metalog, log)["leaderless"]
     assert told == (
         "!2 times without a leader, at least 15.844 s in all, longest 9.761 s from 13:26:50 to "
         "13:27:00 (34 partitions: all 3 brokers restarted together); when it began is not known: "
         "without NoOps, the log is silent when idle, too"
     )
+    # A part of a log does not show whether it has NoOps elsewhere.
+    part = words(metalog, log, "--from", 64)["leaderless"]
+    assert part.endswith("; the log is silent before, for 12 min 14 s and 3 min 1 s")
 
 
 @_log("greenhouse-rolled-history", "kafka_data_data")
