@@ -35,3 +35,14 @@ CORDONED_LOG_DIRS_LEVEL = 30
 
 UNREGISTER_CONTROLLER_LEVEL = 33
 """First level of metadata.version that has the UnregisterControllerRecord (KIP-1312)."""
+
+
+def level_name(level: int) -> str:
+    """Return a level's number and its name, such as `20 (3.8-IV0)`, or `unknown`."""
+    known = LEVEL_NAMES[level - 1] if 0 < level <= len(LEVEL_NAMES) else "unknown"
+    return f"{level} ({known})"
+
+
+def feature_level_text(feature: str, level: int) -> str:
+    """Return a feature's level, with its name if it has one."""
+    return level_name(level) if feature == METADATA_VERSION else str(level)

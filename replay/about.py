@@ -76,6 +76,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         gap: The gap before the log's history, if earlier records are in another part of the
             recording, which the answer does not include.
         read_as: The absolute time that each relative point, such as `02:00`, was read as.
+        no_records: Why the range of the answer has no records, in words; set only in that case.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")
@@ -94,6 +95,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     lag_ms: int | UnsetType = UNSET
     gap: Gap | UnsetType = UNSET
     read_as: dict[str, str] | UnsetType = UNSET
+    no_records: str | UnsetType = UNSET
 
 
 def not_counted(about: About, reason: str) -> About:

@@ -48,25 +48,35 @@ class OfKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActiveController(msgspec.Struct, frozen=True, kw_only=True):
-    """A node's number of terms as the active controller in a range, and their total time."""
+    """A node's number of terms as the active controller in a range, and their total time.
+
+    `active_ms` and `active_ms_max` are sums of those of the terms' events.
+    """
 
     node: int
     terms: int
     active_ms: int
+    active_ms_max: int | UnsetType = UNSET
 
 
 def active_controllers(events: Iterable[TimelineEvent]) -> tuple[ActiveController, ...]:
     """Return the number and total time of each controller's terms, ordered by node."""
-    terms: dict[int, list[int]] = {}
+    terms: dict[int, list[tuple[int, int]]] = {}
     for event in events:
         if event.active_ms is not UNSET:
             node = int(event.objects[0].partition(":")[2])
-            terms.setdefault(node, []).append(event.active_ms)
-    return tuple(
-        [
-            ActiveController(node=node, terms=len(of), active_ms=sum(of))
-            for node, of in sorted(terms.items())
-        ]
+            longest_ms = event.active_ms if event.active_ms_max is UNSET else event.active_ms_max
+            terms.setdefault(node, []).append((event.active_ms, longest_ms))
+    return tuple([_active(node, of) for node, of in sorted(terms.items())])
+
+
+def _active(node: int, terms: list[tuple[int, int]]) -> ActiveController:
+    least_ms, most_ms = (sum(each) for each in zip(*terms, strict=True))
+    return ActiveController(
+        node=node,
+        terms=len(terms),
+        active_ms=least_ms,
+        active_ms_max=UNSET if most_ms == least_ms else most_ms,
     )
 
 

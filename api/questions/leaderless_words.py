@@ -8,14 +8,9 @@ from api.questions.clauses import CLEAN, Clause, Scope, counted, is_shut_down, n
 from records.text import duration_text
 from replay.incidents.leaderless_times import LeaderlessTime
 from replay.incidents.restarts import Together
-from replay.incidents.silences import Silence
 
 _UNCLEAN_MAX = 3
 """Number of partitions named that had an unclean election; others are only counted."""
-
-_AFTER_SILENCE_MS_MAX = 60_000
-"""Maximum time after a silence in which what failed meanwhile is found: brokers have missed their
-heartbeats by then."""
 
 
 def of_leaderless(scope: Scope) -> Iterator[Clause]:
@@ -60,8 +55,7 @@ def _longest(times: Sequence[LeaderlessTime]) -> LeaderlessTime:
 def _told(times: Sequence[LeaderlessTime], scope: Scope) -> str:
     """Return how long some times without a leader were, and the longest."""
     longest = _longest(times)
-    silences = [each for each in (_silence_before(time, scope) for time in times) if each]
-    at_least = "at least " if silences else ""
+    at_least = "at least " if any(each.is_at_least for each in times) else ""
     lasted = f"{duration_text(longest.duration_ms)} {_bounds(longest, scope)}"
     if len(times) == 1:
         what = f", for {at_least}{lasted}"
@@ -69,6 +63,7 @@ def _told(times: Sequence[LeaderlessTime], scope: Scope) -> str:
         total = duration_text(sum(each.duration_ms for each in times))
         same = total == duration_text(longest.duration_ms)
         what = f"{'' if same and not at_least else f', {at_least}{total} in all'}, longest {lasted}"
+    silences = [each.silence_ms for each in times if each.silence_ms]
     silent = _silent(silences, is_when_idle=scope.is_silent_when_idle)
     return f"{what} ({_down(longest, scope)}){_last(times, longest, scope)}{silent}"
 
@@ -93,23 +88,13 @@ def _last(times: Sequence[LeaderlessTime], longest: LeaderlessTime, scope: Scope
     return f"; the last for {lasted} from {scope.clock.since(last.from_time)}"
 
 
-def _silence_before(time: LeaderlessTime, scope: Scope) -> Silence | None:
-    """Return the silence in which a time without a leader may have begun; None if there is none."""
-    if time.is_planned or time.from_offset is None or time.from_time is None:
-        return None
-    before = [each for each in scope.found.silences if each.offset < time.from_offset]
-    if before and time.from_time - before[-1].time <= _AFTER_SILENCE_MS_MAX:
-        return before[-1]
-    return None
-
-
-def _silent(silences: Sequence[Silence], *, is_when_idle: bool) -> str:
-    if not silences:
+def _silent(silences_ms: Sequence[int], *, is_when_idle: bool) -> str:
+    if not silences_ms:
         return ""
     if is_when_idle:
         return "; when it began is not known: without NoOps, the log is silent when idle, too"
-    each = " and ".join(duration_text(silence.duration_ms) for silence in silences[:2])
-    more = f" and {len(silences) - 2:,} more times" if len(silences) > 2 else ""
+    each = " and ".join(duration_text(each) for each in silences_ms[:2])
+    more = f" and {len(silences_ms) - 2:,} more times" if len(silences_ms) > 2 else ""
     return f"; the log is silent before, for {each}{more}"
 
 

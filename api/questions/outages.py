@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 
 from api.questions.objects import JoinedPieces, Piece, pieces_of
-from api.questions.parts import Stretch, about_across, check_in_any, stretches
+from api.questions.parts import Stretch, check_in_any, stretches
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from api.questions.ranges import about_range
 from metadata_log.format.parts import Gap
 from records.errors import RequestError
 from records.text import uuid_text
@@ -28,7 +29,8 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
         until: The point of the question. Outages that last longer are counted up to this point if
             the point is a time between two records, else up to the last record before the point. A
             service also counts them up to a time after its last record, but not beyond now.
-        broker: Only outages of this broker, and of partitions that waited for it.
+        broker: Only outages of this broker, and of partitions that waited for it, or that it led
+            during the outage or until then.
         topic: Only partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
         min_insync_replicas: The value assumed for topics whose value the log does not contain.
         objects: Only these partitions and brokers, by name or pattern (`partition:orders*/0`).
@@ -59,7 +61,8 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
         raise RequestError("INVALID_REQUEST", "choose one of a broker, a topic, and objects")
     for text in request.objects:
         _check_has_outages(parse_object(text))
-    parts = _with_state_before(stretches(past, request.first, at))
+    asked = stretches(past, request.first, at)
+    parts = _with_state_before(asked)
     found = [_outages_in(stretch, request) for stretch in parts]
     gaps = [None if stretch.before is None else stretch.before.gap for stretch in parts]
     cut = outages_across(found, gaps)
@@ -69,7 +72,7 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
         check_in_any(parts, lambda of: _check_existed(of.past, of.at, request))
     return Computed(
         items=_document(topics_across(found), chosen, list(filter(None, gaps)), request),
-        about=lambda: about_across(past.about_provenance(found[-1].provenance, at)),
+        about=lambda: about_range(asked, past.about_provenance(found[-1].provenance, at)),
     )
 
 
@@ -144,7 +147,7 @@ def _document(
 def _chooses(request: ShowOutages, outages: Iterable[Outage]) -> Callable[[Outage], bool]:
     broker_id, topic = request.broker, request.topic
     if broker_id is not None:
-        return lambda outage: broker_id in outage.brokers
+        return lambda outage: broker_id in outage.brokers or broker_id in outage.leaders
     if topic is not None:
         return lambda outage: _is_in(topic, outage)
     if request.objects:
@@ -182,8 +185,13 @@ def _json(cut: CutOutage) -> dict[str, Any]:
         "duration_ms": outage.duration_ms,
         "cause": None if cause is None else {"offset": cause.offset, "text": cause.text},
         "brokers": list(outage.brokers),
+        "leaders": list(outage.leaders),
         "topic_id": None if outage.topic_id is None else uuid_text(outage.topic_id),
     }
+    if cut.is_at_least:
+        document["at_least"] = True
+    if outage.silence_ms:
+        document["silence_ms"] = outage.silence_ms
     if cut.found_at is not None:
         document["found_at"] = cut.found_at
     if cut.last_seen_at is not None:

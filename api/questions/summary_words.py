@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from api.questions.clauses import Clause, Clock, Scope, often
 from api.questions.parts import Stretch
 from api.questions.past import Past
+from api.questions.ranges import without_records
 from records.text import time_text
 from replay.incidents.node_restarts import NodeRestarts
 from replay.incidents.overview import Overview
@@ -20,29 +21,8 @@ def scope_of(parts: Sequence[Stretch], found: Overview, times: Iterable[int | No
 
 def of_range(parts: Sequence[Stretch]) -> Clause | None:
     """Return the clause about a range without records; None if it has any."""
-    newest = parts[-1]
-    if parts[0].first <= newest.at or newest.before is not None:
-        return None
-    reader = newest.past.reader
-    start, end = reader.history_start, reader.end_offset
-    if start == end:
-        text = (
-            f"the log holds no records: only the state at offset {start - 1:,} is known"
-            if start
-            else "the log is empty"
-        )
-    elif newest.at < start:
-        begin, _ = newest.past.times_at(start)
-        text = f"no records in this range: the log begins at {_time(begin)}"
-    elif newest.first >= end:
-        text = f"no records in this range: the log ends at {_time(reader.end_timestamp())}"
-    else:
-        text = "no records in this range"
-    return Clause(about="range", text=text)
-
-
-def _time(time_ms: int | None) -> str:
-    return "an unknown time" if time_ms is None else time_text(time_ms)
+    text = without_records(parts)
+    return None if text is None else Clause(about="range", text=text)
 
 
 def end_of(parts: Sequence[Stretch]) -> str:

@@ -9,13 +9,13 @@ from api.questions.parts import (
     FOUND,
     GapFound,
     Stretch,
-    about_across,
     across,
     check_in_any,
     stretches,
 )
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from api.questions.ranges import about_range
 from records.errors import RequestError
 from replay.incidents.event import KINDS, TimelineEvent
 from replay.name_patterns import is_pattern, name_matcher
@@ -63,7 +63,7 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
     )
     if wanted and not any(_shows_anything(each) for each in items):
         check_in_any(parts, lambda of: _check_existed(of.past, of.at, wanted))
-    return Computed(items=items, about=lambda: about_across(past.about(at)))
+    return Computed(items=items, about=lambda: about_range(parts, past.about(at)))
 
 
 def _events(

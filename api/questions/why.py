@@ -11,6 +11,7 @@ from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field
 from metadata_log.format.manifest import Kind
 from records.envelope import Envelope
+from records.metadata_versions import feature_level_text
 from replay.incidents.why import Chain
 from replay.time_travel.asked_for import AskedFor, Asker
 from replay.time_travel.object_events import Event
@@ -116,7 +117,10 @@ def _notes(found: Chain, history_start: int) -> list[str]:
             )
         notes.append("no election has lost records since; an unclean one or a lost disk could")
     if found.unclean:
-        notes.append("the last election was unclean: records that the new leader lacked are lost")
+        lost = "records that the new leader lacked are lost"
+        if found.had_only_leader:
+            lost = "no other replica exists, but records that were not on disk may be lost"
+        notes.append(f"the last election was unclean: {lost}")
     if not found.links:
         notes.append(
             f"it has been so since before the kept history, which starts at {history_start}"
@@ -154,13 +158,18 @@ def _changed(event: Event, field: str, link_of: "_Links", show_secrets: bool) ->
                 before, after = (redact_field(kind, field, each) for each in (before, after))
             setter = event.setter(field)
             if setter is not None and setter is not event.row:
-                yield link_of(setter, f"{field}: {_text(after)}")  # came along with a moved topic
-            yield link_of(event.row, f"{field}: {_text(before)} -> {_text(after)}")
+                # It came along with a moved topic.
+                yield link_of(setter, f"{field}: {_text(change.object, after)}")
+            texts = (_text(change.object, each) for each in (before, after))
+            yield link_of(event.row, f"{field}: {' -> '.join(texts)}")
 
 
-def _text(value: Any) -> str:
+def _text(name: str, value: Any) -> str:
     if value is None:
         return "-"
+    kind, _, feature = name.partition(":")
+    if kind == "feature" and isinstance(value, int):
+        return feature_level_text(feature, value)
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

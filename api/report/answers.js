@@ -4,7 +4,7 @@
 import { blameCommand, historyCommand, newestCommand, outagesCommand, whyCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
 import { blameOf } from "report/blame.js";
-import { byText, changeLines, countText, durationText, plain, timeText, valueText } from "report/words.js";
+import { byText, changeLines, countText, durationText, fieldText, plain, timeText } from "report/words.js";
 import { whyOf } from "report/why.js";
 
 const ITEMS_AT_FIRST = 40;
@@ -59,9 +59,10 @@ export class Answers {
     const whole = field === null ? name : `${name}#${field.replaceAll("#", "%23")}`;
     const show = (/** @type {Why|null} */ found) => {
       if (found === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: whyCommand(this.selection.where, name, to) };
-      const heading = make("h3", {}, plain(`${found.name}#${found.field} is ${valueText(found.value)} at ${to}`));
+      const heading = make("h3", {}, plain(`${found.name}#${found.field} is ${fieldText(found.name, found.field, found.value)} at ${to}`));
       const notes = found.notes.map((note) => make("p", { class: "remark" }, plain(note)));
-      return { nodes: [heading, ...notes, this.list(found.chain, (link) => this.link(link))], command: whyCommand(this.selection.where, `${found.name}#${found.field}`, to) };
+      const order = found.chain.length > 1 ? [make("p", { class: "remark" }, "newest first:")] : [];
+      return { nodes: [heading, ...notes, ...order, this.list(found.chain, (link) => this.link(link))], command: whyCommand(this.selection.where, `${found.name}#${found.field}`, to) };
     };
     return this.show("why", () => this.questions?.why(whole, to), show, () => this._own(name, (data, object, row) => whyOf(data, object, field, row), to));
   }
@@ -181,7 +182,7 @@ export class Answers {
   }
 
   _setter(/** @type {string} */ name, /** @type {Setter} */ { field, value, setter }) {
-    const shown = make("button", { type: "button", class: "value", title: "why?", onclick: () => this.why(name, field) }, plain(valueText(value)));
+    const shown = make("button", { type: "button", class: "value", title: "why?", onclick: () => this.why(name, field) }, plain(fieldText(name, field, value)));
     return make("li", {}, make("div", { class: "set" }, make("span", { class: "field" }, plain(`${field}: `)), shown),
       ...(setter === null ? [make("span", { class: "by" }, "set by an earlier record, which is not known")]
         : [...this._record(setter), make("span", { class: "by" }, plain(`by ${setter.by}`))]));
@@ -203,6 +204,6 @@ function pastOf(/** @type {import("report/data.js").Data|null} */ data, /** @typ
   const steps = data.named(name).flatMap((object) => data.historyOf(object)).sort((a, b) => a.row - b.row);
   return steps.map(({ row, changes }) => {
     const record = data.recordOf(row);
-    return { offset: record.offset, time: record.time, type: record.type, by: byText(record), lines: changeLines(changes) };
+    return { offset: record.offset, time: record.time, type: record.type, by: byText(record), lines: changeLines(name, changes) };
   });
 }

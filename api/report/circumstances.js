@@ -7,6 +7,8 @@ import { countText, durationText } from "report/words.js";
 
 const BEFORE_MS = 600_000;
 const SILENCE_MS = 5000;
+const AFTER_SILENCE_MS = 60_000;
+const LOST_BROKER = / was fenced \(|restarted: it registered again/;
 
 /** @typedef {import("report/outages.js").Outage} Outage */
 
@@ -44,6 +46,15 @@ export function restarts(data, began, ended) {
   const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
   const isNear = (/** @type {number} */ last) => last >= from || (began.fromTime ?? 0) - data.time[data.rowAt(last)] <= BEFORE_MS;
   return clauses.filter(({ about, from_offset: first, to_offset: last }) => about === "restarts" && first !== null && last !== null && first <= to && isNear(last)).map(({ text }) => `${text}.`);
+}
+
+/** How long no controller wrote before the term in which a broker was found gone that an outage began with; 0 if that says nothing.
+ * @param {import("report/data.js").Data} data @param {Outage} began */
+export function silenceBeforeOutage(data, { from, fromTime, cause }) {
+  if (from === null || fromTime === null || !LOST_BROKER.test(cause?.text ?? "")) return 0;
+  const silences = data.header.terms.map((/** @type {any[]} */ [offset, time], /** @type {number} */ i) =>
+    offset < from && fromTime - time <= AFTER_SILENCE_MS ? silenceBefore(data, i) : 0);
+  return silences.findLast((/** @type {number} */ ms) => ms >= SILENCE_MS) ?? 0;
 }
 
 /** How long no controller wrote before a term began; 0 if that is not known. @param {import("report/data.js").Data} data @param {number} index */

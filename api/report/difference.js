@@ -4,7 +4,7 @@ import { alikeGroups } from "report/alike.js";
 import { diffCommand, historyCommand } from "report/commands.js";
 import { afterPaint, commandLine, fill, make, whenIdle } from "report/dom.js";
 import { rehearse } from "report/rehearsal.js";
-import { byText, changeLines, countText, plain, timeText, valueText } from "report/words.js";
+import { byText, changeLines, countText, fieldText, plain, timeText } from "report/words.js";
 
 const OBJECTS_AT_FIRST = 40, OBJECTS_AT_ONCE = 10, FIRST_BUDGET_MS = 2, BUDGET_MS = 8;
 
@@ -175,7 +175,7 @@ export class Difference {
         make("button", { type: "button", class: "link offset", title: "select this record", onclick: () => this.selection.set({ from: offset, to: offset, object: null }) }, `${offset}`),
         make("time", { datetime: timeText(time) }, ` ${timeText(time)}`), by === "-" ? "" : plain(` by ${by}`));
     });
-    const state = Object.entries(data.stateAt(object, rows[1] - 1) ?? {}).map(([field, value]) => `${field}=${valueText(value)}`).join(" ");
+    const state = Object.entries(data.stateAt(object, rows[1] - 1) ?? {}).map(([field, value]) => `${field}=${fieldText(name, field, value)}`).join(" ");
     const [from, to] = rows.map((row) => data.recordOf(row).offset);
     return make("div", { class: "object" },
       make("button", { type: "button", class: "name-of", onclick: () => this.selection.set({ object: name }) }, plain(name)),
@@ -188,9 +188,9 @@ export class Difference {
     const { fate } = changes[0];
     if (fate === "changed") {
       return changes.map((change) => make("div", { class: "line" }, make("span", { class: "field" }, `${plain(change.field)}: `),
-        make("span", { class: "before" }, plain(valueText(change.before))), " -> ", this._value(name, change)));
+        make("span", { class: "before" }, plain(fieldText(name, change.field, change.before))), " -> ", this._value(name, change)));
     }
-    if (fate === "gone") return [make("div", { class: "line gone" }, changeLines(changes)[0])];
+    if (fate === "gone") return [make("div", { class: "line gone" }, changeLines(name, changes)[0])];
     const parts = changes.flatMap((change) => [" ", make("span", { class: "field" }, `${plain(change.field)}=`), this._value(name, change)]);
     return [make("div", { class: "line" }, "new:", ...parts)];
   }
@@ -198,7 +198,7 @@ export class Difference {
   /** A value as a button that shows why the field has it. */
   _value(/** @type {string} */ name, /** @type {Change} */ change) {
     const onclick = () => this.why(name, change.field);
-    return make("button", { type: "button", class: "value", title: "why?", onclick }, plain(valueText(change.after)));
+    return make("button", { type: "button", class: "value", title: "why?", onclick }, plain(fieldText(name, change.field, change.after)));
   }
 
   history() { if (this.selection.object !== null) this.answers.history(this.selection.object); }

@@ -41,7 +41,8 @@ export class List {
     this.list.replaceChildren();
     fill(this.list, this._items(events.told(from, to, accepts), begin), EVENTS_AT_FIRST, scrolled ? EVENTS_AT_FIRST : EVENTS_AT_ONCE);
     const earlier = from > to ? "" : this._earlier(from, to, accepts);
-    if (!count) this.list.append(make("li", { class: "nothing" }, earlier ? "No event begins in this range." : "Nothing happened in this range."));
+    const nothing = from > to ? "There are no records: only a state is known." : earlier ? "No event begins in this range." : "Nothing happened in this range.";
+    if (!count) this.list.append(make("li", { class: "nothing" }, nothing));
     if (this.isScrolled) this.list.scrollTop = scrolled;
     this.isScrolled = scrolled > 0;
     const { kinds, objects, rest } = this.filter.options;

@@ -24,7 +24,9 @@ export function mayBeLost(data, outages) {
   const going = there.filter(({ object, row }) => isGoing(data.stateAt(object, row))), lasting = there.filter((each) => !going.includes(each));
   const clean = ended.length - unclean.length - gone.length, count = (/** @type {number} */ of) => countText(of, "partition");
   const found = [];
-  if (unclean.length) found.push(`${count(unclean.length)} got a leader by an unclean election: records that the new leader lacked are lost.`);
+  const alone = unclean.filter(({ object, row }) => data.stateAt(object, row)?.replicas.length === 1), chosen = unclean.length - alone.length;
+  if (chosen) found.push(`${count(chosen)} got a leader by an unclean election: records that the new leader lacked are lost.`);
+  if (alone.length) found.push(`${count(alone.length)} got a leader by an unclean election: no other replica exists, but records that were not on disk may be lost.`);
   if (gone.length) found.push(`${count(gone.length)} ${gone.length === 1 ? "was" : "were"} deleted before it ended, with ${gone.length === 1 ? "its" : "their"} records, as was asked.`);
   if (clean) found.push(`Nothing of ${count(clean)}, as far as the metadata says: ${clean === 1 ? "the" : "each"} leader afterwards was in sync.`);
   if (going.length) found.push(`${count(going.length)} ${going.length === 1 ? "is" : "are"} being removed, as was asked, with ${going.length === 1 ? "its" : "their"} records.`);

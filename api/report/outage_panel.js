@@ -1,7 +1,7 @@
 // The panel of an outage: when it began and ended, by which record, what came before, what may be lost.
 
 import { ChangesAround, changesAround } from "report/changes_around.js";
-import { brokersDown, newController, restarts } from "report/circumstances.js";
+import { brokersDown, newController, restarts, silenceBeforeOutage } from "report/circumstances.js";
 import { outagesCommand, whyCommand } from "report/commands.js";
 import { LEADERLESS } from "report/data.js";
 import { commandLine, fill, make } from "report/dom.js";
@@ -143,7 +143,8 @@ export class OutagePanel {
     const time = ended.toTime ?? data.header.times[1] ?? data.time[data.rows - 1], since = began.fromTime ?? data.time[0];
     // What comes after the last record is not known: a log is often copied when its node was stopped.
     const end = ended.to === null ? [make("time", { datetime: timeText(time) }, timeText(time)), ", where the records end: it is not over by then"] : this._record(ended.to, time);
-    return [term("from", ...start), term("to", ...end), term("lasted", `${began.from === null ? "at least " : ""}${durationText(Math.max(0, time - since))}`)];
+    const isAtLeast = began.from === null || silenceBeforeOutage(data, began) > 0;
+    return [term("from", ...start), term("to", ...end), term("lasted", `${isAtLeast ? "at least " : ""}${durationText(Math.max(0, time - since))}`)];
   }
 
   _record(/** @type {number} */ offset, /** @type {number} */ time) {

@@ -103,7 +103,8 @@ function ofPartition(/** @type {import("report/data.js").Data} */ data, /** @typ
   }
   const election = steps.findLast((step) => setsLeader(step) && step.after.leader !== -1);
   if (election && isUnclean(election)) {
-    notes.push("the last election was unclean: records that the new leader lacked are lost");
+    const isOnly = election.after.replicas.length === 1;
+    notes.push(`the last election was unclean: ${isOnly ? "no other replica exists, but records that were not on disk may be lost" : "records that the new leader lacked are lost"}`);
   }
   if (!links.size) notes.push(sinceBefore(data));
   const chain = [...links.values()].sort((a, b) => b.offset - a.offset);
@@ -146,13 +147,14 @@ export function isUp(/** @type {import("report/data.js").Data} */ data, /** @typ
 function ofSetters(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object, /** @type {string} */ field, /** @type {number} */ row) {
   /** @type {Link[]} */
   let chain = [];
+  const name = data.nameAt(object, row);
   for (const touch of data.touchesOf(object)) {
     const at = data.rowOf[touch];
     if (at > row) break;
     if (at === 0) continue;
     const change = data.changesOf(touch).find((c) => c.field === field);
     const found = isFound(data, at) ? "found after a gap: " : "";
-    if (change) chain.push(linkOf(data, at, `${found}${field}: ${chainText(change.before)} -> ${chainText(change.after)}`));
+    if (change) chain.push(linkOf(data, at, `${found}${field}: ${chainText(name, field, change.before)} -> ${chainText(name, field, change.after)}`));
     if (data.fateOf(touch) === GONE) chain = [];
   }
   const { isWhole, offset } = start(data);

@@ -1,5 +1,6 @@
 // Formats values, times and counts as the commands print them.
 
+import { LEVEL_NAMES } from "report/levels.js";
 import { zone } from "report/zone.js";
 
 /** @param {any} value @returns {string} */
@@ -10,10 +11,18 @@ export function valueText(value) {
   return String(value);
 }
 
-/** A value as printed in the text of a chain. @param {any} value */
-export function chainText(value) {
+/** The value of a field of an object; a level of metadata.version with its name.
+ * @param {string} name @param {string|null} field @param {any} value */
+export const fieldText = (name, field, value) => withName(name, field, value, valueText(value));
+
+function withName(/** @type {string} */ name, /** @type {string|null} */ field, /** @type {any} */ value, /** @type {string} */ text) {
+  return name === "feature:metadata.version" && field === "level" && typeof value === "number" ? `${text} (${LEVEL_NAMES[value - 1] ?? "unknown"})` : text;
+}
+
+/** The value of a field of an object as printed in the text of a chain. @param {string} name @param {string|null} field @param {any} value */
+export function chainText(name, field, value) {
   if (value === null) return "-";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : withName(name, field, value, JSON.stringify(value));
 }
 
 /** The last time that a date can have, less a day for the zone. */
@@ -120,14 +129,14 @@ export function eventParts(told) {
 }
 
 /** The lines of one object's changes; one line if the object was created or removed.
- * @param {import("report/data.js").Change[]} changes */
-export function changeLines(changes) {
+ * @param {string} name @param {import("report/data.js").Change[]} changes */
+export function changeLines(name, changes) {
   const { fate } = changes[0];
   if (fate !== "changed") {
     const side = fate === "new" ? "after" : "before";
-    return [`${fate}: ${changes.map((c) => `${c.field}=${valueText(c[side])}`).join(" ")}`].map(plain);
+    return [`${fate}: ${changes.map((c) => `${c.field}=${fieldText(name, c.field, c[side])}`).join(" ")}`].map(plain);
   }
-  return changes.map((c) => plain(`${c.field}: ${valueText(c.before)} -> ${valueText(c.after)}`));
+  return changes.map((c) => plain(`${c.field}: ${fieldText(name, c.field, c.before)} -> ${fieldText(name, c.field, c.after)}`));
 }
 
 /** The origin of a record as text: principal, command and reason. @param {{principal?: string|null, command?: string|null, reason?: string|null}} origin */

@@ -18,6 +18,7 @@ from controller.decisions.context.context import Settings
 from controller.forks.changes import Added, Changes, Edited, Replaced, Without
 from controller.forks.comparison import Parting
 from controller.forks.fork import Fork, Remark
+from controller.forks.leaderless import only_leaderless
 from controller.forks.recorded import settings_before
 from records.command_names import logged_name
 from records.envelope import Envelope
@@ -185,6 +186,8 @@ def _document(fork: Fork, request: AskWhatIf) -> Iterator[Piece]:
     yield from pieces_of("differences", map(msgspec.to_builtins, differing))
     partings = fork.comparison.all_partings()
     yield from pieces_of("partings", (_parting(each, request) for each in partings))
+    only = only_leaderless(partings, past.provenance.timestamp)
+    yield Piece("leaderless", msgspec.to_builtins(only))
     yield Piece("meets_again", fork.comparison.equal_from)
 
 
@@ -212,6 +215,8 @@ def _parting(parting: Parting, request: AskWhatIf) -> dict[str, Any]:
         "after": values[1],
         "from_offset": parting.from_offset,
         "to_offset": parting.to_offset,
+        "from_time": parting.from_time,
+        "to_time": parting.to_time,
     }
 
 

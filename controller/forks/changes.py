@@ -45,8 +45,15 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
         return cls(offset=offset, fields=msgspec.json.encode(fields))
 
 
+_BORN = frozenset({"topic", "partition", "broker", "controller", "namespace"})
+"""Kinds of objects that a record creates with the first values of their fields."""
+
+
 class Without(msgspec.Struct, frozen=True):
-    """An object or field that must not change, or must not be set to `value` (text or JSON)."""
+    """An object or field that must not change, or must not be set to `value` (text or JSON).
+
+    The creation of an object changes none of its fields: a broker registers as fenced.
+    """
 
     name: ObjectName
     value: str | None = None
@@ -64,8 +71,8 @@ class Without(msgspec.Struct, frozen=True):
 
     def is_touched(self, before: MetadataImage, after: MetadataImage) -> bool:
         """True if the object or field changed between two images and now has `value`, if given."""
-        new = self.name.fields(after)
-        if self.name.fields(before) == new:
+        old, new = self.name.fields(before), self.name.fields(after)
+        if old == new or (self.name.field and old is None and self.name.kind.name in _BORN):
             return False
         return self.value is None or self.value in map(_text, (new or {}).values())
 

@@ -24,7 +24,8 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
     """A field whose value in the past, `happened`, differs from its value in the fork, `forked`.
 
     The difference begins at `from_offset`. At `to_offset` the values become equal, or differ in
-    another way; None: the difference lasts until the end.
+    another way; None: the difference lasts until the end. The times are those of these offsets, ms
+    since 1970.
     """
 
     object: str
@@ -32,7 +33,9 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
     happened: Any
     forked: Any
     from_offset: int
+    from_time: int
     to_offset: int | None = None
+    to_time: int | None = None
 
 
 class Comparison:
@@ -70,6 +73,7 @@ class Comparison:
     def step(
         self,
         offset: int,
+        time: int,
         rows: Iterable[Envelope],
         before: Sequence[MetadataImage],
         past: MetadataImage,
@@ -78,21 +82,23 @@ class Comparison:
         """Compare the images after a step.
 
         Args:
-            offset: The step's last offset.
+            offset, time: The step's last offset, and its time.
             rows: All rows written by the step, in the past or in the fork.
             before: The two images before the step.
             past, fork: The images after the step.
         """
         rows = [row for row in rows if not _is_shared(row.payload, past, fork)]
         for of in _touched(rows, before):
-            self._compare(of, offset, past, fork)
+            self._compare(of, (offset, time), past, fork)
         if self._open:
             self.equal_from = None
             self.first = offset if self.first is None else self.first
         elif self.equal_from is None:
             self.equal_from = offset
 
-    def _compare(self, of: _Object, offset: int, past: MetadataImage, fork: MetadataImage) -> None:
+    def _compare(
+        self, of: _Object, place: tuple[int, int], past: MetadataImage, fork: MetadataImage
+    ) -> None:
         kind = KINDS[of[0]]
         if of[0] == "partition" and of not in self._open and of not in self._alike:
             topic_id, partition_id = cast(tuple[Uuid, int], of[1])
@@ -119,11 +125,13 @@ class Comparison:
                 field=field,
                 happened=happened,
                 forked=forked,
-                from_offset=offset,
+                from_offset=place[0],
+                from_time=place[1],
             )
         for field, open_ in known.items():
             if found.get(field) is not open_:
-                self.partings.append(msgspec.structs.replace(open_, to_offset=offset))
+                ended = msgspec.structs.replace(open_, to_offset=place[0], to_time=place[1])
+                self.partings.append(ended)
         if found:
             self._open[of] = found
         else:

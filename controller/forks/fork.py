@@ -152,6 +152,7 @@ class Fork:
             written = self._again(step, before)
         self.comparison.step(
             step.rows[-1].offset,
+            step.rows[-1].timestamp,
             (*step.rows, *written),
             (before.image, fork_before.image),
             self.past.image,
@@ -284,7 +285,8 @@ class Fork:
         before = self.state
         rows = self._decided(Step(rows=(place,), trigger=trigger), trigger)
         images = (self.past.image, before.image)
-        self.comparison.step(after, rows, images, self.past.image, self.state.image)
+        past, fork = self.past.image, self.state.image
+        self.comparison.step(after, provenance.timestamp, rows, images, past, fork)
         return Step(rows=(), trigger=trigger), rows
 
 

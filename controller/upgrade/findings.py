@@ -19,10 +19,9 @@ from controller.upgrade.releases import (
     FOUR,
     LEAST_LEVEL_OF_FOUR,
     Target,
-    level_name,
 )
 from controller.upgrade.removed_configs import config_findings
-from records.metadata_versions import CHANGED_METADATA, UNREGISTER_CONTROLLER_LEVEL
+from records.metadata_versions import CHANGED_METADATA, UNREGISTER_CONTROLLER_LEVEL, level_name
 from replay.image.cluster import Broker, Controller
 from replay.image.configs import RESOURCE_NAMES
 from replay.image.metadata import MetadataImage

@@ -58,9 +58,3 @@ def parse_target(text: str) -> Target:
             f"{text!r} is not a version of Kafka from 3.0 to {newest}, such as 4.0",
         )
     return Target((int(match[1]), int(match[2])), levels[-1])
-
-
-def level_name(level: int) -> str:
-    """Return a text with a level's number and its name, or `unknown`."""
-    known = LEVEL_NAMES[level - 1] if 0 < level <= len(LEVEL_NAMES) else "unknown"
-    return f"{level} ({known})"

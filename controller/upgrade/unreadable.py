@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 
 from controller.decisions.levels import METADATA_VERSION, needed_level, record_version
 from controller.upgrade.findings import Finding
-from controller.upgrade.releases import Target, level_name
+from controller.upgrade.releases import Target
 from records.brokers import BrokerRegistrationChangeRecord
 from records.control import UnknownRecord
 from records.envelope import Envelope
+from records.metadata_versions import level_name
 
 
 def unreadable_records(rows: Iterable[Envelope], target: Target) -> Iterator[Finding]:

@@ -42,6 +42,7 @@ NO_HEARTBEAT = "missed heartbeats"
 NO_HEARTBEAT_OR_STOPPED = "missed heartbeats, or stopped while it led nothing"
 TOO_FAR_BEHIND = "too far behind"
 SHUTDOWN = "began a controlled shutdown"
+_RESTARTED = "restarted: it registered again without having been fenced"
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
@@ -295,6 +296,11 @@ def is_by_silence(cause: Cause) -> bool:
     return " was fenced (" in cause.text and NO_HEARTBEAT_OR_STOPPED not in cause.text
 
 
+def is_of_lost_broker(cause: Cause) -> bool:
+    """True if a broker was found gone: it may have been gone before, unlike after a shutdown."""
+    return " was fenced (" in cause.text or _RESTARTED in cause.text
+
+
 def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
     reason = None if row.origin is None else row.origin.reason
     match row.payload:
@@ -311,7 +317,7 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
                 return "registered, still fenced"
             if before.fenced:
                 return "registered again"
-            return "restarted: it registered again without having been fenced"
+            return _RESTARTED
     return None
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from records import configs, control, partitions, topics
 from records.base import Record
 from records.envelope import Envelope
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Partition
 from replay.incidents.by_people import is_by_people
 from replay.incidents.causes import BROKER_RECORDS
 from replay.incidents.why import is_unclean
@@ -69,7 +69,11 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         asked: The earlier records that requested this event's changes, ordered by offset.
         by_people: True if a person or a tool asked for the change; otherwise unset.
         active_ms: For an event that begins a controller's term: how long that controller was
-            active, up to the end of the range.
+            active, up to the end of the range, or at least, up to the last record of the term.
+        active_ms_max: How long it was active at most, up to the next controller's first record; set
+            only if that is longer.
+        is_flap: True if the event sums up others, and so comes after the last of them; otherwise
+            unset.
     """
 
     from_offset: int
@@ -85,6 +89,18 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     asked: tuple[Asker, ...] | UnsetType = UNSET
     by_people: bool | UnsetType = UNSET
     active_ms: int | UnsetType = UNSET
+    active_ms_max: int | UnsetType = UNSET
+    is_flap: bool | UnsetType = UNSET
+
+
+def in_order(events: Iterable[TimelineEvent]) -> list[TimelineEvent]:
+    """Return events ordered by their first record; what sums up others comes after the last."""
+    return sorted(events, key=_order)
+
+
+def _order(event: TimelineEvent) -> tuple[int, bool]:
+    is_flap = event.is_flap is True
+    return event.to_offset if is_flap else event.from_offset, is_flap
 
 
 class Group:
@@ -103,6 +119,7 @@ class Group:
             "_cause",
             "_details",
             "active_ms",
+            "active_ms_max",
             "counts",
             "first",
             "heading",
@@ -117,6 +134,7 @@ class Group:
         self.kind = kind
         self.heading = ""
         self.active_ms: int | UnsetType = UNSET
+        self.active_ms_max: int | UnsetType = UNSET
         self.first = self.last = first
         self.names: dict[str, None] = {}
         self.counts: dict[str, int] = {}
@@ -174,6 +192,7 @@ class Group:
             asked=tuple([asker for _, asker in sorted(self._asked.items())]) or UNSET,
             by_people=is_by_people(self.first) or UNSET,
             active_ms=self.active_ms,
+            active_ms_max=self.active_ms_max,
         )
 
 
@@ -199,7 +218,8 @@ def partition_effects(
     effects: list[str] = []
     if before.leader != after.leader:
         if after.leader == NO_LEADER:
-            effects.append("partition%s lost their leader")
+            if after.mode != NONE:
+                effects.append("partition%s lost their leader")
         elif is_unclean(before, after):
             effects.append("unclean election%s")
         elif before.leader == NO_LEADER:
@@ -213,7 +233,7 @@ def partition_effects(
     if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:
         effects.append("assignment%s changed")
     if before.mode != after.mode:
-        effects.append("mode%s changed")
+        effects.append(_MODES.get(after.mode, "mode%s changed"))
     return tuple(effects) or _other_effects(before, after)
 
 
@@ -232,6 +252,11 @@ def _other_effects(before: Partition, after: Partition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(effects)) or ("leader epoch%s raised",)
 
 
+_MODES = {
+    READ_WRITE: "partition%s writable again",
+    READ_ONLY: "partition%s made read-only before removal",
+    NONE: "partition%s taken offline for removal",
+}
 _ELR = "set%s of eligible leaders changed"
 _OTHERS = {
     "isr": "ISR%s changed",

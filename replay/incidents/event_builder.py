@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
+from msgspec import UNSET, UnsetType
+
 from records import control, partitions, topics
 from records.base import Record
 from records.envelope import Envelope
@@ -131,8 +133,8 @@ class EventBuilder:
         """
         if self._term is not None:
             until = max(until_ms, self.last_time)
-            lasted = duration_text(max(0, until - self._term.first.timestamp))
-            self._add_duration(until, f"for {lasted}")
+            lasted_ms = max(0, until - self._term.first.timestamp)
+            self._add_duration(lasted_ms, f"for {duration_text(lasted_ms)}")
 
     def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
         group = self._groups.get(key)
@@ -167,16 +169,18 @@ class EventBuilder:
         wrote_ms, whole_ms = (max(0, end - began) for end in (self.last_time, time))
         wrote = duration_text(wrote_ms)
         if wrote == duration_text(whole_ms):
-            self._add_duration(time, f"for {wrote}")
+            self._add_duration(whole_ms, f"for {wrote}")
             return
         active = f"for at least {wrote}" if wrote_ms else "wrote only this record"
         rest = duration_text(whole_ms - wrote_ms)
-        self._add_duration(time, f"{active}; the next controller {rest} later")
+        self._add_duration(wrote_ms, f"{active}; the next controller {rest} later", whole_ms)
 
-    def _add_duration(self, time: int, lasted: str) -> None:
+    def _add_duration(
+        self, active_ms: int, lasted: str, active_ms_max: int | UnsetType = UNSET
+    ) -> None:
         if self._term is None:
             return
-        self._term.active_ms = max(0, time - self._term.first.timestamp)
+        self._term.active_ms, self._term.active_ms_max = active_ms, active_ms_max
         self._term.heading = f"{self._term_heading}, {lasted}"
         self._changed[self._term] = None
 

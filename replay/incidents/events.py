@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from metadata_log.format.batch import Batch
 from records import control
 from replay.image.metadata import MetadataImage
-from replay.incidents.event import Group, TimelineEvent
+from replay.incidents.event import Group, TimelineEvent, in_order
 from replay.incidents.event_builder import EventBuilder
 from replay.loader import BatchSource, check_point, provenance_at
 from replay.time_travel.contradictions import explained
@@ -26,7 +26,7 @@ def timeline_events(
     noted: Callable[[control.NoteRecord], object] = lambda _: None,
     until_ms: int | None = None,
 ) -> list[TimelineEvent]:
-    """Return the events of [from_offset, to_offset), ordered by their first record.
+    """Return the events of [from_offset, to_offset), as `in_order`.
 
     Records below `history_start`, where the state is not known, are described by their types only.
     A transaction that ends in the range is described with all of its records.
@@ -119,9 +119,8 @@ class GrowingEvents:
         self._building.add_duration_of_term(until_ms or 0)
 
     def all(self) -> list[TimelineEvent]:
-        """Return the events, ordered by their first record."""
-        events = [*self.flaps(), *(group.event() for group in self._building.groups())]
-        return sorted(events, key=lambda event: event.from_offset)
+        """Return the events, in order."""
+        return in_order([*self.flaps(), *(group.event() for group in self._building.groups())])
 
     def groups(self) -> Iterable[Group]:
         """Return the groups of records that form the events, except flaps, in a fixed order."""

@@ -94,6 +94,7 @@ def _event(run: Sequence[_Absence], names: Sequence[str]) -> TimelineEvent:
         objects=tuple(names),
         cause=None,
         principal=None,
+        is_flap=True,
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import NO_LEADER, NONE, Partition
 
 LEADERLESS = "leaderless"
 UNDER_REPLICATED = "under_replicated"
@@ -46,21 +46,30 @@ def health_of(image: MetadataImage) -> Health:
 
 
 def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
-    """Return the kinds of outages that a partition is in."""
+    """Return the kinds of outages that a partition is in; none once it is taken offline to be
+    removed, which is as planned.
+    """
     in_sync = len(partition.isr)
     if partition.leader != NO_LEADER and min_isr <= in_sync:
         if in_sync >= len(partition.replicas):
             return ()
         if not partition.adding_replicas:
             return _ONLY_UNDER_REPLICATED
+    if partition.mode == NONE:
+        return ()
     kinds = []
     if partition.leader == NO_LEADER:
         kinds.append(LEADERLESS)
-    if in_sync < len(_assigned(partition)):
+    if is_under_replicated(partition):
         kinds.append(UNDER_REPLICATED)
     if in_sync < min_isr:
         kinds.append(UNDER_MIN_ISR)
     return kinds
+
+
+def is_under_replicated(partition: Partition) -> bool:
+    """True if replicas that are not being added are not in the ISR."""
+    return len(partition.isr) < len(_assigned(partition))
 
 
 _ONLY_UNDER_REPLICATED = (UNDER_REPLICATED,)

@@ -19,6 +19,8 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
         to_offset, to_time: Offset and append time of the record after which all partitions had a
             leader again; None if there is none in the range.
         duration_ms: Counted like the duration of an `Outage`.
+        is_at_least: True if it may have begun earlier than `duration_ms` counts.
+        silence_ms: As of the first `Outage`.
         partitions: Number of different partitions without a leader.
         cause, cause_offset: Description and offset of the record that caused the first outage;
             None if unknown.
@@ -33,6 +35,8 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
     to_offset: int | None
     to_time: int | None
     duration_ms: int
+    is_at_least: bool
+    silence_ms: int
     partitions: int
     cause: str | None
     cause_offset: int | None
@@ -70,6 +74,8 @@ def _joined(outages: list[Outage]) -> LeaderlessTime:
         to_offset=None if None in ends else max(end for end in ends if end is not None),
         to_time=None if None in times else max(time for time in times if time is not None),
         duration_ms=_duration_ms(outages),
+        is_at_least=first.is_at_least,
+        silence_ms=first.silence_ms,
         partitions=len({(each.topic_id, each.object) for each in outages}),
         cause=None if cause is None else cause.text,
         cause_offset=None if cause is None else cause.offset,

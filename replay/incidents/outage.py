@@ -7,13 +7,14 @@
     shutting_down       the broker is in a controlled shutdown
 
 The interval begins with the record that brings about one of these conditions. It ends with the
-record that ends the condition, or that removes the partition or broker.
+record that ends the condition, that removes the partition or broker, or that takes the partition
+offline to be removed: a planned removal is no outage.
 """
 
 import msgspec
 
 from records.base import Uuid
-from replay.image.partitions import Partition
+from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import OWN, Cause, own_cause
 from replay.incidents.health import brokers_missing
@@ -35,7 +36,10 @@ class Outage(msgspec.Struct, gc=False):
         before, after: The partition before and after the record that began the outage; None for a
         broker.
         others: Brokers that the partition waited for only after later records.
+        led: Brokers that led the partition only after later records.
         to_offset: Offset of the record that ended the outage; None if it has not ended.
+        silence_ms: How long no record was written before the controller's term in which the broker
+            was found gone that the outage began with; 0 if that says nothing about its beginning.
         duration_ms: Counted from the start of the kept history if the outage began earlier, and up
             to the last record if it has not ended. Never negative, even if times in the log step
             back.
@@ -49,9 +53,16 @@ class Outage(msgspec.Struct, gc=False):
     before: Partition | None
     after: Partition | None
     others: tuple[int, ...] = ()
+    led: tuple[int, ...] = ()
     to_offset: int | None = None
     to_time: int | None = None
+    silence_ms: int = 0
     duration_ms: int = 0
+
+    @property
+    def is_at_least(self) -> bool:
+        """True if the outage may have begun earlier than `duration_ms` counts."""
+        return self.from_time is None or self.silence_ms > 0
 
     @property
     def object(self) -> str:
@@ -80,12 +91,20 @@ class Outage(msgspec.Struct, gc=False):
             return (int(self.label.removeprefix("broker:")),)
         return tuple(sorted({*brokers_missing(self.kind, self.after), *self.others}))
 
-    def wait_for(self, partition: Partition) -> None:
-        """Add the brokers that the partition waits for in a later state, given as `partition`."""
+    @property
+    def leaders(self) -> tuple[int, ...]:
+        """The brokers that led the partition during the outage, or until it began, ascending."""
+        known = {each.leader for each in (self.before, self.after) if each is not None}
+        return tuple(sorted({*known, *self.led} - {NO_LEADER}))
+
+    def follow(self, partition: Partition) -> None:
+        """Add the leader of a later state, and the brokers that the partition waits for there."""
         assert self.after is not None, "it is an outage of a partition"
         missing = brokers_missing(self.kind, partition)
         known = {*brokers_missing(self.kind, self.after), *self.others}
         self.others += tuple(each for each in missing if each not in known)
+        if partition.leader not in self.leaders and partition.leader != NO_LEADER:
+            self.led += (partition.leader,)
 
     @property
     def topic_id(self) -> Uuid | None:

@@ -228,9 +228,9 @@ class OutageTracker:
             is_new = not {it.kind for it in known}.issuperset(kinds)
             cause = self._causes.of_brokers(row, before, after) if is_new else None
             self._see_partition(row, before, after, kinds, cause)
-        elif not _waits_alike(before, after):
+        elif not _is_alike(before, after):
             for it in known:
-                it.wait_for(after)
+                it.follow(after)
 
     def _see_partition(
         self,
@@ -257,7 +257,7 @@ class OutageTracker:
         label, place = self._state.topic_label(topic_id), _place(row)
         now = {it.kind: it for it in known}
         for it in known:
-            it.wait_for(partition)
+            it.follow(partition)
         self._open[key] = tuple(
             [
                 now.get(kind) or Outage(label, kind, *place, cause, before, partition)
@@ -319,7 +319,7 @@ class OutageTracker:
         for topic_id in {topic_id for topic_id, _ in self.partitions_down}:
             for partition in self._state.partitions(topic_id):
                 for outage in self._open.get((topic_id, partition.partition_id), ()):
-                    outage.wait_for(partition)
+                    outage.follow(partition)
 
     def _set_config(self, row: Envelope, record: ConfigRecord) -> None:
         self._state.replay(row)
@@ -377,11 +377,12 @@ def _beginning(outage: Outage) -> int:
     return outage.from_offset or 0
 
 
-def _waits_alike(before: Partition | None, after: Partition) -> bool:
-    """True if a record changed no field that decides which brokers the partition waits for."""
+def _is_alike(before: Partition | None, after: Partition) -> bool:
+    """True if a record changed neither the leader nor whom the partition waits for."""
     # What a record leaves alone is the same object.
     return (
         before is not None
+        and before.leader == after.leader
         and before.isr is after.isr
         and before.replicas is after.replicas
         and before.adding_replicas is after.adding_replicas

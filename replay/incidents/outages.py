@@ -1,14 +1,18 @@
 """Finds the outages in a range of a log."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from metadata_log.format.batch import Batch
+from records.control import LeaderChangeMessage
+from records.envelope import Envelope
 from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
 from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
+from replay.incidents.lower_bounds import note_silences, silences_below
 from replay.incidents.outage import Outages
 from replay.incidents.outage_tracker import OutageTracker
+from replay.incidents.silences import Silence, silence_before
 from replay.loader import BatchSource, Newest, Place, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
@@ -55,7 +59,7 @@ def find_outages(
         tracking.follow(batch)
         if progress is not None:
             progress(batch.end_offset)
-    return tracking.tracker.finish(from_offset, tracking.place.last, until_ms)
+    return tracking.finish(from_offset, until_ms)
 
 
 class Tracking:
@@ -85,7 +89,10 @@ class Tracking:
         self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr)
         self.next_offset = max(source.history_start, self.tracker.provenance.next_offset)
         self.place = Place(self.tracker.provenance)
+        self._source = source
         self._end, self._transactions = end_offset, Transactions()
+        self._silences: list[Silence] = []
+        self._begin = self.next_offset, self.place.last.timestamp
 
     def follow(self, batch: Batch) -> list[Resolved]:
         """Read the next batch, up to the range's end; return its rows that take effect.
@@ -94,11 +101,28 @@ class Tracking:
             ContradictionError: a record contradicts the state before it.
         """
         rows = rows_within(batch, self.next_offset, self._end)
+        if type(batch.rows[0].payload) is LeaderChangeMessage:
+            self._note_silence(rows)
         found = [each for each in self._transactions.resolved(rows) if each.in_effect]
         rows = found[0].rows if len(found) == 1 else [row for of in found for row in of.rows]
         self.tracker.replay(rows)
         self.next_offset = min(batch.end_offset, self._end)
         self.place.move(batch, self.next_offset, self._transactions.begin_offset)
+        return found
+
+    def _note_silence(self, rows: Sequence[Envelope]) -> None:
+        if self.next_offset > self._source.history_start:
+            self._silences += silence_before(rows, self.place.last.timestamp)
+
+    def finish(self, from_offset: int, until_ms: int | None = None) -> Outages:
+        """Return the outages found, as `OutageTracker.finish` does, with `silence_ms` set."""
+        found = self.tracker.finish(from_offset, self.place.last, until_ms)
+        note_silences(
+            found.intervals,
+            self._silences,
+            self._begin,
+            lambda: tuple(silences_below(self._source, self._begin[0])),
+        )
         return found
 
 

@@ -31,6 +31,12 @@ class CutOutage(NamedTuple):
     last_seen_at: int | None = None
     is_on_both_sides: bool = False
 
+    @property
+    def is_at_least(self) -> bool:
+        """True if the outage may have lasted longer than its duration counts."""
+        is_cut = self.found_at is not None or self.last_seen_at is not None
+        return is_cut or self.outage.is_at_least
+
 
 def outages_across(found: Sequence[Outages], gaps: Sequence[Gap | None]) -> list[CutOutage]:
     """Return the outages of all parts, longest first.

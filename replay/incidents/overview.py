@@ -170,7 +170,7 @@ class OverviewReader:
     def overview(self, until_ms: int | None = None) -> Overview:
         """Return the overview, after the range was read; `until_ms` as for `find_outages`."""
         tracker, place = self._tracking.tracker, self._tracking.place
-        outages = tracker.finish(self._from, place.last, until_ms)
+        outages = self._tracking.finish(self._from, until_ms)
         brokers = list(tracker.state.brokers())
         return Overview(
             leaderless=leaderless_times(outages.intervals),
@@ -227,9 +227,9 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
 
 def _cut(time: LeaderlessTime, before: Gap | None, after: Gap | None) -> LeaderlessTime:
     if before is not None and time.from_offset is None:
-        time = replace(time, found_at=before.to_offset - 1)
+        time = replace(time, found_at=before.to_offset - 1, is_at_least=True)
     if after is not None and time.to_offset is None:
-        time = replace(time, last_seen_at=after.from_offset - 1)
+        time = replace(time, last_seen_at=after.from_offset - 1, is_at_least=True)
     return time
 
 

@@ -1,10 +1,9 @@
 """Notes in a timeline: each note becomes an event at the offset that the note is about."""
 
 from collections.abc import Iterable, Iterator
-from operator import attrgetter
 
 from records.control import NoteRecord
-from replay.incidents.event import NOTES, TimelineEvent
+from replay.incidents.event import NOTES, TimelineEvent, in_order
 from replay.loader import BatchSource
 
 
@@ -15,9 +14,9 @@ def with_notes(
     from_offset: int,
     to_offset: int,
 ) -> list[TimelineEvent]:
-    """Return events and the notes about offsets in [from_offset, to_offset), sorted by offset."""
+    """Return events and the notes about offsets in [from_offset, to_offset), in order."""
     pinned = note_events(notes, source, from_offset, to_offset)
-    return sorted([*events, *pinned], key=attrgetter("from_offset"))
+    return in_order([*events, *pinned])
 
 
 def note_events(

@@ -30,7 +30,7 @@ from replay.incidents.causes import (
     own_cause,
 )
 from replay.incidents.fencings import had_lead
-from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, brokers_missing, partition_kinds
+from replay.incidents.health import LEADERLESS, brokers_missing, is_under_replicated
 from replay.incidents.replay_state import ReplayState
 from replay.loader import BatchSource, Newest
 from replay.time_travel.change_index import ChangeIndex
@@ -58,6 +58,7 @@ class Chain(msgspec.Struct, frozen=True):
         waits_for: The brokers that could lead the partition, if it has no leader.
         needs_unclean: True if none of those is known to have every record.
         is_going: True if it has no leader because it is being removed.
+        had_only_leader: True if the last election had no replica to choose from but the new leader.
     """
 
     value: Any
@@ -66,6 +67,7 @@ class Chain(msgspec.Struct, frozen=True):
     waits_for: tuple[int, ...] = ()
     needs_unclean: bool = False
     is_going: bool = False
+    had_only_leader: bool = False
 
 
 @explains
@@ -308,6 +310,7 @@ class Follower:
             waits_for,
             bool(waits_for) and not (after.isr or after.eligible_leader_replicas),
             is_going,
+            bool(elections) and len(elections[-1].after.replicas) == 1,
         )
 
 
@@ -337,7 +340,7 @@ def _isr_steps(steps: list[Step]) -> list[Step]:
 
 
 def _is_whole(partition: Partition) -> bool:
-    return UNDER_REPLICATED not in partition_kinds(partition, 0)
+    return not is_under_replicated(partition)
 
 
 def is_unclean(before: Partition | None, after: Partition) -> bool:

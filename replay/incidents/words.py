@@ -9,6 +9,7 @@ from typing import Any
 
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Uuid
+from records.metadata_versions import feature_level_text
 from replay.acl_words import acl_text
 from replay.image.configs import BROKER, RESOURCE_NAMES
 from replay.incidents.affected_objects import affected_objects
@@ -75,7 +76,7 @@ def _of_names(record: Any, state: ReplayState) -> str | None:
 def _of_settings(record: Any, state: ReplayState) -> str | None:
     match record:
         case configs.FeatureLevelRecord(name=name, feature_level=level):
-            return f"feature {name} is {level}"
+            return f"feature {name} is {feature_level_text(name, level)}"
         case configs.ClientQuotaRecord(remove=removed):
             return f"{_object(record, state)} {'removed' if removed else 'set'}"
         case configs.ProducerIdsRecord(broker_id=broker_id, next_producer_id=end):

@@ -246,7 +246,7 @@ def test_cell_of_a_column_without_a_name_follows_the_one_before_it(log: Path) ->
     shown = on_terminal("topics", "lives", TOPIC, "--log", log, columns=60).splitlines()
     (began,) = (line for line in shown if line.startswith("began"))
     assert re.fullmatch(r"began +\S+Z  [0-9]+  created.*", began)
-    assert "ended       it lasts" in shown
+    assert "ended       it still exists" in shown
 
 
 def test_long_line_of_a_timeline_is_broken_at_spaces_and_indented(

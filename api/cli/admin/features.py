@@ -34,7 +34,12 @@ def describe(look: Look) -> None:
 
 
 def _print_features(found: "FeatureList") -> None:
-    rows = [(f.feature, f.level, "{} to {}".format(*f.supported)) for f in found.features]
+    from records.metadata_versions import feature_level_text
+
+    rows = [
+        (f.feature, feature_level_text(f.feature, f.level), "{} to {}".format(*f.supported))
+        for f in found.features
+    ]
     print_table(("feature", "level", "supported"), rows)
 
 

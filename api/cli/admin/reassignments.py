@@ -77,6 +77,9 @@ def list_(look: Look) -> None:
 
 
 def _print_reassignments(found: "ReassignmentList") -> None:
+    if not found.reassignments:
+        print_line("no partition is being moved")
+        return
     lists = ("replicas", "adding_replicas", "removing_replicas", "waited_for")
     print_table(
         ("topic", "partition", "replicas", "adding", "removing", "waits for"),

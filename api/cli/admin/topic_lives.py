@@ -48,7 +48,7 @@ def _print_lives(found: "Lives", *, with_names: bool) -> None:
                 life.topic_id,
                 life.partitions,
                 *_cells(life.began, "before the kept history"),
-                *_cells(life.ended, "it lasts"),
+                *_cells(life.ended, "it still exists"),
             )
             for life in found.lives
         ],

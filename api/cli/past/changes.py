@@ -24,6 +24,7 @@ from api.cli.source.source import print_end
 from api.cli.terminal.errors import FOUND, reads_only
 from api.cli.terminal.output import (
     count_text,
+    field_text,
     note,
     point_text,
     print_json,
@@ -31,7 +32,6 @@ from api.cli.terminal.output import (
     print_line,
     print_table,
     time_text,
-    value_text,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def history(
             for line in lines_of_found(event.found or ()):
                 print_line(line)
         else:
-            print_event(event, verbose=verbose)
+            print_event(event, object_, verbose=verbose)
     if not json:
         print_unknown_origin(origins)
     if verbose or KEEP_GOING.get():
@@ -118,22 +118,27 @@ def lines_of_found(found: "Sequence[ObjectChange]") -> Iterator[str]:
     """Yield lines of text about the changes that were found after a gap."""
     for name, of_object in itertools.groupby(found, key=lambda change: change.object):
         yield f"{'':>10}{name}"
-        for line in _lines(list(of_object)):
+        for line in _lines(list(of_object), name):
             yield f"{'':>12}{line}"
 
 
-def print_event(event: "ObjectEvent", *, verbose: bool = False) -> None:
-    """Print a change of an object; `verbose`: with the client that requested it."""
+def print_event(event: "ObjectEvent", name: str = "", *, verbose: bool = False) -> None:
+    """Print a change of an object.
 
+    Args:
+        name: The object's name, if the event does not have it.
+        verbose: Also print the client that requested it.
+    """
     by = by_text(event.origin, verbose=verbose)
     asked = asked_text(event, verbose=verbose)
     whom = f"{by and f' {by}'}{asked and f', {asked}'}"
     print_line(f"{event.offset:>8} {time_text(event.timestamp)} {event.type}{whom}")
     indent = " " * 10
     if isinstance(event.object, str):
-        print_line(f"{indent}{event.object}")
+        name = event.object
+        print_line(f"{indent}{name}")
         indent += "  "
-    for line in _lines(event.changes):
+    for line in _lines(event.changes, name):
         print_line(f"{indent}{line}")
     for pinned in event.notes or ():
         print_line(f"{indent}note of {pinned.author}: {pinned.text}")
@@ -246,7 +251,7 @@ def blame(
                 time_text(found.timestamp),
                 found.type or "-",
                 _whom(found, verbose=verbose),
-                value_text(found.value),
+                field_text(object_, field, found.value),
             )
             for field, found in result.answer.fields.items()
         ],
@@ -263,7 +268,7 @@ def _whom(found: "FieldSetter", *, verbose: bool) -> str:
 def _print_changes(changes: "Sequence[ObjectChange]") -> None:
     for name, of_object in itertools.groupby(changes, key=lambda change: change.object):
         print_line(name)
-        for line in _lines(list(of_object)):
+        for line in _lines(list(of_object), name):
             print_line(f"    {line}")
 
 
@@ -273,14 +278,17 @@ def _print_stat(found: "DiffStat") -> None:
         print_table(("kind", "new", "gone", "changed", "fields"), rows)
 
 
-def _lines(changes: "Sequence[FieldChange | ObjectChange]") -> list[str]:
+def _lines(changes: "Sequence[FieldChange | ObjectChange]", name: str) -> list[str]:
     """Return the changes of one object as text; creation or deletion of the object is one line."""
     fate = changes[0].fate
     if fate != "changed":
         side = "after" if fate == "new" else "before"
-        fields = [f"{change.field}={value_text(getattr(change, side))}" for change in changes]
+        fields = [
+            f"{each.field}={field_text(name, each.field, getattr(each, side))}" for each in changes
+        ]
         return [f"{fate}: {' '.join(fields)}"]
     return [
-        f"{change.field}: {value_text(change.before)} -> {value_text(change.after)}"
-        for change in changes
+        f"{each.field}: {field_text(name, each.field, each.before)} -> "
+        f"{field_text(name, each.field, each.after)}"
+        for each in changes
     ]

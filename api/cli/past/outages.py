@@ -18,12 +18,15 @@ from api.cli.source.image_view import print_remark
 from api.cli.source.opened_log import place_of
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
+    Unit,
     count_text,
     duration_text,
+    partition_time_text,
     print_json_pieces,
     print_line,
     print_table,
     time_text,
+    unit_of,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ def outages(
         Option(
             "--broker",
             metavar="N",
-            help="Only outages of this broker, and of partitions that waited for it.",
+            help="Only outages of this broker, and of partitions that waited for it, or that it "
+            "led during the outage or until then.",
         ),
     ] = None,
     topic: Annotated[
@@ -117,9 +121,12 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     from metadata_log.format.parts import Gap
 
     intervals = found["intervals"]
-    until = f"up to offset {about.as_of}" if about.as_of >= 0 else "before the first record"
-    print_line(f"{count_text(len(intervals), 'outage')} {until}")
-    unit = _unit(found["totals"][kind]["duration_ms"] for kind in _OF_PARTITIONS)
+    if about.no_records:
+        print_line(about.no_records)
+        if about.as_of < max(about.history_start - 1, 0):
+            return  # nothing is known about the time before the log
+    print_line(_count_text(len(intervals), about))
+    unit = unit_of(found["totals"][kind]["duration_ms"] for kind in _OF_PARTITIONS)
     for kind, total in found["totals"].items():
         if total["intervals"]:
             lasting = f", {total['lasting']:,} of them still open at the end" * bool(
@@ -148,6 +155,15 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
         )
     _print_sums("topic", _OF_PARTITIONS, intervals)
     _print_sums("broker", {"fenced", "shutting_down"}, intervals)
+
+
+def _count_text(count: int, about: "About") -> str:
+    if not about.no_records:
+        until = f"up to offset {about.as_of}" if about.as_of >= 0 else "before the first record"
+        return f"{count_text(count, 'outage')} {until}"
+    before = ", the last before the range" if about.log_end > about.history_start else ""
+    last = f"at offset {about.as_of}{before}"
+    return f"{count_text(count, 'outage')} open {last}" if count else f"nothing was down {last}"
 
 
 def _min_isr_text(used: dict[str, Any]) -> str:
@@ -181,7 +197,6 @@ def _grouped(intervals: list[Interval]) -> Iterable[list[Interval]]:
 
 def _row(group: list[Interval]) -> tuple[object, ...]:
     first = group[0]
-    cause = first["cause"]
     began = [it["from_offset"] for it in group]
     ended = [it["to_offset"] for it in group]
     return (
@@ -192,15 +207,24 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
         first.get("found_at", "") if first["from_time"] is None else min(began),
         _ending(first) if first["to_time"] is None else time_text(first["to_time"]),
         first.get("last_seen_at", "") if first["to_time"] is None else max(ended),
-        _beginning(first) if cause is None else f"{cause['offset']}: {cause['text']}",
+        _cause(first),
     )
 
 
 def _lasted(intervals: Iterable[Interval], text: str) -> str:
-    """Return a duration: a lower bound if an outage began earlier than what the log knows."""
-    if all(it["from_time"] is not None or "found_at" in it for it in intervals):
+    """Return a duration: a lower bound if an outage may have begun earlier or ended later."""
+    if not any("at_least" in it for it in intervals):
         return text
     return f"at least {text}" if any(it["duration_ms"] for it in intervals) else "unknown"
+
+
+def _cause(interval: Interval) -> str:
+    cause = interval["cause"]
+    if cause is None:
+        return _beginning(interval)
+    silent = interval.get("silence_ms")
+    before = f"; no record for {duration_text(silent)} before" if silent else ""
+    return f"{cause['offset']}: {cause['text']}{before}"
 
 
 def _beginning(interval: Interval) -> str:
@@ -215,17 +239,7 @@ def _ending(interval: Interval) -> str:
     return "in or after the gap" if "on_both_sides" in interval else "in the gap"
 
 
-_Unit = tuple[int, str]
-
-
-def _unit(durations_ms: Iterable[int]) -> _Unit:
-    """Return size and name of the unit that the sums of a list share, by the largest of them."""
-    most = max(durations_ms, default=0)
-    units = ((3_600_000, "hours"), (60_000, "minutes"))
-    return next((unit for unit in units if most >= unit[0]), (1_000, "seconds"))
-
-
-def _sum_text(kind: str, intervals: Collection[Interval], unit: _Unit) -> str:
+def _sum_text(kind: str, intervals: Collection[Interval], unit: Unit) -> str:
     """Return the sum of the durations of outages of a kind.
 
     Outages of partitions overlap, so their sum is in partition-hours: 50 partitions down for an
@@ -234,10 +248,7 @@ def _sum_text(kind: str, intervals: Collection[Interval], unit: _Unit) -> str:
     duration_ms = sum(it["duration_ms"] for it in intervals)
     if kind not in _OF_PARTITIONS:
         return _lasted(intervals, duration_text(duration_ms))
-    size_ms, name = unit
-    tenths = duration_ms * 10 / size_ms
-    count = "<0.1" if 0 < tenths < 1 else f"{tenths / 10:,.1f}"
-    return _lasted(intervals, f"{count} partition-{name}")
+    return _lasted(intervals, partition_time_text(duration_ms, unit))
 
 
 def _print_sums(what: str, kinds: Collection[str], intervals: list[Interval]) -> None:
@@ -253,7 +264,7 @@ def _print_sums(what: str, kinds: Collection[str], intervals: list[Interval]) ->
     print_line()
     rows = [(sum(it["duration_ms"] for it in of), *key, of) for key, of in sums.items()]
     rows.sort(key=lambda row: (-row[0], row[1], row[2]))
-    unit = _unit(row[0] for row in rows)
+    unit = unit_of(row[0] for row in rows)
     print_table(
         (what, "kind", "times", "in all"),
         [(name, kind, f"{len(of):,}", _sum_text(kind, of, unit)) for _, name, kind, of in rows],

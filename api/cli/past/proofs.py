@@ -189,7 +189,7 @@ def _print_violation(found: "dict[str, Any]") -> None:
         since = f"{'before the range':>34}"
     else:
         since = f"{time_text(found['time'])} {found['offset']:>9}"
-    until = "it lasts" if found["until"] is None else f"until {found['until']}"
+    until = "still so at the end" if found["until"] is None else f"until {found['until']}"
     until = "a step" if found["until"] == found["offset"] else until
     of = "" if found["object"] is None else f" {found['object']}:"
     by = "" if found["principal"] is None else f" by {found['principal']}"

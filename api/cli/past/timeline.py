@@ -103,14 +103,17 @@ def timeline(
     if json:
         print_json(place_of(about), Stat.of(events) if stat else found)
         return
+    if about.no_records:
+        print_line(about.no_records)
     if stat:
         rows = [
             (name, f"{of.events:,}", f"{of.objects:,}") for name, of in Stat.of(events).stat.items()
         ]
         print_table(("kind", "events", "objects"), rows)
     else:
-        if not items:
-            note(f"nothing happened between {from_} and {to}")
+        if not items and not about.no_records:
+            such = " such" if types or objects or by_people else ""
+            note(f"no{such} event from {from_} to {last or to}")
         _print_events(items, verbose)
         print_unknown_origin(each.principal for each in events if each.kind in _ASKED_FOR)
     if types == ["controllers"]:
@@ -124,8 +127,13 @@ def _print_active(nodes: "Sequence[ActiveController]") -> None:
         print_line()
         print_table(
             ("controller", "times active", "in all"),
-            [(each.node, f"{each.terms:,}", duration_text(each.active_ms)) for each in nodes],
+            [(each.node, f"{each.terms:,}", _active_text(each)) for each in nodes],
         )
+
+
+def _active_text(node: "ActiveController") -> str:
+    text = duration_text(node.active_ms)
+    return f"at least {text}" if node.active_ms_max else text
 
 
 def _print_events(items: "Iterable[TimelineEvent | GapFound]", verbose: bool) -> None:

@@ -223,7 +223,7 @@ def _wrapped(text: str) -> list[str]:
 def _print_end(found: dict[str, Any], about: "About") -> None:
     lasting = {each["object"] for each in found["partings"] if each["to_offset"] is None}
     alike = {each["object"] for each in found["differences"]} - lasting
-    print_leaders(found["partings"])
+    print_leaders(found["leaderless"])
     but = f", but for epochs or ISR order in {count_text(len(alike), 'object')}" if alike else ""
     if lasting:
         print_line(f"still different at {about.as_of}: {count_text(len(lasting), 'object')}")

@@ -14,10 +14,10 @@ from api.cli.source.opened_log import place_of
 from api.cli.source.origins import askers_text
 from api.cli.terminal.errors import reads_only
 from api.cli.terminal.output import (
+    field_text,
     print_json,
     print_line,
     time_text,
-    value_text,
 )
 
 
@@ -40,11 +40,14 @@ def why(
         print_json(place_of(about), result.answer)
         return
     found = result.answer
-    print_line(f"{found.object}#{found.field} is {value_text(found.value)} at {about.as_of}")
+    value = field_text(found.object, found.field, found.value)
+    print_line(f"{found.object}#{found.field} is {value} at {about.as_of}")
     for remark in found.notes:
         print_line(f"  {remark}")
     if found.chain:
         print_line()
+        if len(found.chain) > 1:
+            print_line("newest first:")
     for link in found.chain:
         by = "" if link.principal is None else f"  by {link.principal}"
         asked = askers_text((link.asked,) if link.asked else (), link.principal)

@@ -2,7 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from api.cli.terminal.output import count_text, print_line, print_table, time_text, value_text, warn
+from api.cli.terminal.output import (
+    count_text,
+    field_text,
+    print_line,
+    print_table,
+    time_text,
+    warn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +32,7 @@ def print_objects(parts: dict[str, list[dict[str, Any]]], about: "About") -> Non
     for objects in parts.values():
         for shown in objects:
             fields = [
-                f"{name}={value_text(value)}"
+                f"{name}={field_text(shown['object'], name, value)}"
                 for name, value in shown.items()
                 if name not in _NOT_FIELDS
             ]
@@ -49,7 +56,11 @@ def print_overview(found: "Overview", about: "About") -> None:
     fenced = sum(broker.is_fenced for broker in found.brokers)
     print_line(f"  {count_text(len(found.brokers), 'broker')}: {fenced:,} fenced")
     if found.features:
-        levels = ", ".join(f"{name} {level}" for name, level in found.features.items())
+        from records.metadata_versions import feature_level_text
+
+        levels = ", ".join(
+            f"{name} {feature_level_text(name, level)}" for name, level in found.features.items()
+        )
         print_line(f"  features: {levels}")
     print_line()
     _print_brokers(found)

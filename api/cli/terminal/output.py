@@ -235,6 +235,24 @@ def duration_text(duration_ms: int) -> str:
     return text_of(duration_ms)
 
 
+Unit = tuple[int, str]
+"""Size in ms and name of a unit of time."""
+
+
+def unit_of(durations_ms: Iterable[int]) -> Unit:
+    """Return the unit that the sums of a list share, by the largest of them."""
+    most = max(durations_ms, default=0)
+    units = ((3_600_000, "hours"), (60_000, "minutes"))
+    return next((unit for unit in units if most >= unit[0]), (1_000, "seconds"))
+
+
+def partition_time_text(duration_ms: int, unit: Unit | None = None) -> str:
+    """Return a sum of times of partitions, such as `7.3 partition-minutes`."""
+    size_ms, name = unit or unit_of((duration_ms,))
+    sum_ = duration_ms / size_ms
+    return f"{sum_:.1g} partition-{name}" if 0 < sum_ < 0.1 else f"{sum_:,.1f} partition-{name}"
+
+
 def point_text(offset: Any) -> str:
     """Return an offset as a point: `offset 4107`, or `the start` for a negative offset."""
     return "the start" if offset < 0 else f"offset {offset}"
@@ -252,6 +270,15 @@ def value_text(value: Any) -> str:
         case dict():
             return ":".join(value_text(item) for item in value.values())
     return str(value)
+
+
+def field_text(name: str, field: str, value: Any) -> str:
+    """Return a field's value in short form; a level of metadata.version with its name."""
+    if name == "feature:metadata.version" and field == "level" and isinstance(value, int):
+        from records.metadata_versions import level_name
+
+        return level_name(value)
+    return value_text(value)
 
 
 def count_text(count: int, noun: str) -> str:

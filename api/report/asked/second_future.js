@@ -4,7 +4,7 @@ import { LEADERLESS, FENCED, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data
 import { ROW_PX } from "report/bars.js";
 import { ABSENT, worst } from "report/states.js";
 import { STATES } from "report/outages.js";
-import { clockText, valueText } from "report/words.js";
+import { clockText, fieldText } from "report/words.js";
 
 /** A field that differs between the futures; `to` is null if it does so until the end.
  * @typedef {{object: string, field: string, before: any, after: any, from_offset: number, to_offset: number|null}} Parting */
@@ -92,4 +92,4 @@ function bar(/** @type {CanvasRenderingContext2D} */ context, /** @type {import(
 }
 
 /** A difference in words: `leader: 2, would have been 4`. @param {Parting} parting */
-export const partingText = ({ field, before, after }) => `${field}: ${valueText(before)}, would have been ${valueText(after)}`;
+export const partingText = ({ object, field, before, after }) => `${field}: ${fieldText(object, field, before)}, would have been ${fieldText(object, field, after)}`;

@@ -126,7 +126,7 @@ class Own {
       if (ticket !== this.asked) return;
       about.textContent = `${countText(groups.length, "object")} between ${from > 0 ? `offset ${from - 1}` : "the start"} and offset ${to}`;
       fill(this.changes, groups.map(({ name, changes, passed }) => make("div", { class: "object" }, this._pick(name),
-        ...(passed ? [`came and went: ${passed.from_offset} to ${passed.to_offset}`] : changeLines(changes)).map((line) => make("div", { class: "line" }, line)))).values(), AT_FIRST);
+        ...(passed ? [`came and went: ${passed.from_offset} to ${passed.to_offset}`] : changeLines(name, changes)).map((line) => make("div", { class: "line" }, line)))).values(), AT_FIRST);
     } catch (error) {
       if (ticket === this.asked) about.textContent = plain(/** @type {Error} */ (error).message);
     }

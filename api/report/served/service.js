@@ -1,7 +1,7 @@
 // Requests to the service over HTTP, with the credentials of the page's reader.
 
 import { quoted } from "report/commands.js";
-import { byText, changeLines, chainText, plain } from "report/words.js";
+import { byText, changeLines, plain } from "report/words.js";
 
 const TOKEN = "metalog-token";
 
@@ -153,9 +153,9 @@ export class Service {
     const lines = (await response.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
     const failed = lines.find((line) => line.error);
     if (failed) throw new Refused(failed.error.message, 500, failed.error.code);
-    return lines.map((event) => (event.gap ? pastGap(event) : {
+    return lines.map((event) => (event.gap ? pastGap(name, event) : {
       offset: event.offset, time: event.timestamp, type: event.type, by: byText(event.origin ?? {}),
-      lines: event.changes.length ? changeLines(event.changes) : [],
+      lines: event.changes.length ? changeLines(event.object ?? name, event.changes) : [],
     }));
   }
 
@@ -174,7 +174,7 @@ export class Service {
     return intervals.map((/** @type {any} */ each) => ({
       object: each.object, kind: each.kind, from: each.from_offset, fromTime: each.from_time, to: each.to_offset, duration: each.duration_ms,
       record: each.cause,
-      cause: each.cause ? `${each.cause.text} (${each.cause.offset})` : chainText(null),
+      cause: each.cause ? `${each.cause.text} (${each.cause.offset})` : "-",
     }));
   }
 
@@ -200,8 +200,8 @@ async function bytesOf(response) {
 }
 
 /** What was found after a gap. It is not known who changed it, nor when.
- * @param {{gap: {from_offset: number, to_offset: number, to_time: number}, found: any[]}} line */
-function pastGap({ gap, found }) {
+ * @param {string} name @param {{gap: {from_offset: number, to_offset: number, to_time: number}, found: any[]}} line */
+function pastGap(name, { gap, found }) {
   const missing = plain(`offsets ${gap.from_offset} to ${gap.to_offset - 1} were not recorded`);
-  return { offset: gap.to_offset - 1, time: gap.to_time, type: "gap", by: "", lines: [missing, ...(found.length ? changeLines(found) : [])] };
+  return { offset: gap.to_offset - 1, time: gap.to_time, type: "gap", by: "", lines: [missing, ...(found.length ? changeLines(name, found) : [])] };
 }

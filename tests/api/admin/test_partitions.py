@@ -108,6 +108,7 @@ def test_move_begins_is_listed_and_is_called_off(metalog: Metalog, log: Path) ->
     assert (moving["adding_replicas"], moving["removing_replicas"]) == ([3], [2])
     assert metalog("reassignments", "cancel", "orders/0", "--log", log).code == 0
     assert metalog("reassignments", "list", "--log", log, "--json").json["reassignments"] == []
+    assert metalog("reassignments", "list", "--log", log).out == "no partition is being moved\n"
 
 
 def test_move_keeps_the_number_of_replicas_on_request(metalog: Metalog, log: Path) -> None:

@@ -61,18 +61,30 @@ def test_nothing_is_being_reassigned(metalog: Metalog, log: Path, data_set: Data
 def test_how_often_and_how_long_was_each_node_the_controller(
     metalog: Metalog, log: Path, data_set: DataSet
 ) -> None:
-    """The decoded log has three leader changes; the last record is the end of the last term."""
+    """The decoded log has three leader changes: a controller was active at least up to its last
+    record, at most up to the next controller's first one.
+    """
     rows = [row for segment in data_set.segments for row in segment.oracle()]
     began = {row["offset"]: row for row in rows if row["type"] == "LeaderChangeMessage"}
     assert list(began) == [0, 64, 146]
-    ends = [began[64]["timestamp"], began[146]["timestamp"], rows[-1]["timestamp"]]
-    active: dict[int, list[int]] = {}
-    for row, end in zip(began.values(), ends, strict=True):
-        active.setdefault(row["data"]["leaderId"], []).append(end - row["timestamp"])
+    active: dict[int, list[tuple[int, int]]] = {}
+    for row, (last, then) in zip(began.values(), ((63, 64), (145, 146), (230, 230)), strict=True):
+        least, most = (rows[at]["timestamp"] - row["timestamp"] for at in (last, then))
+        active.setdefault(row["data"]["leaderId"], []).append((least, most))
     stat = metalog("timeline", log, "--type", "controllers", "--stat", "--json").json
     assert stat["active_controllers"] == [
-        {"node": node, "terms": len(of), "active_ms": sum(of)}
+        {
+            "node": node,
+            "terms": len(of),
+            "active_ms": sum(least for least, _ in of),
+            "active_ms_max": sum(most for _, most in of),
+        }
         for node, of in sorted(active.items())
     ]
     text = metalog("timeline", log, "--type", "controllers").out
-    assert "\ncontroller  times active  in all\n" in text
+    assert text.endswith(
+        "\n"
+        "controller  times active  in all\n"
+        "2           1             at least 18.655 s\n"
+        "3           2             at least 13 min 27 s\n"
+    )

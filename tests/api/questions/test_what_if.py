@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from controller.forks.comparison import Parting
+from controller.forks.leaderless import only_leaderless
 from metadata_log.reader.log_reader import LogReader
 from tests.api.conftest import Metalog
 from tests.real_logs import DataSet, each_data_set_where
@@ -261,12 +263,68 @@ def test_what_lasts_comes_first_and_like_partitions_are_one_line(
 ) -> None:
     told = metalog("what-if", imported(data_set, tmp_path), "--drop", 26142).out.splitlines()
     table = told.index(next(line for line in told if line.startswith("from ")))
-    assert [line.split()[1:5] for line in told[table + 1 : table + 4]] == [
-        ["the", "end", "18", "partitions#isr"],
-        ["the", "end", "18", "partitions#leader"],
-        ["26227", "broker:2#in_controlled_shutdown", "true", "false"],
+    assert told[table - 1] == "differences: 12, times of 2025-09-22 in UTC"
+    assert [line.split()[1:] for line in told[table + 1 : table + 4]] == [
+        ["13:41:35", "the", "end", "18", "partitions#isr", "[3]", "[2]"],
+        ["13:45:22", "the", "end", "18", "partitions#leader", "3", "2"],
+        ["13:41:35", "26227", "13:45:04", "broker:2#in_controlled_shutdown", "true", "false"],
     ]
-    assert "19 partitions without a leader only in the log" in told
+
+
+@each_data_set_where(
+    lambda each: str(each) == "azercell3-3node-legacy/data_kafka1", is_heavy=lambda _: False
+)
+def test_time_without_a_leader_is_that_of_partitions_with_a_leader_in_the_other_past(
+    data_set: DataSet, tmp_path: Path, metalog: Metalog
+) -> None:
+    """By another program's rows: 17 partitions lose their leader with the broker, 1 with the next
+    one, and the change gives them a leader until the broker registers again.
+    """
+    at = {row["offset"]: row for segment in data_set.segments for row in segment.oracle()}
+    log = imported(data_set, tmp_path)
+    found = fork(metalog, log, "--drop", 166)
+    lasted = 17 * (at[186]["timestamp"] - at[166]["timestamp"])
+    lasted += at[186]["timestamp"] - at[184]["timestamp"]
+    assert found["leaderless"] == {
+        "log": {"partitions": 18, "duration_ms": lasted},
+        "fork": {"partitions": 0, "duration_ms": 0},
+    }
+    told = metalog("what-if", log, "--drop", 166).out
+    line = "without a leader only in the log: 18 partitions, 5.0 partition-seconds in all"
+    assert line in told.splitlines()
+    assert "only with the change" not in told
+    for each in found["partings"]:
+        assert each["from_time"] == at[each["from_offset"]]["timestamp"]
+        assert each["to_time"] == at[each["to_offset"]]["timestamp"]
+
+
+def test_planned_removal_is_no_time_without_a_leader() -> None:
+    def parting(number: int, field: str, happened: int, forked: int) -> Parting:
+        name = f"partition:orders/{number}"
+        return Parting(
+            object=name,
+            field=field,
+            happened=happened,
+            forked=forked,
+            from_offset=7,
+            from_time=1_000,
+        )
+
+    lost = [parting(number, "leader", 2, -1) for number in (0, 1)]
+    found = only_leaderless([*lost, parting(1, "mode", 0, -1)], 3_500)
+    assert (found.log.partitions, found.fork.partitions, found.fork.duration_ms) == (0, 1, 2_500)
+
+
+def test_naming_a_value_drops_no_creation(cluster: Path, metalog: Metalog) -> None:
+    """A broker is born fenced, and a partition with a leader: these are no changes."""
+    _, last = fencing_of(cluster, metalog, 2)
+    (dropped,) = fork(metalog, cluster, "--without", "broker:2#fenced=true")["changed"]
+    assert f"{last} dropped" in dropped
+    led = fork(metalog, cluster, "--without", "partition:orders/0#leader")["changed"]
+    creation = metalog("history", cluster, "topic:orders", "--json").lines[0]["offset"]
+    assert led and not any(f" {creation} " in text for text in led)
+    (whole,) = fork(metalog, cluster, "--without", "topic:late")["changed"]
+    assert "dropped" in whole, "without a field, the creation is what is not to be"
 
 
 @pytest.mark.parametrize(

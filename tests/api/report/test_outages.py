@@ -26,13 +26,14 @@ from tests.replay.incidents.real import imported
 
 _OUTAGES = """async () => {
   const { outagesOf, STATES } = await import("report/outages.js"), { data } = report, found = [];
+  const { silenceBeforeOutage } = await import("report/circumstances.js");
   for (let object = 0; object < data.objects; object++) {
     if (!["partition", "broker"].includes(data.kinds[data.objectKind[object]])) continue;
     for (const each of outagesOf(data, object)) {
       found.push({
         object: data.nameAt(object, each.fromRow), kind: STATES.get(each.bit).kind,
         from_offset: each.from, to_offset: each.to, from_time: each.fromTime, to_time: each.toTime,
-        duration_ms: each.duration, cause: each.cause,
+        duration_ms: each.duration, cause: each.cause, silence_ms: silenceBeforeOutage(data, each),
       });
     }
   }
@@ -85,7 +86,9 @@ def check_outages(metalog: Metalog, log: Path, page: Page) -> None:
     shown = sorted(page.evaluate(_OUTAGES), key=_key)
     told = metalog("outages", log, "--json").json["intervals"]
     for each in told:
-        del each["brokers"], each["topic_id"]
+        for name in ("brokers", "leaders", "topic_id", "at_least"):
+            each.pop(name, None)
+        each.setdefault("silence_ms", 0)
     # The page has no colour for it.
     told = [each for each in told if each["kind"] != "under_min_isr"]
     assert shown == sorted(told, key=_key)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from records.metadata_versions import LEVEL_NAMES
 from tests.api.conftest import Metalog
 from tests.api.report.conftest import Opened, picture
 from tests.api.report.page_actions import lines, select, show_all, states, texts
@@ -179,3 +180,8 @@ def test_history_is_that_of_history(metalog: Metalog, demo_log: Path, page: Page
     shown = texts(page, ".answer li")
     told = " ".join(lines(metalog("history", demo_log, "broker:2").out))
     assert " ".join(shown) == told
+
+
+def test_names_of_levels_are_those_of_the_commands(page: Page) -> None:
+    names = page.evaluate("import('report/levels.js').then(({ LEVEL_NAMES }) => LEVEL_NAMES)")
+    assert tuple(names) == LEVEL_NAMES

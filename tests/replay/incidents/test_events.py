@@ -19,8 +19,10 @@ from records.control import (
     EndTransactionRecord,
     LeaderChangeMessage,
     NoOpRecord,
+    NoteRecord,
 )
 from records.topics import RemoveTopicRecord
+from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
 from replay.incidents.event import TimelineEvent
 from replay.timeline import Timeline
 from tests.histories import random_history
@@ -323,3 +325,28 @@ def test_every_object_that_a_record_changes_is_named() -> None:
             # An object that was created anew under its name is told by its id in changes.
             if change_.in_effect and "@" not in name:
                 assert name in named, change_
+
+
+def test_planned_removal_is_no_lost_leader() -> None:
+    steps = [
+        (change("orders", 0, mode=READ_ONLY), "1 partition made read-only before removal"),
+        (change("orders", 0, mode=READ_WRITE), "1 partition writable again"),
+        (change("orders", 0, mode=READ_ONLY), "1 partition made read-only before removal"),
+        (change("orders", 0, mode=NONE, leader=-1), "1 partition taken offline for removal"),
+    ]
+    found = events(UP, TOPIC, *[(record,) for record, _ in steps], first=6)
+    assert [each.text for each in found] == [text for _, text in steps]
+
+
+def test_what_sums_up_others_comes_after_the_last_of_them() -> None:
+    groups = [(FENCE,), (UNFENCE,)] * 3
+    found = events(UP, TOPIC, *groups, (FENCE,), first=6)
+    texts = [each.text for each in found]
+    assert [each.from_offset for each in found] == [6, 7, 8, 9, 10, 11, 6, 12]
+    assert texts[6].startswith("broker 1 flapped: down and back 3 times")
+    assert [each.is_flap is True for each in found] == [text is texts[6] for text in texts]
+    # Notes pinned to offsets leave the order as it is.
+    note = NoteRecord(at_offset=8, text="seen", author="ann")
+    log = FakeLog(batches(UP, TOPIC, *groups, (FENCE,), (note,)))
+    noted = [each.text for each in Timeline(log).events(6, 13)]
+    assert noted == [*texts[:3], "note: seen", *texts[3:]]

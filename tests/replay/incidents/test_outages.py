@@ -17,6 +17,7 @@ from records.configs import ConfigRecord
 from records.partitions import ClearElrRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
+from replay.image.partitions import NONE, READ_ONLY
 from replay.incidents.outage import Outage
 from replay.incidents.outages import find_outages
 from replay.loader import load_image
@@ -297,3 +298,26 @@ def test_log_is_read_from_a_snapshot_at_which_nothing_was_down() -> None:
         newest=snapshots(*images),
     )
     assert log.read_from == [quiet]
+
+
+def test_partition_that_is_taken_offline_to_be_removed_is_in_no_outage() -> None:
+    """Its followers may even stop: nobody is to use it."""
+    going = change("orders", 0, mode=NONE, leader=-1)
+    shrunk = change("orders", 0, isr=(1,))
+    removed = RemovePartitionsRecord(topic_id=uid("orders"), partition_ids=(0,))
+    read_only = (change("orders", 0, mode=READ_ONLY),)
+    assert outages(ORDERS, read_only, (going,), (shrunk,), (removed,), assumed_min_isr=2) == []
+    down = (change("orders", 0, isr=(1,), leader=-1),)
+    found = outages(ORDERS, down, read_only, (going,), (removed,))
+    assert {each.to_offset for each in found} == {4}, "what was down before ends with it"
+    assert {each.kind for each in found} == {"leaderless", "under_replicated"}
+
+
+def test_outage_knows_who_led_then_and_until_then() -> None:
+    shrunk, moved = change("orders", 0, isr=(1, 2)), change("orders", 0, leader=2)
+    (short,) = outages(ORDERS, (shrunk,), (moved,))
+    assert (short.brokers, short.leaders) == ((3,), (1, 2))
+    (lost,) = outages(ORDERS, (change("orders", 0, leader=-1),))
+    assert (lost.kind, lost.leaders) == ("leaderless", (1,))
+    (gone,) = outages((broker(1),))
+    assert gone.leaders == ()

@@ -1,0 +1,68 @@
+"""Outages that may have begun earlier than the log shows, because nothing was written before.
+
+A controller that is new finds brokers missing that may have been gone for as long as no record was
+written before its term.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from records.control import LeaderChangeMessage
+from replay.incidents.causes import OWN, is_of_lost_broker
+from replay.incidents.outage import Outage
+from replay.incidents.silences import Silence, silence_before
+from replay.loader import BatchSource
+from replay.time_travel.leader_changes import leader_changes
+
+AFTER_SILENCE_MS_MAX = 60_000
+"""Maximum time after a silence in which what failed meanwhile is found: brokers have missed their
+heartbeats by then."""
+
+
+def note_silences(
+    outages: Iterable[Outage],
+    known: Sequence[Silence],
+    known_from: tuple[int, int],
+    earlier: Callable[[], Sequence[Silence]],
+) -> None:
+    """Set `silence_ms` of the outages that may have begun in a silence.
+
+    Args:
+        known: The silences from the record `known_from` on, an offset and a time, in order.
+        earlier: Returns the silences before; called only if an outage may have begun in one.
+    """
+    first, first_time = known_from
+    silences = {False: known}
+    for each in outages:
+        if each.from_offset is None or each.from_time is None or not _is_of_lost_broker(each):
+            continue
+        is_early = each.from_offset < first or each.from_time - first_time <= AFTER_SILENCE_MS_MAX
+        if is_early and True not in silences:
+            silences[True] = [*earlier(), *known]
+        each.silence_ms = _silence_ms(silences[is_early], each.from_offset, each.from_time)
+
+
+def _is_of_lost_broker(outage: Outage) -> bool:
+    cause = outage.known_cause
+    return cause is not None and cause is not OWN and is_of_lost_broker(cause)
+
+
+def _silence_ms(silences: Sequence[Silence], offset: int, time: int) -> int:
+    index = bisect_left(silences, offset, key=lambda each: each.offset)
+    if index and time - silences[index - 1].time <= AFTER_SILENCE_MS_MAX:
+        return silences[index - 1].duration_ms
+    return 0
+
+
+def silences_below(source: BatchSource, end_offset: int) -> Iterator[Silence]:
+    """Yield the silences before the terms that began below an offset, in order.
+
+    Raises:
+        CorruptLogError: the log is damaged.
+    """
+    for batch in leader_changes(source, end_offset):
+        first = batch.base_offset
+        is_term = type(batch.rows[0].payload) is LeaderChangeMessage
+        if is_term and source.history_start < first < end_offset:
+            (before,) = source.batches(first - 1, first)
+            yield from silence_before(batch.rows, before.times_at(first - 1)[0])
