@@ -32,14 +32,18 @@ def note_silences(
         earlier: Returns the silences before; called only if an outage may have begun in one.
     """
     first, first_time = known_from
-    silences = {False: known}
+    early_ms = first_time + AFTER_SILENCE_MS_MAX
+    every: Sequence[Silence] | None = None
     for each in outages:
-        if each.from_offset is None or each.from_time is None or not _is_of_lost_broker(each):
+        offset, time = each.from_offset, each.from_time
+        if offset is None or time is None:
             continue
-        is_early = each.from_offset < first or each.from_time - first_time <= AFTER_SILENCE_MS_MAX
-        if is_early and True not in silences:
-            silences[True] = [*earlier(), *known]
-        each.silence_ms = _silence_ms(silences[is_early], each.from_offset, each.from_time)
+        is_early = offset < first or time <= early_ms
+        if not (known or is_early) or not _is_of_lost_broker(each):
+            continue
+        if is_early and every is None:
+            every = [*earlier(), *known]
+        each.silence_ms = _silence_ms(every or known, offset, time)
 
 
 def _is_of_lost_broker(outage: Outage) -> bool:

@@ -103,8 +103,9 @@ class Outage(msgspec.Struct, gc=False):
         missing = brokers_missing(self.kind, partition)
         known = {*brokers_missing(self.kind, self.after), *self.others}
         self.others += tuple(each for each in missing if each not in known)
-        if partition.leader not in self.leaders and partition.leader != NO_LEADER:
-            self.led += (partition.leader,)
+        leader = partition.leader
+        if leader not in (NO_LEADER, self.after.leader) and leader not in self.leaders:
+            self.led += (leader,)
 
     @property
     def topic_id(self) -> Uuid | None:
