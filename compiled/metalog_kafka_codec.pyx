@@ -31,12 +31,12 @@ class NotPlain(ValueError):
 
 
 cdef enum Kind:
-    BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64, UUID, STRING, BYTES, ARRAY, STRUCTURE
+    BOOL, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID, STRUCTURE, STRING, BYTES, ARRAY
 
 KINDS = {
-    "bool": BOOL, "int8": INT8, "int16": INT16, "uint16": UINT16, "int32": INT32, "uint32": UINT32,
-    "int64": INT64, "float64": FLOAT64, "uuid": UUID, "string": STRING, "bytes": BYTES,
-    "array": ARRAY, "structure": STRUCTURE,
+    "bool": BOOL, "int8": INT8, "int16": INT16, "uint16": UINT16, "int32": INT32, "int64": INT64,
+    "float64": FLOAT64, "uuid": UUID, "structure": STRUCTURE, "string": STRING, "bytes": BYTES,
+    "array": ARRAY,
 }
 
 cdef enum:
@@ -72,6 +72,7 @@ cdef class Type:
             raise TypeError(f"a type of kind {kind} cannot be made of {items}")
         if (self.kind == STRUCTURE) != (plan is not None):
             raise TypeError(f"a type of kind {kind} cannot be made of {plan}")
+        # No metadata record has a structure that may be null.
         if nullable and self.kind < STRING:
             raise TypeError(f"a value of kind {kind} cannot be null")
         self.items, self.plan = items, plan
@@ -184,8 +185,6 @@ cdef object scalar_at(Kind kind, Cursor* c):
         return PyLong_FromLong(<int16_t>big_endian(span_at(c, 2), 2))
     if kind == UINT16:
         return PyLong_FromLong(<long>big_endian(span_at(c, 2), 2))
-    if kind == UINT32:
-        return PyLong_FromLongLong(<int64_t>big_endian(span_at(c, 4), 4))
     if kind == FLOAT64:
         return PyFloat_Unpack8(<const char*>span_at(c, 8), 0)
     byte = span_at(c, 1)[0]
@@ -196,16 +195,9 @@ cdef object scalar_at(Kind kind, Cursor* c):
 
 cdef object value_at(Type t, Cursor* c):
     cdef int64_t size
-    cdef unsigned char marker
-    if t.kind < STRING:
+    if t.kind < STRUCTURE:
         return scalar_at(t.kind, c)
     if t.kind == STRUCTURE:
-        if t.nullable:
-            marker = byte_at(c)
-            if marker == 0xFF:
-                return None
-            if marker != 1:
-                raise NotPlain("marker")
         return structure_at(t.plan, c)
     if t.kind == ARRAY and (t.items.kind == INT32 or t.items.kind == UUID):
         return shared_array_at(t, c)

@@ -311,6 +311,13 @@ class TestPlans:
         with pytest.raises(TypeError):
             module.Type(*arguments)
 
+    def test_no_structure_may_be_null(self) -> None:
+        import metalog_kafka_codec as module
+
+        assert module.Type("structure", False, None, _plan(()))
+        with pytest.raises(TypeError, match="cannot be null"):
+            module.Type("structure", True, None, _plan(()))
+
     @pytest.mark.parametrize("key", [(128, 0), (0, 128), (-1, 0)])
     def test_frames_have_three_bytes(self, key: tuple[int, int]) -> None:
         import metalog_kafka_codec as module
