@@ -54,13 +54,13 @@ def restart_text(each: NodeRestarts, scope: Scope, before: Sequence[NodeRestarts
         before: The restarts that were told before.
     """
     if _is_of_process(each, {it.nodes for it in before if it.is_broker}):
-        node = each.nodes[0]
         return (
-            f"the process of broker {node}, which is controller {node}, too, started "
-            f"{counted(each.times, 'more time')}{_when(each, scope)}, but its broker did not "
-            "register"
+            f"the process of broker {each.nodes[0]} started {counted(each.times, 'more time')}"
+            f"{_when(each, scope)}, but its broker did not register"
         )
     who = node_names(each.nodes, is_broker=each.is_broker, is_all=each.is_all)
+    if each.is_broker and each.is_both:
+        who += f" (controller{'' if len(each.nodes) == 1 else 's'}, too)"
     together = " together" if len(each.nodes) > 1 else ""
     times = "" if each.times == 1 else f" {each.times:,} times"
     when = _when(each, scope)

@@ -53,7 +53,8 @@ def test_a_window_counts_its_first_change_of_the_controller(
     found = words(metalog, restarted, "--during", during)
     assert found["controllers"] == "the controller changed once to node 2"
     assert found["restarts"].startswith(
-        "!all 3 brokers restarted together at 11:54:22, not known if after a controlled shutdown"
+        "!all 3 brokers (controllers, too) restarted "
+        "together at 11:54:22, not known if after a controlled shutdown"
     )
     both = words(metalog, restarted, "--from", f"{_DAY}T11:00:00Z", "--to", f"{_DAY}T13:00:00Z")
     assert both["controllers"] == "the controller changed 2 times, last to node 2"
@@ -82,7 +83,8 @@ def test_a_whole_cluster_that_was_restarted_is_told_as_one(
     restarted = imported(data_set, tmp_path)
     found = words(metalog, restarted)
     assert found["restarts"] == (
-        "!all 3 brokers restarted together 12 times from 09:20:36 to 13:45:21, every 17.132 s to "
+        "!all 3 brokers (controllers, too) restarted "
+        "together 12 times from 09:20:36 to 13:45:21, every 17.132 s to "
         "1 h 50 min (2 after a controlled shutdown at 13:41:35 and 13:45:07; 1 without at "
         "11:22:18; 9 not known); off at least 54 min 19 s in all (1 h 1 min with the log's silence "
         "before), longest 48 min 30 s; no topic existed before 11:57:22, so 10 of them hurt no "
@@ -112,11 +114,12 @@ def test_a_crash_loop_of_a_controller_is_told_beside_restarts_of_its_broker(
     clauses = metalog("summary", log, "--json").json["clauses"]
     told = [each for each in clauses if each["about"] == "restarts"]
     assert [each["text"] for each in told] == [
-        f"the only broker restarted 6 times from {_OTUS} 08:55:26 to 10:00:49, every 1 min 9 s to "
+        "the only broker (controller, too) restarted "
+        f"6 times from {_OTUS} 08:55:26 to 10:00:49, every 1 min 9 s to "
         "46 min 20 s (1 after a controlled shutdown at 09:59:27; 5 not known); off at least 1 h "
         "6 min in all, longest 46 min 6 s; no topic existed before 09:58:33, so 5 of them hurt no "
         "partition",
-        "the process of broker 1, which is controller 1, too, started 16 more times from "
+        "the process of broker 1 started 16 more times from "
         f"{_OTUS} 09:50:49 to 09:52:54, every 5.944 s to 13.485 s, but its broker did not register",
     ]
     # A broker whose last restart was clean may have crashed before.
@@ -228,7 +231,7 @@ def test_a_single_node_that_was_stopped_on_purpose_is_no_incident(
         "the end of the log"
     )
     assert told["brokers"] == "the only broker is off (controlled shutdown, on purpose)"
-    assert told["restarts"].startswith("the only broker restarted 15 times from ")
+    assert told["restarts"].startswith("the only broker (controller, too) restarted 15 times from ")
     assert "each after a controlled shutdown; off 14 d 2 h in all" in told["restarts"]
     assert told["controllers"] == "node 0 was the controller, again after each restart"
     assert metalog("summary", log).out.count("on purpose") == 1
@@ -422,7 +425,8 @@ def test_a_crash_is_no_missed_heartbeat_and_the_silence_before_it_is_told(
         "before, for 16.682 s"
     )
     assert told["restarts"] == (
-        "!the only broker restarted 3 times from 2026-04-06 10:33:09 to 11:02:18, every 1 min 8 s "
+        "!the only broker (controller, too) restarted "
+        "3 times from 2026-04-06 10:33:09 to 11:02:18, every 1 min 8 s "
         "to 27 min 59 s (2 without a controlled shutdown at 11:01:09 and 11:02:18; 1 not known); "
         "off at least 4 min 7 s in all (4 min 52 s with the log's silence before), longest 3 min "
         "47 s; no topic existed before 10:41:22, so 1 of them hurt no partition"
@@ -434,7 +438,8 @@ def test_a_log_without_noops_shows_only_how_long_brokers_were_off_at_most(
     metalog: Metalog, data_set: DataSet, tmp_path: Path
 ) -> None:
     assert words(metalog, imported(data_set, tmp_path))["restarts"] == (
-        "!all 3 brokers restarted together 2 times from 13:23:26 to 13:26:50, 3 min 23 s apart, "
+        "!all 3 brokers (controllers, too) restarted "
+        "together 2 times from 13:23:26 to 13:26:50, 3 min 23 s apart, "
         "without a controlled shutdown; off at most 15 min 47 s in all"
     )
 
