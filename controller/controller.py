@@ -139,13 +139,15 @@ class Controller:
         """True if another controller took over the log; this one is then inactive for good."""
         return self._pipeline.is_lost
 
-    async def activate(self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS) -> None:
+    async def activate(
+        self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS, *, makes_index: bool = True
+    ) -> None:
         """Start deciding: abort a predecessor's open transaction; write a new log's feature levels.
-
-        Then the index is made, if it is not known, in turns of the event loop: decisions wait.
 
         Args:
             levels: Feature levels for a log that is still empty.
+            makes_index: Make the index then, if it is not known, in turns of the event loop:
+                decisions wait. False: the first decision that reads it makes it.
 
         Raises:
             MetadataLogError: the log could not be written.
@@ -159,10 +161,11 @@ class Controller:
         except MetadataLogError:
             self._activated = False
             raise
-        in_turns = partial(self._index_in_turns, self._decider.now_ms())
-        indexed = self.submit(BoundDecision("index", _nothing, None, in_turns=in_turns))
-        # Asyncio logs an exception that is never retrieved: this controller may resign before.
-        indexed.add_done_callback(asyncio.Future.exception)
+        if makes_index:
+            in_turns = partial(self._index_in_turns, self._decider.now_ms())
+            indexed = self.submit(BoundDecision("index", _nothing, None, in_turns=in_turns))
+            # Asyncio logs an exception that is never retrieved: this controller may resign before.
+            indexed.add_done_callback(asyncio.Future.exception)
 
     def resign(self) -> None:
         """Accept no more requests; requests already decided are still committed.

@@ -183,7 +183,7 @@ class LocalAdmin:
             rng=random.SystemRandom(),
             settings=replace(self._settings, cluster_id=read.cluster_id),
         )
-        await controller.activate()
+        await controller.activate(makes_index=False)
         before = log.end_offset
         answer = await controller.submit(decide, origin=origin)
         await controller.drained()

@@ -107,7 +107,7 @@ class Service(Alone):
             machine: The clocks to use; None means this machine's.
             progress: Called with the end offset of each batch loaded.
             with_timers: False for a service that brokers cannot reach, so that it does not fence
-                them.
+                them. Its index is made only for a decision that reads it.
 
         Raises:
             RequestError: there is no log, or it is a mirror, which takes no records.
@@ -175,7 +175,7 @@ class Service(Alone):
         )
 
     async def _activate(self, controller: Controller, *, with_timers: bool = True) -> None:
-        await controller.activate()
+        await controller.activate(makes_index=with_timers)
         if with_timers:
             timers = Timers(controller, self._log.clock)
             self._running = asyncio.create_task(timers.run(), name="timers")

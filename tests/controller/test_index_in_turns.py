@@ -21,8 +21,8 @@ from controller.descriptions.topics import DescribeTopics
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.answer import Answer
 from records.brokers import BrokerRegistrationChangeRecord
-from records.control import AbortTransactionRecord, NoOpRecord
-from records.partitions import PartitionRecord
+from records.control import AbortTransactionRecord, NoOpRecord, NoteRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
 from replay.loader import Replayer
@@ -261,6 +261,21 @@ async def test_partitions_written_after_it_are_indexed(
     await office.controller.submit(any_command("topics create").bound(new, CONTROLLER))
     types = [type(row.payload) for batch, _ in office.committed for row in batch.rows]
     assert types.count(PartitionRecord) == 3
+    _check(office, image)
+
+
+async def test_an_index_that_is_not_wanted_is_made_for_the_first_that_reads_it(
+    image: MetadataImage,
+) -> None:
+    office = Office(image, image.provenance.next_offset)
+    await office.controller.activate(makes_index=False)
+    note = NoteRecord(at_offset=0, author="test", text="first")
+    await office.controller.append(AppendRecords(records=(note,)))
+    shrink = PartitionChangeRecord(topic_id=next(image.topics()).topic_id, partition_id=0, isr=(1,))
+    await office.controller.append(AppendRecords(records=(shrink,)))
+    assert len(office.committed) == 2 and not _is_made(office)
+    new = CreateTopics(topics=(NewTopic(name="new", partitions=3, replication_factor=2),))
+    await office.controller.submit(any_command("topics create").bound(new, CONTROLLER))
     _check(office, image)
 
 

@@ -2,6 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
+from controller.decisions.context.cluster_index import ClusterIndex
+from controller.results.turns import Turns
+from replay.image.metadata import MetadataImage
 from tests.api.conftest import Metalog
 
 TEXT = "the switch of rack 2 was replaced"
@@ -22,6 +27,23 @@ def test_a_note_stands_where_its_record_is(metalog: Metalog, log: Path) -> None:
         kinds[-1]["from_offset"],
         kinds[-1]["time"],
     )
+
+
+def test_a_note_is_added_to_a_log_without_an_index_of_its_partitions(
+    metalog: Metalog, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[MetadataImage] = []
+    in_turns = ClusterIndex.in_turns
+
+    def noted(image: MetadataImage) -> Turns[ClusterIndex]:
+        made.append(image)
+        return in_turns(image)
+
+    monkeypatch.setattr(ClusterIndex, "in_turns", noted)
+    assert metalog("notes", "add", 1, TEXT, "--log", log).code == 0
+    assert not made
+    assert metalog("topics", "create", "new", "--partitions", 1, "--log", log).code == 0
+    assert made
 
 
 def test_history_shows_the_notes_about_each_change(metalog: Metalog, log: Path) -> None:
