@@ -50,10 +50,13 @@ export function restarts(data, began, ended) {
 
 /** How long no controller wrote before the term in which a broker was found gone that an outage began with; 0 if that says nothing.
  * @param {import("report/data.js").Data} data @param {Outage} began */
-export function silenceBeforeOutage(data, { from, fromTime, cause }) {
+export function silenceBeforeOutage(data, { from, fromTime, fromRow, cause }) {
   if (from === null || fromTime === null || !LOST_BROKER.test(cause?.text ?? "")) return 0;
+  const name = /^broker \d+/.exec(cause?.text ?? "")?.[0].replace(" ", ":") ?? "", broker = data.find(name, fromRow - 1);
+  // A broker that registered later was there after the silence.
+  const registered = broker === null ? -1 : data.stateAt(broker, fromRow - 1)?.broker_epoch ?? -1;
   const silences = data.header.terms.map((/** @type {any[]} */ [offset, time], /** @type {number} */ i) =>
-    offset < from && fromTime - time <= AFTER_SILENCE_MS ? silenceBefore(data, i) : 0);
+    offset < from && offset > registered && fromTime - time <= AFTER_SILENCE_MS ? silenceBefore(data, i) : 0);
   return silences.findLast((/** @type {number} */ ms) => ms >= SILENCE_MS) ?? 0;
 }
 

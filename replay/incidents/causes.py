@@ -46,10 +46,14 @@ _RESTARTED = "restarted: it registered again without having been fenced"
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
-    """The record that caused an outage or a change, with a description."""
+    """The record that caused an outage or a change, with a description.
+
+    `registered`: where the broker that it took away had registered, its epoch; -1 if it took none.
+    """
 
     offset: int
     text: str
+    registered: int = -1
 
 
 OWN = Cause(-1, "")
@@ -147,7 +151,10 @@ class Causes:
         text = _down_text(row, before, broker_id in self._leading)
         if self._unseen is not None and text == fenced_text(NO_HEARTBEAT_OR_STOPPED):
             self._undecided[row.offset] = broker_id, self._unseen
-        return None if text is None else Cause(row.offset, f"broker {broker_id} {text}")
+        if text is None:
+            return None
+        registered = -1 if before is None else before.broker_epoch
+        return Cause(row.offset, f"broker {broker_id} {text}", registered)
 
     def broker_changed(self, row: Envelope, before: Broker | None) -> None:
         """Update which brokers are down, after a broker's record was applied."""
@@ -184,15 +191,16 @@ class Causes:
             The final form, by offset, of each cause whose description depends on partitions that
             `past` did not follow.
         """
-        wanted = {cause.offset for cause in (*asked, *past._down.values()) if cause is not None}
+        known = {each.offset: each for each in (*asked, *past._down.values()) if each is not None}
         decided = {}
-        for offset in sorted(wanted & past._undecided.keys()):
+        for offset in sorted(known.keys() & past._undecided.keys()):
             broker_id, unseen = past._undecided[offset]
             led = bool(unseen.leaders) and unseen.had_lead(
                 broker_id, unseen.leaders_in(load(unseen.at))
             )
             text = fenced_text(NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED)
-            decided[offset] = Cause(offset, f"broker {broker_id} {text}")
+            registered = known[offset].registered
+            decided[offset] = Cause(offset, f"broker {broker_id} {text}", registered)
         self._down = {
             broker_id: cause and decided.get(cause.offset, cause)
             for broker_id, cause in past._down.items()

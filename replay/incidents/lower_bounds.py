@@ -1,7 +1,7 @@
 """Outages that may have begun earlier than the log shows, because nothing was written before.
 
 A controller that is new finds brokers missing that may have been gone for as long as no record was
-written before its term.
+written before its term, unless they registered in that term.
 """
 
 from bisect import bisect_left
@@ -39,23 +39,23 @@ def note_silences(
         if offset is None or time is None:
             continue
         is_early = offset < first or time <= early_ms
-        if not (known or is_early) or not _is_of_lost_broker(each):
+        if not (known or is_early):
+            continue
+        cause = each.known_cause
+        if cause is None or cause is OWN or not is_of_lost_broker(cause):
             continue
         if is_early and every is None:
             every = [*earlier(), *known]
-        each.silence_ms = _silence_ms(every or known, offset, time)
+        silence = _silence_before(every or known, offset, time)
+        if silence is not None and silence.offset > cause.registered:
+            each.silence_ms = silence.duration_ms
 
 
-def _is_of_lost_broker(outage: Outage) -> bool:
-    cause = outage.known_cause
-    return cause is not None and cause is not OWN and is_of_lost_broker(cause)
-
-
-def _silence_ms(silences: Sequence[Silence], offset: int, time: int) -> int:
+def _silence_before(silences: Sequence[Silence], offset: int, time: int) -> Silence | None:
     index = bisect_left(silences, offset, key=lambda each: each.offset)
     if index and time - silences[index - 1].time <= AFTER_SILENCE_MS_MAX:
-        return silences[index - 1].duration_ms
-    return 0
+        return silences[index - 1]
+    return None
 
 
 def silences_below(source: BatchSource, end_offset: int) -> Iterator[Silence]:
