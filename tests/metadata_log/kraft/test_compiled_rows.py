@@ -7,6 +7,7 @@ decoder in Python cannot answer in its place.
 import gc
 import random
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ from metadata_log.kraft_format.batch import HEADER_SIZE, parse_header
 from metadata_log.kraft_format.batch_codec import decode_batch, encode_batch
 from records.avro import compiled
 from records.base import Record
+from records.configs import ClientQuotaRecord
 from records.control import NoOpRecord, UnknownRecord
 from records.envelope import Envelope, Extra, UnknownTag
 from records.kafka import codec
 from records.kafka.layout import Layout, metadata_types
 from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.varint import encode_unsigned
 from tests.metadata_log.kraft.logs import TOPIC_ID, partition_change, rows, topic
 from tests.real_logs import DataSet, each_data_set
 from tests.records.codecs import needs_compiled, using
@@ -240,6 +243,19 @@ def test_false_count_of_records_costs_no_memory() -> None:
     header = replace(parse_header(data), record_count=(1 << 31) - 1)
     taken = compiled_rows.decode(data, header, HEADER_SIZE, 0)
     assert taken == (rows(5, 1, NoOpRecord()), len(data))
+
+
+def test_false_count_of_items_costs_no_memory() -> None:
+    quota = ClientQuotaRecord(entity=(), key="k", value=1.5, remove=False)
+    value = codec.encode_value(quota, 0)
+    data = _in_a_batch(value[:3] + encode_unsigned(10_000_001) + value[4:])
+    alone(data)  # tries the decoder out
+    tracemalloc.start()
+    try:
+        assert alone(data) == ([], HEADER_SIZE)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_lists_of_replicas_and_directories_are_shared() -> None:
