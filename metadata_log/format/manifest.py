@@ -9,7 +9,6 @@ import msgspec
 from metadata_log.files.fs import ByteStore, Fs, UrlPath
 from metadata_log.files.json_file import read_json, write_json
 from metadata_log.files.names import MANIFEST
-from metadata_log.kraft_format.names import PARTITION_DIRECTORY, checkpoint_id, segment_base_offset
 from records.errors import CorruptLogError, RequestError
 
 FORMAT_VERSION = 1
@@ -75,6 +74,12 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
 
 def _what_it_is(fs: ByteStore, directory: Path) -> str:
     """Return a description of a directory without a manifest, with advice, for an error message."""
+    from metadata_log.kraft_format.names import (
+        PARTITION_DIRECTORY,
+        checkpoint_id,
+        segment_base_offset,
+    )
+
     try:
         names = fs.list(directory)
     except (FileNotFoundError, NotADirectoryError):
