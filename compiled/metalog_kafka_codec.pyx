@@ -323,7 +323,7 @@ cdef class Rows:
             self.plans[key << 7 | version] = plan
 
     def decode(
-        self, bytes batch, Py_ssize_t position, Py_ssize_t delta, Py_ssize_t count,
+        self, bytes batch not None, Py_ssize_t position, Py_ssize_t delta, Py_ssize_t count,
         int64_t batch_offset, leader_epoch, timestamp,
     ):
         """Decode the plain data records of a batch from a position on.

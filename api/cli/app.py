@@ -36,10 +36,14 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
+        from metadata_log.kraft_format import compiled_rows
         from records.avro import compiled
 
         print_line(f"metalog {version('metadata-log')}")
-        print_line(f"codec: {compiled.name()}")
+        is_whole = compiled_rows.is_used() is compiled.CHOICE.is_compiled
+        print_line(
+            f"codec: {compiled.name()}{'' if is_whole else ', but not for batches of Kafka'}"
+        )
         raise typer.Exit(DONE)
 
 

@@ -42,11 +42,10 @@ def decode(
         The rows before the first record that is not plain, and the position after them; None if
         the decoder in Python must do all the work.
     """
-    rows = _rows() if compiled.CHOICE.is_compiled else None
-    if rows is None:
+    if not is_used():
         return None
     try:
-        found: tuple[list[Envelope], int] = rows.decode(
+        found: tuple[list[Envelope], int] = _made().decode(
             data,
             position,
             offset_delta,
@@ -67,10 +66,14 @@ def _module() -> Any:
     return metalog_kafka_codec
 
 
+def is_used() -> bool:
+    """True if the compiled codec is used, and its decoder of batches fits this release."""
+    return compiled.CHOICE.is_compiled and _fits()
+
+
 @functools.cache
-def _rows() -> Any:
-    """Return the compiled decoder with the plans of all records; None if it does not fit."""
-    return _made() if compiled.fits(_module, _PLANS, _try_plans) else None
+def _fits() -> bool:
+    return compiled.fits(_module, _PLANS, _try_plans)
 
 
 @functools.cache

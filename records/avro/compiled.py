@@ -7,6 +7,7 @@ and so does any error while it is tried out at first use.
 """
 
 import functools
+import importlib.util
 import logging
 import os
 from collections.abc import Callable
@@ -36,25 +37,33 @@ class _Choice:
     @functools.cached_property
     def is_compiled(self) -> bool:
         """True if the compiled codec is installed, wanted, and fits this release."""
-        return os.environ.get(VARIABLE) != PYTHON and fits(_module, _PLANS, _try_plans)
+        is_wanted = os.environ.get(VARIABLE) != PYTHON and _is_installed()
+        return is_wanted and fits(_module, _PLANS, _try_plans)
 
 
 def fits(module: Callable[[], Any], plans: int, trial: Callable[[], None]) -> bool:
-    """True if a compiled module is installed, reads plans of this version, and passes a trial.
+    """True if a compiled module reads plans of this version, and passes a trial; else it is said.
 
     Args:
         module: Imports the module.
     """
     try:
-        if getattr(module(), "PLANS", None) != plans:
-            return False
+        found = getattr(module(), "PLANS", None)
+        if found != plans:
+            raise ValueError(f"it reads plans of version {found}, this release makes {plans}")
         trial()
-    except ImportError:  # not installed, or made for another Python
-        return False
     except Exception as error:
-        _LOG.warning("metalog-codec is not used, because it does not fit this release: %r", error)
+        _LOG.warning(
+            "metalog-codec is not used, because it does not fit this release: %r; install that of "
+            "this release",
+            error,
+        )
         return False
     return True
+
+
+def _is_installed() -> bool:
+    return importlib.util.find_spec("metalog_codec") is not None
 
 
 CHOICE = _Choice()

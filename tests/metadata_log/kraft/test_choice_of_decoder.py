@@ -33,6 +33,8 @@ is_used = compiled_rows.decode(data, header, HEADER_SIZE, 0) is not None
 print("compiled" if is_used else "python", "metalog_kafka_codec" in sys.modules)
 """
 
+_OTHER_PLANS = "import metalog_kafka_codec; metalog_kafka_codec.PLANS += 1"
+_EARLIER_WHEEL = "import sys; sys.modules['metalog_kafka_codec'] = None"
 _FEWER_KINDS = "import metalog_kafka_codec; del metalog_kafka_codec.KINDS['float64']"
 _FEWER_FIELDS = """
 import metalog_kafka_codec
@@ -67,21 +69,11 @@ def test_environment_may_ask_for_python(tmp_path: Path, broken: bool) -> None:
 
 
 @needs_compiled
-def test_plans_of_another_version_are_not_used() -> None:
-    change = "import metalog_kafka_codec; metalog_kafka_codec.PLANS += 1\n"
-    assert run(change + _WORK) == ("python True\n", "")
-
-
-@needs_compiled
-def test_distribution_of_an_earlier_release_has_no_decoder_of_batches() -> None:
-    change = "import sys; sys.modules['metalog_kafka_codec'] = None\n"
-    assert run(change + _WORK) == ("python True\n", "")
-
-
-@needs_compiled
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        pytest.param(_OTHER_PLANS, "version 2, this release makes 1", id="other plans"),
+        pytest.param(_EARLIER_WHEEL, "metalog_kafka_codec", id="without the module"),
         pytest.param(_FEWER_KINDS, "KeyError('float64')", id="fewer kinds"),
         pytest.param(_FEWER_FIELDS, "fields", id="fewer fields"),
         pytest.param(_MISREAD_COLUMNS, "it decodes Envelope(offset=6,", id="misread columns"),
@@ -94,3 +86,10 @@ def test_decoder_that_does_not_fit_is_left_unused_with_one_warning(
     assert printed == "python True\n"
     (warning,) = warnings.splitlines()
     assert warning.startswith("metalog-codec is not used") and reason in warning
+
+
+@needs_compiled
+def test_version_says_that_only_rows_are_compiled() -> None:
+    program = "from api.cli.main import run; import sys; sys.exit(run(['--version']))"
+    printed, _ = run(_EARLIER_WHEEL + "\n" + program)
+    assert printed.endswith("\ncodec: compiled, but not for batches of Kafka\n")
