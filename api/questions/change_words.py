@@ -87,8 +87,7 @@ def _life(each: TopicLife, scope: Scope) -> str:
         last = scope.clock.text(each.deleted[-1])
         again = f" and created {counted(len(each.created), 'time')}" if each.created else ""
         return f"{each.name} deleted {counted(len(each.deleted), 'time')}, last at {last},{again}"
-    times = [(time, "created") for time in each.created]
-    times += [(time, "deleted") for time in each.deleted]
     return f"{each.name} " + ", ".join(
-        f"{what} at {scope.clock.text(time)}" for time, what in sorted(times)
+        f"{'created' if is_created else 'deleted'} at {scope.clock.text(time)}"
+        for time, is_created in each.in_order()
     )

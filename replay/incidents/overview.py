@@ -160,6 +160,7 @@ class OverviewReader:
                 self._topics.begin()
             for each in self._tracking.follow(batch):
                 rows = each.rows_from(self._from)
+                self._topics.together(each.rows)
                 if len(rows) < len(each.rows):
                     self._by_whom.know([row for row in each.rows if row.offset < self._from])
                 self._by_whom.add(rows)

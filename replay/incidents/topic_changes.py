@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from records.base import Uuid
 from records.configs import ConfigRecord, FeatureLevelRecord
@@ -20,11 +21,26 @@ _INTERNAL = "_"
 
 
 class TopicLife(msgspec.Struct, frozen=True, kw_only=True):
-    """When topics of a name were created and deleted in the range, ms since 1970, in order."""
+    """When topics of a name were created and deleted in the range, ms since 1970, in order.
+
+    Attributes:
+        existed: True if there was a topic of the name before: its deletion comes first.
+    """
 
     name: str
     created: tuple[int, ...]
     deleted: tuple[int, ...]
+    existed: bool = False
+
+    def in_order(self) -> list[tuple[int, bool]]:
+        """Return each time, with True if it is of a creation; at one time, they alternate."""
+        created, deleted, exists = [*self.created], [*self.deleted], self.existed
+        found: list[tuple[int, bool]] = []
+        while created and deleted:
+            is_deleted = (deleted[0], not exists) <= (created[0], False)
+            exists = not is_deleted
+            found.append(((deleted if is_deleted else created).pop(0), exists))
+        return [*found, *((time, True) for time in created), *((time, False) for time in deleted)]
 
 
 class TopicChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +52,8 @@ class TopicChanges(msgspec.Struct, frozen=True, kw_only=True):
             tools last.
         configured: Number of changes of configs; those set as a topic is created do not count, nor
             what a format of the storage has set.
-        resized: Number of changes of the number of partitions of a topic.
+        resized: Number of changes of the number of partitions of a topic; the partitions with which
+            a topic is created do not count.
         from_offset, from_time: Offset and append time of the creation of a topic before which
             there was none; None if there is no such creation.
     """
@@ -60,15 +77,21 @@ class TopicLog:
         self._is_empty: bool | None = None
         self._created: list[tuple[str, int, int]] = []
         self._deleted: list[tuple[str, int, int]] = []
-        # The topics created by the batch at an offset, and the batches that changed other things.
-        self._batch, self._topics = -1, set[Uuid]()
+        # The topics that are created and resized by the rows that take effect now.
+        self._new, self._resizing = set[Uuid](), set[Uuid]()
+        self._resized = 0
+        # The batches that changed configs.
         self._configs: set[int] = set()
-        self._sizes: set[int] = set()
 
     def begin(self) -> None:
         """Begin the range, if it has not begun: its first batch is the next one applied."""
         if self._is_empty is None:
             self._is_empty = next(self._state.all_partitions(), None) is None
+
+    def together(self, rows: Iterable[Envelope]) -> None:
+        """Begin rows that take effect together."""
+        self._resizing.clear()
+        self._new = {row.payload.topic_id for row in rows if isinstance(row.payload, TopicRecord)}
 
     def know(self, rows: Iterable[Envelope]) -> None:
         """See rows before the range that take effect with rows of the range, or before those."""
@@ -77,24 +100,25 @@ class TopicLog:
 
     def add(self, row: Envelope) -> None:
         """Add a row about a topic or a config."""
-        record = row.payload
-        if row.batch_offset != self._batch:
-            self._batch, self._topics = row.batch_offset, set()
-        match record:
-            case PartitionRecord():
-                if record.topic_id not in self._topics:
-                    self._sizes.add(row.batch_offset)
-            case TopicRecord():
-                self._topics.add(record.topic_id)
-                self._configs.discard(row.batch_offset)
+        match row.payload:
+            case PartitionRecord(topic_id=topic_id, partition_id=partition_id):
+                # Without a transaction, the partitions may come later than their topic.
+                if partition_id > 0 and topic_id not in self._new:
+                    self._resize(topic_id)
+            case TopicRecord() as record:
                 self._created.append((self._name(record), row.offset, row.timestamp))
-            case RemoveTopicRecord():
-                name = self._state.former_name(record.topic_id)
+            case RemoveTopicRecord(topic_id=topic_id):
+                name = self._state.former_name(topic_id)
                 self._deleted.append((name, row.offset, row.timestamp))
-            case ConfigRecord() if not self._topics:
+            case ConfigRecord() if not self._new:
                 self._configs.add(row.batch_offset)
-            case RemovePartitionsRecord():
-                self._sizes.add(row.batch_offset)
+            case RemovePartitionsRecord(topic_id=topic_id):
+                self._resize(topic_id)
+
+    def _resize(self, topic_id: Uuid) -> None:
+        if topic_id not in self._resizing:
+            self._resizing.add(topic_id)
+            self._resized += 1
 
     def changes(self) -> TopicChanges:
         """Return the changes so far."""
@@ -104,7 +128,7 @@ class TopicLog:
             deleted=len(self._deleted),
             named=named([*self._lives()]),
             configured=len(self._configs),
-            resized=len(self._sizes),
+            resized=self._resized,
             from_offset=None if first is None else first[1],
             from_time=None if first is None else first[2],
         )
@@ -115,12 +139,17 @@ class TopicLog:
         return record.name if name.startswith("@") else name
 
     def _lives(self) -> Iterable[TopicLife]:
-        times: dict[str, tuple[list[int], list[int]]] = {}
-        for index, found in enumerate((self._created, self._deleted)):
-            for name, _, time in found:
-                times.setdefault(name, ([], []))[index].append(time)
-        for name, (created, deleted) in times.items():
-            yield TopicLife(name=name, created=tuple(created), deleted=tuple(deleted))
+        found: dict[str, tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
+        for index, changes in enumerate((self._created, self._deleted)):
+            for name, offset, time in changes:
+                found.setdefault(name, ([], []))[index].append((offset, time))
+        for name, (created, deleted) in found.items():
+            yield TopicLife(
+                name=name,
+                created=tuple([time for _, time in created]),
+                deleted=tuple([time for _, time in deleted]),
+                existed=bool(deleted) and not (created and created[0] < deleted[0]),
+            )
 
 
 def named(lives: Sequence[TopicLife]) -> tuple[TopicLife, ...]:
@@ -133,11 +162,13 @@ def joined_changes(parts: Sequence[TopicChanges]) -> TopicChanges:
     """Return the changes of a recording, given those of its parts, oldest first."""
     lives: dict[str, TopicLife] = {}
     for each in (life for part in parts for life in part.named):
-        known = lives.get(each.name, TopicLife(name=each.name, created=(), deleted=()))
-        lives[each.name] = TopicLife(
-            name=each.name,
-            created=known.created + each.created,
-            deleted=known.deleted + each.deleted,
+        known = lives.get(each.name)
+        lives[each.name] = (
+            each
+            if known is None
+            else replace(
+                known, created=known.created + each.created, deleted=known.deleted + each.deleted
+            )
         )
     return TopicChanges(
         created=sum(each.created for each in parts),

@@ -5,6 +5,7 @@ from pathlib import Path
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.configs import ConfigRecord, FeatureLevelRecord
+from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.topics import RemoveTopicRecord
 from replay.image.configs import BROKER, TOPIC
 from replay.incidents.overview import Overview, OverviewReader
@@ -44,7 +45,17 @@ def test_topics_are_named_with_the_times_of_their_lives() -> None:
     )
     # The name of a topic that was created before the range is known, too.
     later = _overview(log, 2).topics
-    assert later.named[0] == TopicLife(name="a", created=(3_000,), deleted=(2_000,))
+    assert later.named[0] == TopicLife(name="a", created=(3_000,), deleted=(2_000,), existed=True)
+
+
+def test_topics_recreated_in_one_batch_are_deleted_first() -> None:
+    log = _log(_BROKER, (topic("a"),), (*_GONE, topic("a", topic_id="new a")))
+    (later,) = _overview(log, 2).topics.named
+    assert (later.created, later.deleted, later.existed) == ((2_000,), (2_000,), True)
+    at_once = TopicLife(name="a", created=(7, 9), deleted=(7, 7), existed=True)
+    assert at_once.in_order() == [(7, False), (7, True), (7, False), (9, True)]
+    short_lived = TopicLife(name="a", created=(7, 7), deleted=(7,), existed=False)
+    assert short_lived.in_order() == [(7, True), (7, False), (7, True)]
 
 
 def test_the_first_topic_is_told_only_if_there_was_none_before() -> None:
@@ -70,6 +81,35 @@ def test_configs_count_unless_the_format_or_the_creation_of_a_topic_set_them() -
 def test_partitions_added_later_are_counted() -> None:
     log = _log(_BROKER, (topic("a"), partition("a", 0)), (partition("a", 1), partition("a", 2)))
     assert _overview(log).topics.resized == 1
+
+
+def test_one_batch_that_adds_partitions_to_two_topics_changes_two_numbers() -> None:
+    names = ("a", "b")
+    created = tuple(each for name in names for each in (topic(name), partition(name, 0)))
+    assert (
+        _overview(
+            _log(_BROKER, created, tuple(partition(name, 1) for name in names))
+        ).topics.resized
+        == 2
+    )
+
+
+def test_the_partitions_of_a_topic_that_is_created_in_several_batches_are_no_change() -> None:
+    transaction = (
+        (BeginTransactionRecord(name="t"),),
+        (topic("a"), partition("a", 0)),
+        (partition("a", 1),),
+        (partition("a", 2),),
+        (EndTransactionRecord(),),
+    )
+    assert _overview(_log(_BROKER, *transaction)).topics.resized == 0
+    grown = (transaction[0], (partition("a", 3),), (partition("a", 4),), transaction[-1])
+    assert _overview(_log(_BROKER, *transaction, *grown)).topics.resized == 1
+    # From the middle of the batch on that created the topic.
+    batch = (topic("a"), partition("a", 0), partition("a", 1))
+    assert _overview(_log(_BROKER, batch), 3).topics.resized == 0
+    # A batch for each record.
+    assert _overview(_log(_BROKER, (topic("a"),), (partition("a", 0),))).topics.resized == 0
 
 
 def test_few_topics_are_named_and_a_gap_joins_them() -> None:
