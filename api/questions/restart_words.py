@@ -22,7 +22,7 @@ def of_restarts(scope: Scope, restarts: Sequence[NodeRestarts]) -> Iterator[Clau
             about="restarts",
             text=f"{told[number]}{_harmless(each, scope) if number == 0 else ''}",
             is_bad=each.clean < each.times if each.is_broker else each.times > 1,
-            from_offset=each.from_offset,
+            from_offset=each.down_offset,
             to_offset=each.to_offset,
         )
     others = sum(each.times for each in ordered[_RESTARTS_MAX:])

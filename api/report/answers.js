@@ -153,7 +153,8 @@ export class Answers {
     this.element.hidden = false;
     if (quietly) return;
     this.element.focus({ preventScroll: true });
-    this.element.scrollIntoView({ block: "nearest" });
+    // Its beginning: all of a long answer would move away what was clicked.
+    (this.element.querySelector("h3") ?? this.element).scrollIntoView({ block: "nearest" });
   }
 
   /** @template T @param {T[]} items @param {(item: T) => Node} make_ */

@@ -53,6 +53,12 @@ const option = (where) => (where.startsWith("--") ? where : `--log ${where}`);
 /** @param {string} where @param {number} at */
 export const reassignmentsCommand = (where, at) => `metalog reassignments list ${option(where)} --at ${at}`;
 
+/** @param {string} where @param {number} at */
+export const topicsCommand = (where, at) => `metalog topics list ${option(where)} --at ${at}`;
+
+/** @param {string} where @param {number} at */
+export const brokersCommand = (where, at) => `metalog brokers list ${option(where)} --at ${at}`;
+
 /** @param {string} where @param {string} topic @param {number} at */
 export const topicCommand = (where, topic, at) => `metalog topics describe ${quoted(topic)} ${option(where)} --at ${at}`;
 

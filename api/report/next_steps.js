@@ -1,13 +1,14 @@
 // Next steps: what to do about outages, from their own facts, each with a command that shows more.
 
-import { controllersCommand, historyCommand, outagesOfBrokerCommand, outagesCommand, reassignmentsCommand, recreateCommand, topicCommand, whyCommand } from "report/commands.js";
+import { sharedAddresses } from "report/addresses.js";
+import { brokersCommand, controllersCommand, historyCommand, outagesOfBrokerCommand, outagesCommand, reassignmentsCommand, recreateCommand, topicCommand, whyCommand } from "report/commands.js";
 import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { endedUncleanly } from "report/ends.js";
 import { waitsFor } from "report/losses.js";
 import { isGoing, NEW } from "report/object_states.js";
 import { ofKind } from "report/outages.js";
 import { isUp } from "report/why.js";
-import { countText } from "report/words.js";
+import { countText, timeText } from "report/words.js";
 
 const STEPS_MAX = 3;
 const LOOKED_AT_MAX = 20_000;
@@ -30,6 +31,8 @@ class Facts {
     this.begin = Math.min(...this.all.map((each) => each.from ?? data.first));
     this.lasting = this.all.filter((each) => each.to === null && !isGoing(this.state(each)));
     this.end = Math.max(...this.all.map((each) => each.to ?? data.last));
+    /** The addresses at the end that the brokers of these partitions share. */
+    this.shared = this.isOfBroker ? [] : sharedAddresses(data, data.rows - 1).filter(({ brokers }) => brokers.filter((each) => this.isUp(each)).length > 1);
   }
 
   /** The name of an outage's object when it began. @param {Outage} outage */
@@ -40,6 +43,19 @@ class Facts {
 
   /** @param {Outage} outage @param {number} [row] */
   state({ object }, row = this.data.rows - 1) { return this.data.stateAt(object, row); }
+
+  /** The brokers, up or down, that are not in sync with partitions that have a leader again, with these. */
+  get behind() {
+    const ended = this.all.filter((each) => each.to !== null && this.state(each)?.leader >= 0).map((each) => ({ ...each, bit: UNDER_REPLICATED }));
+    return [true, false].flatMap((up) => this.waiting(up, ended));
+  }
+
+  /** The brokers that partitions lack at the end. @returns {number[]} */
+  get lacking() {
+    return [...this.waiting(true), ...this.waiting(false), ...(this.isOf(LEADERLESS) ? this.behind : [])].map(({ broker }) => broker);
+  }
+
+  isShared(/** @type {number} */ broker) { return this.shared.some(({ brokers }) => brokers.includes(broker)); }
 
   isUp(/** @type {number} */ broker) { return isUp(this.data, broker, this.data.rows - 1); }
 
@@ -83,6 +99,14 @@ const some = (/** @type {any[]} */ found) => (found.length ? found : null);
  */
 export const ADVICE = [
   {
+    name: "one address for several brokers",
+    condition: (facts) => some(facts.shared.filter(({ brokers }) => facts.lacking.some((each) => brokers.includes(each)))),
+    advice: ([{ address, brokers, row }], { where, data }) => ({
+      text: `Give each broker its own advertised address: ${listed(brokers)} advertise ${address}${row > 0 ? `, since ${timeText(data.time[row])}` : ""}, so followers and clients that ask for one of them may reach another.`,
+      command: brokersCommand(where, data.last),
+    }),
+  },
+  {
     name: "no controller elects",
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(facts.waiting(true)) : null),
     advice: ([{ broker, of }], { where, data }) => ({
@@ -116,7 +140,7 @@ export const ADVICE = [
   },
   {
     name: "up, but not in sync",
-    condition: (facts) => (facts.isOf(UNDER_REPLICATED) ? some(facts.waiting(true)) : null),
+    condition: (facts) => (facts.isOf(UNDER_REPLICATED) ? some(facts.waiting(true).filter(({ broker }) => !facts.isShared(broker))) : null),
     advice: ([{ broker, of }], facts) => ({
       text: `Broker ${broker} is up, but not in the ISR of ${partitions(of)}: see since when, and look at its disks, its network and its fetchers.`,
       command: historyCommand(facts.where, facts.name(of[0]), facts.begin, facts.data.last),
@@ -137,16 +161,18 @@ export const ADVICE = [
     name: "elected uncleanly",
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(uncleanly(facts)) : null),
     advice: ([{ brokers, others, of }], facts) => ({
-      text: `Compare the log of ${listed(brokers)}, elected uncleanly, with ${others.length === 1 ? "that" : "those"} of ${listed(others)}, in sync before: ${partitions(of)}.`,
+      text: others.length
+        ? `Compare the log of ${listed(brokers)}, elected uncleanly, with ${others.length === 1 ? "that" : "those"} of ${listed(others)}, in sync before: ${partitions(of)}.`
+        : `Compare what producers had acknowledged with the end of ${partitions(of)}, and see what broker ${brokers[0]} found in its log as it started: no other replica exists, so what was not on its disk may be lost.`,
       command: whyCommand(facts.where, `${facts.name(of[0])}#leader`, /** @type {number} */ (of[0].to)),
     }),
   },
   {
     name: "left under-replicated",
     condition: (facts) => (facts.isOf(LEADERLESS) ? some(leftBehind(facts)) : null),
-    advice: ([{ broker, of }], { where, end, data }) => ({
-      text: `The ISR of ${partitions(of)} still lacks broker ${broker}: see whether it is down, and since when.`,
-      command: outagesOfBrokerCommand(where, end, data.last, broker),
+    advice: ([{ broker, of }], facts) => ({
+      text: `The ISR of ${partitions(of)} still lacks broker ${broker}, which is ${facts.isUp(broker) ? "up" : "down"}: see since when.`,
+      command: outagesOfBrokerCommand(facts.where, facts.end, facts.data.last, broker),
     }),
   },
   {
@@ -196,7 +222,7 @@ function uncleanly(/** @type {Facts} */ facts) {
   const found = new Map();
   for (const each of facts.all) {
     if (each.to === null || !endedUncleanly(facts.data, each)) continue;
-    const brokers = [facts.state(each, each.row + 1)?.leader], others = waitsFor(facts.state(each, each.row));
+    const brokers = [facts.state(each, each.row + 1)?.leader], others = waitsFor(facts.state(each, each.row)).filter((id) => !brokers.includes(id));
     const group = found.get(`${brokers} ${others}`);
     if (group) group.of.push(each);
     else found.set(`${brokers} ${others}`, { brokers, others, of: [each] });
@@ -206,8 +232,7 @@ function uncleanly(/** @type {Facts} */ facts) {
 
 /** The brokers that are not in sync with partitions that have a leader again. */
 function leftBehind(/** @type {Facts} */ facts) {
-  const ended = facts.all.filter((each) => each.to !== null && facts.state(each)?.leader >= 0);
-  return facts.lasting.length ? [] : [true, false].flatMap((up) => facts.waiting(up, ended.map((each) => ({ ...each, bit: UNDER_REPLICATED }))));
+  return facts.lasting.length ? [] : facts.behind.filter(({ broker }) => !facts.isShared(broker));
 }
 
 /** True if the outage ended because the partition's topic was deleted. */

@@ -43,6 +43,15 @@ export class OutagePanel {
     if (rows.length) this.open(partitions, LEADERLESS, rows.reduce((a, b) => (b.fromRow < a.fromRow ? b : a)).fromRow, null, quietly);
   }
 
+  /** Show the outage that an unclean election ended; without one, why the elected broker leads. @param {number} offset Of the election. */
+  showUnclean(offset) {
+    const { data } = this, row = data.rowOfRecord(offset);
+    const elected = row < 1 ? [] : data.touchedIn(row - 1, row).filter((object) => data.kinds[data.objectKind[object]] === "partition" && data.isThere(object, row));
+    if (!elected.length) return;
+    if (elected.some((object) => data.outagesAt(object, row - 1) & LEADERLESS)) this.open(ofKind(data, "partition"), LEADERLESS, row - 1, null);
+    else this.answers.why(data.nameAt(elected[0], row), "leader", offset);
+  }
+
   /** Show the time around a row in which any of some objects is in a state, and select that time.
    * @param {number[]} objects @param {number} bit The state. @param {number} row @param {string|null} name The object to select.
    * @param {boolean} [quietly] The selection and the focus stay. */

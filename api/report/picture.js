@@ -256,9 +256,10 @@ export class Picture {
     this._mark();
   }
 
-  /** The time of an offset on the axis: that of the last change at or before it. @param {number} offset */
+  /** The time of an offset on the axis: that of the last change at or before it, or of the end. @param {number} offset */
   timeAt(offset) {
-    return this.times[Math.max(0, above(this.offsets, offset) - 1)] ?? 0;
+    const found = this.times[Math.max(0, above(this.offsets, offset) - 1)] ?? 0;
+    return offset >= this.data.last ? Math.max(found, this.data.header.times[1] ?? found) : found;
   }
 
   /** The offsets between two times, both inclusive. @param {number} begin @param {number} end */

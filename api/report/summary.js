@@ -1,6 +1,7 @@
 // The summary on top of a page: what happened in the whole history, each clause a link to it.
 
 import { make } from "report/dom.js";
+import { showEnd } from "report/end_panel.js";
 import { plain } from "report/words.js";
 
 /** @typedef {{about: string, text: string, is_bad: boolean, from_offset: number|null, to_offset: number|null}} Clause */
@@ -25,10 +26,13 @@ export function summaryList(waiting) {
 /** Show the records that a clause is about; without any, the end or the whole range.
  * @param {Clause} clause @param {import("report/page.js").Page} page */
 export function showClause({ about, is_bad, from_offset, to_offset }, page) {
-  const { selection, list } = page, isEnd = about === "end" || (about === "brokers" && is_bad);
+  const { selection, list, outages } = page, isEnd = about === "end" || (about === "brokers" && is_bad);
   list.filter.set({ kinds: isEnd ? [] : KINDS_ABOUT[about] ?? [], principal: null });
-  if (isEnd) selection.set({ from: selection.last, to: Infinity, object: null });
+  // With the last event, because nothing may have happened after it.
+  if (isEnd) selection.set({ from: page.data.events.from.at(-1) ?? selection.last, to: Infinity, object: null });
   else selection.set({ from: from_offset ?? selection.first, to: to_offset ?? selection.last, object: null });
-  if (about === "leaderless" && from_offset !== null) page.outages.showFirst(false);
-  else if (is_bad && isEnd) page.outages.show(about === "brokers" ? "broker" : "partition");
+  if (about === "end") showEnd(page);
+  else if (isEnd) outages.show("broker");
+  else if (from_offset !== null && about === "leaderless") outages.showFirst(false);
+  else if (from_offset !== null && about === "unclean") outages.showUnclean(from_offset);
 }

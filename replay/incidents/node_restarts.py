@@ -28,6 +28,8 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
         unclean_starts: When they were back otherwise, likewise.
         from_offset, from_time: Offset and append time of the first record that shows a restart.
         to_offset, to_time: Those of the last one.
+        down_offset: Offset of the record by which the first of them went down, or which shows first
+            that its process was back.
         apart_ms_min, apart_ms_max: Shortest and longest time between two restarts; 0 for one.
         off_ms, off_ms_max: How long all of them were off, in all and at most, as far as the log
             shows it.
@@ -48,6 +50,7 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
     from_time: int
     to_offset: int
     to_time: int
+    down_offset: int
     apart_ms_min: int
     apart_ms_max: int
     off_ms: int
@@ -84,6 +87,7 @@ def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
         from_time=first.time,
         to_offset=last.offset,
         to_time=last.time,
+        down_offset=found[0].down_offset,
         apart_ms_min=min(apart, default=0),
         apart_ms_max=max(apart, default=0),
         off_ms=sum(off),

@@ -101,9 +101,13 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
     def off_ms(self, since: int) -> int:
         """Return how long all of the nodes were off, as far as the log shows it.
 
+        It does not show when a controller stopped.
+
         Args:
             since: Time of their restart before, ms since 1970.
         """
+        if not self.is_broker:
+            return 0
         down = max(since, *(each.down_time for each in self.restarts))
         return max(0, min(each.time for each in self.restarts) - down)
 
@@ -208,8 +212,9 @@ class Restarts:
         told = [each for each, _ in self._of_brokers]
         others: list[Restart] = []
         for restarts in (self._of_controllers, self._of_terms):
-            told, rest = _merged(told, restarts)
-            others += _merged(others, rest)[1]
+            told, rest = _merged(told, restarts, _of_process)
+            others, rest = _merged(others, rest, _from_term)
+            others += rest
         registered = [brokers for _, brokers in self._of_brokers]
         found = [*_brokers_together([*zip(told, registered, strict=False)])]
         found += [
@@ -333,9 +338,11 @@ TYPES: frozenset[type[Record]] = frozenset(
 
 
 def _merged(
-    told: Iterable[Restart], restarts: Iterable[Restart]
+    told: Iterable[Restart],
+    restarts: Iterable[Restart],
+    joined: Callable[[Restart, Restart], Restart],
 ) -> tuple[list[Restart], list[Restart]]:
-    """Return the told restarts with what those that belong to them show, and the rest of these.
+    """Return the told restarts, joined with those that belong to them, and the rest of these.
 
     A node leads, then registers as a controller, then as a broker: the last one before is best.
     """
@@ -345,7 +352,7 @@ def _merged(
         if near:
             same = min(near, key=lambda it: (it.offset > each.offset, _apart(it, each)))
             rest.remove(same)
-            each = _of_process(each, same)
+            each = joined(each, same)
         found.append(each)
     return found, rest
 
@@ -356,6 +363,13 @@ def _of_process(broker: Restart, process: Restart) -> Restart:
         return broker
     # It was missed, or registered again, only after that.
     return replace(broker, down_offset=process.offset, down_time=process.time, is_clean=False)
+
+
+def _from_term(controller: Restart, term: Restart) -> Restart:
+    """Return a controller's restart, given the term that shows its process before it registered."""
+    if term.offset >= controller.down_offset:
+        return controller
+    return replace(controller, down_offset=term.offset, down_time=term.time)
 
 
 def _apart(one: Restart, other: Restart) -> int:

@@ -25,6 +25,12 @@ _OPEN = """async ([name, kind]) => {
 }"""
 
 SAID = {
+    "one address for several brokers": (
+        "Give each broker its own advertised address: brokers 6, 7 advertise host-6:9092, since "
+        "2026-01-13T22:50:17.000Z, so followers and clients that ask for one of them may reach "
+        "another.",
+        "host-6:9092",
+    ),
     "no controller elects": (
         "Broker 1 is up and could lead 1 partition: look whether a controller is active.",
         "controller 1 became active",
@@ -57,7 +63,7 @@ SAID = {
         "the last election was unclean",
     ),
     "left under-replicated": (
-        "The ISR of 1 partition still lacks broker 3: see whether it is down, and since when.",
+        "The ISR of 1 partition still lacks broker 3, which is up: see since when.",
         "partition:left/0",
     ),
     "one replica": (
@@ -118,6 +124,11 @@ def test_advice_is_given_and_its_command_answers(
     assert found.code == 0
     assert evidence in found.out + found.err
     picture(page_of_it, f"next {name}")
+
+
+def test_who_shares_an_address_is_not_looked_at_alone(page_of_it: Page) -> None:
+    page_of_it.evaluate(_OPEN, OUTAGES["one address for several brokers"])
+    assert len(texts(page_of_it, ".steps > li")) == 1
 
 
 def test_what_is_over_and_whole_needs_no_step(page_of_it: Page) -> None:

@@ -3,16 +3,24 @@
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from metadata_log.format.batch import NewBatch
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from records.base import Record
-from records.brokers import FenceBrokerRecord, UnfenceBrokerRecord
+from records.brokers import (
+    BrokerEndpoint,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    UnfenceBrokerRecord,
+)
 from records.topics import RemoveTopicRecord
 from tests.metadata_log.conftest import StepClock
-from tests.replay.builders import broker, change, partition, topic, uid
+from tests.replay.builders import broker, change, endpoint, partition, topic, uid
 
 OUTAGES = {
+    "one address for several brokers": ("partition:shared/0", "under_replicated"),
     "no controller elects": ("partition:idle/0", "leaderless"),
     "nobody in sync": ("partition:empty/0", "leaderless"),
     "start the brokers that are waited for": ("partition:waits/0", "leaderless"),
@@ -42,7 +50,7 @@ async def write_unfinished(directory: Path) -> None:
 
 def _history() -> list[tuple[Record, ...]]:
     return [
-        (*(broker(number, fenced=False) for number in (1, 2, 3, 4)), broker(5)),
+        (*(_broker(number, fenced=False) for number in (1, 2, 3, 4)), _broker(5)),
         (UnfenceBrokerRecord(id=5, epoch=10),),
         (FenceBrokerRecord(id=5, epoch=10),),
         (UnfenceBrokerRecord(id=5, epoch=10),),
@@ -57,6 +65,10 @@ def _history() -> list[tuple[Record, ...]]:
         *_topic("alone", isr=(1,)),
         *_topic("deleted"),
         *_topic("later"),
+        # Both advertise one address.
+        (_broker(6, fenced=False), broker(7, fenced=False, end_points=_endpoints(6))),
+        *_topic("shared", replicas=(6, 7), isr=(6, 7), leader=6),
+        _set("shared", isr=(6,)),
         (FenceBrokerRecord(id=2, epoch=10),),
         _lost("idle", isr=(1,)),
         _lost("empty", isr=()),
@@ -81,6 +93,14 @@ def _history() -> list[tuple[Record, ...]]:
         (FenceBrokerRecord(id=4, epoch=10),),
         (UnfenceBrokerRecord(id=4, epoch=10),),
     ]
+
+
+def _broker(broker_id: int, **fields: Any) -> RegisterBrokerRecord:
+    return broker(broker_id, end_points=_endpoints(broker_id), **fields)
+
+
+def _endpoints(host: int) -> tuple[BrokerEndpoint, ...]:
+    return (replace(endpoint("PLAINTEXT"), host=f"host-{host}"),)
 
 
 def _topic(name: str, **fields: Any) -> list[tuple[Record, ...]]:
