@@ -10,9 +10,9 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     """A report's file.
 
     `records` is the number of records that changed something, `changes` the number of objects they
-    changed. `opens` is the range that the page shows first, null if nothing changed. `narrowed` is
-    true if the requested range would have been too large. `gaps` are those of a recording in the
-    range; unset if there are none.
+    changed. `opens` is the range that the page shows first, null if there was no incident.
+    `narrowed` is true if the requested range would have been too large. `gaps` are those of a
+    recording in the range; unset if there are none.
     """
 
     file: str

@@ -51,8 +51,8 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
     `first` and `last` are the offsets of the range, inclusive. `gaps` are those of a recording in
     the range. `narrowed` is true if the range is
     smaller than requested, because the report would have been too large. `opens` is the range
-    that the page shows first. `after` is the request's `known` if only changes
-    after it are reported, else None.
+    that the page shows first, if there was an incident. `after` is the request's `known` if only
+    changes after it are reported, else None.
     """
 
     first: int

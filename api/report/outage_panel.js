@@ -3,7 +3,7 @@
 import { ChangesAround, changesAround } from "report/changes_around.js";
 import { brokersDown, newController, restarts, silenceBeforeOutage } from "report/circumstances.js";
 import { outagesCommand, whyCommand } from "report/commands.js";
-import { LEADERLESS } from "report/data.js";
+import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { commandLine, fill, make } from "report/dom.js";
 import { endsOf } from "report/ends.js";
 import { isFound } from "report/gaps.js";
@@ -33,6 +33,14 @@ export class OutagePanel {
   show(kind) {
     const row = this.data.rowAt(this.selection.to), all = ofKind(this.data, kind);
     this.open(all, worstOf(this.data, all, row), row, null);
+  }
+
+  /** Show the incident on which the page opens, if it is still selected. */
+  showOpening() {
+    const { data: { header, rows }, selection: { from, to } } = this;
+    if (header.opens === null || from !== header.opens[0] || to !== header.opens[1]) return;
+    if (header.opens_on === "under_replicated") this.open(ofKind(this.data, "partition"), UNDER_REPLICATED, rows - 1, null, true);
+    else this.showFirst(true);
   }
 
   /** Show the first time in the selection without a leader, if there is one. @param {boolean} quietly As for `open`. */

@@ -67,7 +67,7 @@ export class Page {
     this.picture.redraw();
     this.selection.tell();
     // The values, of which it tells, are decoded after the first paint.
-    if (this.opensOnIncident) afterPaint(() => { if (this.answers.element.hidden) this.outages.showFirst(true); });
+    if (this.opensOnIncident) afterPaint(() => { if (this.answers.element.hidden) this.outages.showOpening(); });
     Object.assign(window, { report: this });
   }
 
@@ -129,7 +129,7 @@ export class Page {
   }
 }
 
-/** Select the last time in which a partition had no leader, else the most eventful range.
+/** Select the incident on which the page opens; without one, all stays selected.
  * @param {Selection} selection @param {import("report/data.js").Data} data */
 function open(selection, data) {
   const opens = data.header.opens;

@@ -272,6 +272,8 @@ export class Picture {
   _mark() {
     const [begin, end] = this.span ?? [this.timeAt(this.selection.from), this.timeAt(this.selection.to)];
     const x0 = this.axis.x(begin), x1 = this.axis.x(end);
+    const { selection } = this;
+    this.band.hidden = this.span === null && selection.from === selection.first && selection.to === selection.last && selection.first < selection.last;
     Object.assign(this.band.style, { left: `${x0 - 1}px`, width: `${Math.max(3, x1 - x0 + 2)}px` });
     for (const button of this.names.querySelectorAll(".pick")) {
       const pressed = String(button.getAttribute("data-object") === this.selection.object);

@@ -14,7 +14,7 @@ from metadata_log.format.batch import Batch
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
-from replay.incidents.causes import BROKER_RECORDS, Cause, broker_of
+from replay.incidents.causes import BROKER_RECORDS, SHUTDOWN, Cause, broker_of
 from replay.incidents.health import partition_kinds
 from replay.incidents.why import Follower, Link, Step
 from replay.report import varints
@@ -47,6 +47,7 @@ class Chains:
         # Of each row that begins an outage: its cause, and how far that is from the row.
         self._outage_text, self._outage_at = array("q"), array("q")
         self._outage_texts: dict[str, int] = {"": 0}
+        self._planned: set[int] = set()
 
     def follow(self, rows: Sequence[Envelope]) -> None:
         """Follow rows that take effect together, so that `add` can look up their causes."""
@@ -67,7 +68,14 @@ class Chains:
         outage = self._outage_cause(row, step)
         text = "" if outage is None else outage.text
         self._outage_text.append(self._outage_texts.setdefault(text, len(self._outage_texts)))
+        if text.endswith(SHUTDOWN):
+            self._planned.add(self._outage_text[-1])
         self._outage_at.append(0 if outage is None else outage.offset - row.offset)
+
+    @property
+    def is_planned(self) -> bool:
+        """True if a controlled shutdown caused the outages that the row last added began."""
+        return self._outage_text[-1] in self._planned
 
     def cross(
         self, image: MetadataImage, place: RowPlace, text: str, brokers: Iterable[int]

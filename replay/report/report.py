@@ -10,7 +10,7 @@ from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
 from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
-from replay.report.eventful import LastIncident, MostEventful, weighed
+from replay.report.eventful import Incidents, MostEventful, Weighed, weighed
 from replay.report.gaps import PartBefore, found_text, gap_row, not_recorded
 from replay.report.in_topics import InTopics
 from replay.report.object_changes import Touched, objects_across, objects_changed, objects_of
@@ -66,8 +66,8 @@ class Report(NamedTuple):
         first, last: First and last offset of the range, inclusive.
         changes: Number of object states in the report, without each object's first state.
         most_eventful: First and last offset of the most eventful range; None if nothing changed.
-        opens: First and last offset of the range that the page shows first: the last period in
-            which any partition had no leader, else the most eventful range.
+        opens: First and last offset of the range that the page shows first, as of `Incidents`; None
+            if there was no incident.
         after: Last offset of an earlier report, if this report is only the difference from it.
         gaps: The gaps of a recording in the range.
     """
@@ -134,8 +134,8 @@ class GrowingReport:
         objects = objects_of(image)
         if self._in_topics is not None:
             objects = filter(self._in_topics.has, objects)
-        self._incident = LastIncident(self.start)
-        self._columns.add(_place_of(image, self.start), self._incident.begun(objects))
+        self._incidents = Incidents(self.start)
+        self._columns.add(_place_of(image, self.start), self._incidents.begun(objects))
         self._before = self._columns.touches
         self._chains = Chains(image, self._columns.origin)
         self._gaps: list[Gap] = []
@@ -168,7 +168,8 @@ class GrowingReport:
         found = [*self._parts_shown(objects_across(ended.image(last), image), image)]
         place, text = gap_row(gap), not_recorded(gap)
         self._columns.add(place, found)
-        self._incident.add(found, place.offset, place.offset)
+        found_at = Weighed(place.offset, place.time, 0)
+        self._incidents.add(found, place.offset, found_at, is_planned=False)
         brokers = [each.key for each in found if each.kind == "broker"]
         self._chains.cross(image, place, f"found after a gap: {text}", brokers)
         self._terms.cross()
@@ -260,11 +261,14 @@ class GrowingReport:
         words, of_words = self._chains.encoded(since.chains)
         event_words, of_events = encoded_events(events)
         header |= words | event_words
+        incident = self._incidents.found(last)
+        opens = None if incident is None else incident[:2]
         header |= {
             "first": self._first,
             "history_from": self.start,
             "last": last,
-            "opens": self._opens,
+            "opens": opens,
+            "opens_on": None if incident is None else incident[2],
             "eventful": self._window.found,
             "times": self._times(timeline.source, last),
             "gaps": [
@@ -276,7 +280,7 @@ class GrowingReport:
         after = header.get("after")
         found = self._window.found
         gaps = tuple(self._gaps)
-        return Report(self._first, last, rows, changes, found, self._opens, block, after, gaps)
+        return Report(self._first, last, rows, changes, found, opens, block, after, gaps)
 
     def _times(self, source: BatchSource, last: int) -> list[int]:
         if self._begin_ms is None:
@@ -284,10 +288,6 @@ class GrowingReport:
         gap = self._gaps[-1]
         end = _times(source, last, last)[1] if last >= gap.to_offset else gap.to_time
         return [self._begin_ms, end]
-
-    @property
-    def _opens(self) -> tuple[int, int] | None:
-        return self._incident.found or self._window.found
 
     def _read(
         self, source: BatchSource, last: int, progress: Progress, beside: Sequence[Beside] = ()
@@ -349,13 +349,16 @@ class GrowingReport:
 
     def _add(self, effect: Effect) -> None:
         row, touched = effect.row, self._shown(effect)
-        self._window.add(weighed(effect, touched))
-        self._incident.add(touched, row.batch_offset, effect.offset)
+        weight = weighed(effect, touched)
+        self._window.add(weight)
+        is_planned = False
         if touched:
             type_ = type(row.payload).__name__
             place = RowPlace(row.offset, effect.offset, row.timestamp, type_, row.origin)
             self._columns.add(place, touched)
             self._chains.add(row)
+            is_planned = self._is_whole and self._chains.is_planned
+        self._incidents.add(touched, row.batch_offset, weight, is_planned=is_planned)
 
     def _shown(self, effect: Effect) -> list[Touched]:
         touched = objects_changed(effect)
