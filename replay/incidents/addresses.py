@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from metadata_log.format.parts import Gap
 from records.base import Record
 from records.brokers import (
     BrokerEndpoint,
@@ -41,8 +43,9 @@ class SharedAddress(msgspec.Struct, frozen=True, kw_only=True):
         listeners: The names of the listeners with this address.
         brokers: The brokers that share it at the end, ascending; those that did, if it has ended.
         from_offset, from_time: Offset and append time of the registration by which that began; None
-            if it was so before the range.
-        to_offset, to_time: Those of the registration that ended it; None if none did.
+            if it was so before the range, or after a gap.
+        to_offset, to_time: Those of the record from which on fewer than two of the brokers were up
+            at it, or of the last one before the gap in which it ended; None if it has not ended.
     """
 
     address: str
@@ -84,11 +87,13 @@ class _Sharing(msgspec.Struct):
         brokers: All brokers that took part.
         was_up: True if two of them were up at the same time. A broker that replaces a dead one may
             have its address.
+        ended: The record from which on no two of them were up; None if they are, or never were.
     """
 
     since: tuple[int, int] | None
     brokers: set[int]
     was_up: bool = False
+    ended: Envelope | None = None
 
 
 class Addresses:
@@ -104,7 +109,7 @@ class Addresses:
         self._ended: list[SharedAddress] = []
         for each in brokers:
             self._set(each.broker_id, _listeners_of(each.end_points), None)
-            self._see(each.broker_id, is_up=not each.fenced)
+            self._see(each.broker_id, None, is_up=not each.fenced)
 
     def know(self, rows: Iterable[Envelope]) -> None:
         """Follow rows before the range, whose changes do not count."""
@@ -114,7 +119,7 @@ class Addresses:
         self.changes.clear()
         self._ended.clear()
         for address, each in self._shared.items():
-            each.since, each.brokers = None, set(self._holders[address])
+            each.since, each.ended, each.brokers = None, None, set(self._holders[address])
             each.was_up = len(each.brokers & self._up) > 1
 
     def add(self, row: Envelope) -> None:
@@ -127,18 +132,16 @@ class Addresses:
                 self._up.discard(record.broker_id)
                 self._listeners.pop(record.broker_id, None)
             case FenceBrokerRecord() | UnfenceBrokerRecord() as record:
-                self._see(record.id, is_up=isinstance(record, UnfenceBrokerRecord))
+                self._see(record.id, row, is_up=isinstance(record, UnfenceBrokerRecord))
             case BrokerRegistrationChangeRecord() as record if record.fenced:
-                self._see(record.broker_id, is_up=record.fenced == _UNFENCED)
+                self._see(record.broker_id, row, is_up=record.fenced == _UNFENCED)
 
     def shared(self) -> tuple[SharedAddress, ...]:
         """Return the addresses that several brokers shared, in the order in which that began."""
         found = [*self._ended]
         for address, each in self._shared.items():
             if each.was_up:
-                holders = self._holders[address]
-                up = holders & self._up
-                found.append(self._told(address, each, up if len(up) > 1 else holders))
+                found.append(self._told(address, each))
         return tuple(sorted(found, key=lambda each: (each.from_offset or 0, each.address)))
 
     def _register(self, row: Envelope, record: RegisterBrokerRecord) -> None:
@@ -155,7 +158,7 @@ class Addresses:
                 )
             )
         self._set(broker_id, now, row)
-        self._see(broker_id, is_up=not record.fenced)
+        self._see(broker_id, row, is_up=not record.fenced)
 
     def _set(self, broker_id: int, now: frozenset[Listener], row: Envelope | None) -> None:
         """Set what a broker advertises; `row` is the record, None at the start."""
@@ -163,11 +166,11 @@ class Addresses:
         new = {each.address for each in now}
         for address in old - new:
             self._holders[address].discard(broker_id)
-            sharing = self._shared.get(address)
-            if sharing is not None and len(self._holders[address]) < 2:
-                del self._shared[address]
-                if sharing.was_up and row is not None:
-                    self._ended.append(self._told(address, sharing, sharing.brokers, row))
+            self._check(address, row)
+            if address in self._shared and len(self._holders[address]) < 2:
+                sharing = self._shared.pop(address)
+                if sharing.was_up:
+                    self._ended.append(self._told(address, sharing))
         self._listeners[broker_id] = now
         for address in new - old:
             holders = self._holders.setdefault(address, set())
@@ -176,26 +179,33 @@ class Addresses:
                 since = None if row is None else (row.offset, row.timestamp)
                 self._shared.setdefault(address, _Sharing(since, set())).brokers |= holders
 
-    def _see(self, broker_id: int, *, is_up: bool) -> None:
-        if not is_up:
+    def _see(self, broker_id: int, row: Envelope | None, *, is_up: bool) -> None:
+        if is_up:
+            self._up.add(broker_id)
+        else:
             self._up.discard(broker_id)
-            return
-        self._up.add(broker_id)
         for each in self._listeners.get(broker_id, ()):
-            sharing = self._shared.get(each.address)
-            if sharing is not None and len(self._holders[each.address] & self._up) > 1:
-                sharing.was_up = True
+            self._check(each.address, row)
 
-    def _told(
-        self, address: str, sharing: _Sharing, brokers: Iterable[int], end: Envelope | None = None
-    ) -> SharedAddress:
+    def _check(self, address: str, row: Envelope | None) -> None:
+        """See whether two brokers at an address are up, after a record."""
+        sharing = self._shared.get(address)
+        if sharing is None:
+            return
+        if len(self._holders[address] & self._up) > 1:
+            sharing.was_up, sharing.ended = True, None
+        elif sharing.was_up and sharing.ended is None:
+            sharing.ended = row
+
+    def _told(self, address: str, sharing: _Sharing) -> SharedAddress:
+        since, end = sharing.since, sharing.ended
+        brokers = self._holders[address] & self._up if end is None else sharing.brokers
         names = {
             each.name
             for broker_id in sharing.brokers
             for each in self._listeners.get(broker_id, ())
             if each.address == address
         }
-        since = sharing.since
         return SharedAddress(
             address=address,
             listeners=tuple(sorted(names)),
@@ -205,6 +215,37 @@ class Addresses:
             to_offset=None if end is None else end.offset,
             to_time=None if end is None else end.timestamp,
         )
+
+
+def joined_shared(
+    parts: Sequence[Sequence[SharedAddress]], gaps: Sequence[Gap]
+) -> tuple[SharedAddress, ...]:
+    """Return the shared addresses of a recording, given those of its parts and the gaps between.
+
+    One that was shared both before and after a gap counts once.
+    """
+    found = [*parts[0]]
+    for part, gap in zip(parts[1:], gaps, strict=True):
+        going_on = {each.address: each for each in part if each.from_offset is None}
+        found = [
+            _across(each, going_on.pop(each.address, None), gap) if each.to_offset is None else each
+            for each in found
+        ]
+        found += [each for each in part if each.from_offset is not None or each.address in going_on]
+    return tuple(found)
+
+
+def _across(before: SharedAddress, after: SharedAddress | None, gap: Gap) -> SharedAddress:
+    if after is None:
+        return replace(before, to_offset=gap.from_offset - 1, to_time=gap.from_time)
+    brokers = {*after.brokers, *(() if after.to_offset is None else before.brokers)}
+    return replace(
+        after,
+        listeners=tuple(sorted({*before.listeners, *after.listeners})),
+        brokers=tuple(sorted(brokers)),
+        from_offset=before.from_offset,
+        from_time=before.from_time,
+    )
 
 
 def _listeners_of(end_points: Sequence[BrokerEndpoint]) -> frozenset[Listener]:

@@ -15,7 +15,7 @@ from records.partitions import PartitionChangeRecord
 from replay.image.partitions import NO_LEADER
 from replay.image.provenance import Provenance
 from replay.incidents.addresses import TYPES as OF_ADDRESSES
-from replay.incidents.addresses import Addresses, ListenerChange, SharedAddress
+from replay.incidents.addresses import Addresses, ListenerChange, SharedAddress, joined_shared
 from replay.incidents.event import (
     BROKERS,
     CONTROLLERS,
@@ -199,7 +199,7 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
     """Return the overview of a recording, given those of its parts and the gaps between them.
 
     A time without a leader that reaches a gap counts once on each side, because it is not known
-    whether it ended in the gap.
+    whether it ended in the gap; a shared address once in all.
     """
     if not gaps:
         return parts[0]
@@ -219,7 +219,7 @@ def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:
         silences=tuple([each for part in parts for each in part.silences]),
         unclean=tuple([each for part in parts for each in part.unclean]),
         has_noops=any(part.has_noops for part in parts),
-        shared=tuple([each for part in parts for each in part.shared]),
+        shared=joined_shared([part.shared for part in parts], gaps),
         listeners=tuple([each for part in parts for each in part.listeners]),
         topics=joined_changes([part.topics for part in parts]),
         changes=changes,

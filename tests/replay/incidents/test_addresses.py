@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+from metadata_log.format.parts import Gap
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record
 from records.brokers import (
@@ -12,7 +13,7 @@ from records.brokers import (
     UnregisterBrokerRecord,
 )
 from replay.incidents.addresses import Listener
-from replay.incidents.overview import Overview, OverviewReader
+from replay.incidents.overview import Overview, OverviewReader, joined
 from replay.loader import BatchSource, load_image
 from tests.real_logs import DataSet, each_data_set
 from tests.replay.builders import FakeLog, batch, broker
@@ -63,6 +64,55 @@ def test_sharing_ends_with_another_address_or_without_the_broker() -> None:
 
 def test_a_broker_at_the_address_of_a_dead_one_shares_nothing() -> None:
     assert not _overview(_log(*_BOTH_UP, _up(1, fenced=1), _at(3, 9092), _up(3))).shared
+
+
+def test_a_replacement_that_is_up_before_the_dead_broker_is_fenced_shares_only_until_then() -> None:
+    log = _log(_at(1, 9092), _up(1), _at(2, 9092), _up(2), _up(1, fenced=1), _at(3, 9093))
+    (found,) = _overview(log).shared
+    assert (found.brokers, found.from_offset, found.to_offset) == ((1, 2), 2, 4)
+    assert found.to_time == 4_000
+    assert not _overview(log, 5).shared
+    # That the dead broker's registration goes later changes nothing.
+    gone = UnregisterBrokerRecord(broker_id=1, broker_epoch=10)
+    assert _overview(
+        _log(*(each.payload for one in log.log for each in one.rows), gone)
+    ).shared == (found,)
+
+
+def test_sharing_ends_if_only_fenced_brokers_are_left_with_the_one_that_is_up() -> None:
+    up = (_at(1, 9092), _at(2, 9092), _up(1), _up(2))
+    gone = UnregisterBrokerRecord(broker_id=2, broker_epoch=10)
+    (found,) = _overview(_log(*up, _at(3, 9092), gone)).shared
+    assert (found.brokers, found.to_offset) == ((1, 2, 3), 5)
+
+
+_GAP = Gap(
+    from_epoch=1,
+    found_time=9_000,
+    source="kafka:9093",
+    log_start_offset=9,
+    leader_epoch=1,
+    from_offset=6,
+    to_offset=9,
+    from_time=5_000,
+    to_epoch=1,
+    to_time=8_000,
+)
+
+
+def test_sharing_across_a_gap_counts_once_and_ends_in_a_gap_after_which_it_is_gone() -> None:
+    shared = (*_BOTH_UP, _at(2, 9092), _up(2))
+    before, apart = _overview(_log(*shared)), _overview(_log(*_BOTH_UP))
+    (ended,) = joined([before, apart], [_GAP]).shared
+    assert (ended.brokers, ended.from_offset) == ((1, 2), 4)
+    assert (ended.to_offset, ended.to_time) == (5, 5_000)
+    still = _overview(_log(*shared, _up(1)), 6)
+    assert joined([before, still], [_GAP]).shared == before.shared
+    (until,) = joined([before, _overview(_log(*shared, _up(1, fenced=1)), 6)], [_GAP]).shared
+    assert (until.from_offset, until.to_offset, until.brokers) == (4, 6, (1, 2))
+    # One that began in the gap.
+    (began,) = joined([apart, still], [_GAP]).shared
+    assert (began.from_offset, began.to_offset) == (None, None)
 
 
 def test_a_listener_that_changed_is_told_with_what_it_was() -> None:
