@@ -1,6 +1,6 @@
 """Addresses that brokers advertise, in words."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from api.questions.clauses import Clause, Scope, node_names
 from replay.incidents.addresses import Listener, ListenerChange, SharedAddress
@@ -51,8 +51,8 @@ def of_listeners(scope: Scope) -> Iterator[Clause]:
 
     Those by which an address came to be shared are told with that.
     """
-    began = {each.from_time: each.address for each in scope.found.shared}
-    groups = _alike([each for each in scope.found.listeners if not _is_shared(each, began)])
+    shared = scope.found.shared
+    groups = _alike([each for each in scope.found.listeners if not _is_shared(each, shared)])
     if not groups:
         return
     told = [_changed(each, scope) for each in groups[:_CHANGES_MAX]]
@@ -67,14 +67,14 @@ def of_listeners(scope: Scope) -> Iterator[Clause]:
     )
 
 
-def _is_shared(change: ListenerChange, began: Mapping[int | None, str]) -> bool:
-    """True if a change gave a broker an address that was shared from about then on."""
-    return any(
-        time is not None
-        and 0 <= change.time - time <= _TOGETHER_MS_MAX
-        and [each.address for each in change.added] == [address]
-        for time, address in began.items()
-    )
+def _is_shared(change: ListenerChange, shared: Sequence[SharedAddress]) -> bool:
+    """True if a change gave a broker only addresses that were shared from about then on."""
+    began = {
+        each.address
+        for each in shared
+        if each.from_time is not None and 0 <= change.time - each.from_time <= _TOGETHER_MS_MAX
+    }
+    return bool(change.added) and began.issuperset(each.address for each in change.added)
 
 
 def _alike(changes: Sequence[ListenerChange]) -> list[list[ListenerChange]]:

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
+
+from records.brokers import BrokerEndpoint, RegisterBrokerRecord
 from tests.api.conftest import Metalog
 from tests.metadata_log.kraft.node import Node
 from tests.real_logs import DataSet, each_data_set, each_data_set_where
@@ -366,6 +369,30 @@ def test_brokers_that_advertise_one_address_are_a_fact_of_the_first_rank(
     later = words(metalog, log, "--from", 6000)
     assert later["addresses"] == f"!all 3 brokers advertise {_ONE_ADDRESS}: {_ASKED}"
     assert "listeners" not in later
+
+
+def _registered(broker_id: int, *ports: int) -> RegisterBrokerRecord:
+    points = tuple(
+        BrokerEndpoint(name=name, host="kafka", port=port, security_protocol=0)
+        for name, port in zip("AB", ports, strict=True)
+    )
+    return broker(broker_id, end_points=points, fenced=False)
+
+
+@pytest.mark.parametrize("port", [9092, 9072])
+def test_listeners_whose_addresses_all_came_to_be_shared_are_told_only_with_those(
+    metalog: Metalog, tmp_path: Path, port: int
+) -> None:
+    node = Node(tmp_path / "node")
+    node.append(_registered(1, 9091, 9092), _registered(2, 9081, 9082))
+    node.append(_registered(2, 9091, port))
+    metalog("import", "kraft", node.directory, tmp_path / "log")
+    answer = metalog("summary", tmp_path / "log", "--json").json
+    shared = [each["address"] for each in answer["shared_addresses"]]
+    is_all_shared = port == 9092
+    assert shared == ["kafka:9091", *(["kafka:9092"] if is_all_shared else [])]
+    about = [each["about"] for each in answer["clauses"]]
+    assert about.count("listeners") == (not is_all_shared)
 
 
 @_log("otus-histories", "HW02_kafka_data")
