@@ -28,7 +28,7 @@ from api.transport.connections import Connections
 from api.transport.descriptors import raise_descriptor_limit
 from api.transport.limits import KAFKA_CONNECTIONS_MAX
 from api.transport.renewal import Renewal, renewed_by_signal
-from api.transport.shutdown import cancel_all, first_of, stopped_by_signal
+from api.transport.shutdown import cancel_all, stopped_by_signal, unless_set
 from api.transport.unix_sockets import UNIX
 from api.upkeep.history_keeper import HistoryKeeper
 from api.upkeep.jobs import JobRuns, while_active
@@ -37,7 +37,7 @@ from api.upkeep.upkeep import ARCHIVE, Upkeep, UpkeepOptions
 from controller.decisions.context.context import Settings
 from controller.decisions.security.tokens import SECRET_KEY
 from metadata_log.reader.log_reader import LogReader
-from records.errors import FencedError, Outcome
+from records.errors import FencedError, Outcome, RequestError
 from replay.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -143,13 +143,14 @@ async def serve_until_stopped(
 
     Raises:
         FencedError: another writer took over the log, or its disk has failed.
+        CorruptLogError: as `Service.indexed`.
     """
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
         async with serving(options, loaded, renewal) as running:
             collect_beside_image()
             renewal.begin()
             ready(_ready(options, running))
-            await first_of(stop.wait(), running.service.lost())
+            await unless_set(stop, _writable(running.service))
         if not stop.is_set():
             # Each request has had its own answer with its outcome.
             raise FencedError(
@@ -157,6 +158,14 @@ async def serve_until_stopped(
                 "again where it is to run",
                 outcome=Outcome.NOTHING,
             )
+
+
+async def _writable(service: Service) -> None:
+    """Wait until a service can no longer write its log."""
+    with contextlib.suppress(RequestError):  # a failed append, or the stop, has ended it
+        await service.indexed()
+    collect_beside_image()  # the index, too
+    await service.lost()
 
 
 async def serve_node_until_stopped(
@@ -187,6 +196,10 @@ async def serve_node_until_stopped(
                 now.append(running)
                 yield
 
+    def shown(service: Service) -> None:
+        collect_beside_image()  # the index, too
+        stands_by(_ready(options, now[0]))
+
     with stopped_by_signal() as stop:
         shared = await open_store(options.shared)
         try:
@@ -197,7 +210,7 @@ async def serve_node_until_stopped(
                 settings=options.settings,
                 serve=serve,
                 leads=lambda _: ready(_ready(options, now[0])),
-                stands_by=lambda _: stands_by(_ready(options, now[0])),
+                stands_by=shown,
                 trimming=Trimming(
                     shared, lambda: _archived_end(now[0]), every_s=options.upkeep.every_s
                 ),
@@ -289,6 +302,7 @@ async def serving(
             closing.push_async_callback(http.close)
         # Listeners wait for the answers that are due.
         closing.callback(answers.stop)
+        closing.callback(service.drop_index)
         authenticators = tuple(securities.authenticators)
         yield Serving(service, tuple(listeners), socket, authenticators, http, jobs)
 

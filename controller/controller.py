@@ -20,7 +20,6 @@ Pure asyncio: everything runs in one thread, so no two decisions overlap.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -60,8 +59,6 @@ from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError
 from replay.image.metadata import MetadataImage
 
-_LOG = logging.getLogger(__name__)
-
 T = TypeVar("T")
 
 LARGE_DECISION = 1_000
@@ -94,6 +91,7 @@ class Controller:
         """
         self.settings = settings or Settings()
         self._activated = False
+        self._indexed: asyncio.Future[Answer[None]] | None = None
         self._requests = InFlight()
         self._waiting = DeferredEvents(lambda: self._is_free)  # until a decision can be made
         self._transaction_began_ms = 0
@@ -163,9 +161,20 @@ class Controller:
             raise
         if makes_index:
             in_turns = partial(self._index_in_turns, self._decider.now_ms())
-            indexed = self.submit(BoundDecision("index", _nothing, None, in_turns=in_turns))
+            self._indexed = self.submit(BoundDecision("index", _nothing, None, in_turns=in_turns))
             # Asyncio logs an exception that is never retrieved: this controller may resign before.
-            indexed.add_done_callback(asyncio.Future.exception)
+            self._indexed.add_done_callback(asyncio.Future.exception)
+
+    async def indexed(self) -> None:
+        """Wait until the index is made that `activate` began.
+
+        Raises:
+            RequestError: it is not made, since this controller has resigned or an append failed.
+            CorruptLogError: a topic of a loaded snapshot was written by another release. Nothing is
+                decided then, nor after any other error.
+        """
+        if self._indexed is not None:
+            await asyncio.shield(self._indexed)
 
     def resign(self) -> None:
         """Accept no more requests; requests already decided are still committed.
@@ -174,6 +183,11 @@ class Controller:
         """
         self._decide_appends()
         self._activated = False
+
+    def drop_index(self) -> None:
+        """Resign if the index is being made: a process that stops does not wait for it."""
+        if self._pipeline.latest.lazy_index.is_being_made:
+            self.resign()
 
     def ask(self, question: Decision[T]) -> asyncio.Future[Answer[T]]:
         """Answer a question; future, errors and order as for `submit`."""
@@ -202,6 +216,7 @@ class Controller:
                 the first batches of a long list of records are committed.
             FencedError: the log was lost to another writer; the outcome is unknown if the records
                 were being written.
+            CorruptLogError: a topic of a loaded snapshot was written by another release.
         """
         return self._submit(decide, origin, _ignore)
 
@@ -285,9 +300,9 @@ class Controller:
         """Make the index, unless it is known; heartbeats that wait for it are not late."""
         try:
             yield from context.lazy_index.in_turns()
-        except Exception:
-            _LOG.exception("no decision can be made on the state that was loaded")
-            self._pipeline.give_up()
+        except Exception as error:
+            self._pipeline.give_up(error)
+            raise
         self._decider.paused(self._decider.now_ms() - began_ms)
         return _nothing(context, request)
 
@@ -382,14 +397,14 @@ class Controller:
             return
         for append in appends:
             if not append.future.done():  # cancelled by the caller
-                append.future.set_exception(not_active())
+                append.future.set_exception(self._refusal())
 
     def _attempt(self, future: asyncio.Future[Any], decide: Callable[[], None]) -> None:
         """Call `decide`, which makes a decision that answers `future`; set errors on `future`."""
         if future.done():  # cancelled by the caller
             return
         if not self.is_active:
-            future.set_exception(not_active())
+            future.set_exception(self._refusal())
             return
         try:
             decide()
@@ -398,6 +413,10 @@ class Controller:
         except Exception as error:
             # Bugs of a decision too: other callers wait for their turn or for this answer.
             future.set_exception(error)
+
+    def _refusal(self) -> Exception:
+        """Return the error for a request while this controller is not active."""
+        return self._pipeline.unusable or not_active()
 
     def _after_transaction(self) -> None:
         """Process the events deferred during a transaction, in order.
@@ -431,7 +450,7 @@ class Controller:
     def _gone_back(self) -> None:
         """Continue from the committed state after a failed append; forget an open transaction."""
         self._decider.restart_sessions()
-        self._turns.refuse()
+        self._turns.refuse(self._refusal())
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._after_transaction)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from controller.results.refusals import not_active
 from controller.results.turns import Turns
 
 _END = object()
@@ -54,11 +53,11 @@ class DecisionTurns:
         assert self._decision is None, "decisions are made one after the other"
         self._take(_Decision(future, turns))
 
-    def refuse(self) -> None:
+    def refuse(self, refusal: Exception) -> None:
         """Refuse the decision in progress, because the state that it read is lost."""
         decision, self._decision = self._decision, None
         if decision is not None and not decision.future.done():
-            decision.future.set_exception(not_active())
+            decision.future.set_exception(refusal)
 
     def _take(self, decision: _Decision) -> None:
         needs_more = False

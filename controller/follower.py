@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from typing import Any, TypeVar
 
 from controller.decider import Decision
@@ -56,7 +55,7 @@ class Follower:
         self._on_commit = on_commit
         self._refusal = refusal or not_active
         # Questions that read an index that is being made.
-        self._unanswered: list[Callable[[], None]] = []
+        self._unanswered: list[tuple[asyncio.Future[Answer[Any]], Decision[Any]]] = []
 
     @property
     def state(self) -> State:
@@ -105,6 +104,8 @@ class Follower:
     async def make_index(self) -> None:
         """Make the index in turns of the event loop; questions that read it wait.
 
+        If it is not made, or this is cancelled, they are refused.
+
         Raises:
             CorruptLogError: a topic of a loaded snapshot was written by another release.
         """
@@ -112,10 +113,14 @@ class Follower:
             with closing(self.state.lazy_index.in_turns()) as turns:
                 for _ in turns:
                     await asyncio.sleep(0)
-        finally:
-            unanswered, self._unanswered = self._unanswered, []
-            for answer in unanswered:
-                answer()
+        except BaseException as error:
+            refusal = error if isinstance(error, Exception) else self._refusal()
+            for future, _ in self._taken():
+                if not future.done():
+                    future.set_exception(refusal)
+            raise
+        for future, question in self._taken():
+            self._answer(future, question)
 
     def submit(self, *_: Any, **__: Any) -> asyncio.Future[Answer[Any]]:
         """Refuse a request: this process decides nothing. Also used as `append` and `heartbeat`.
@@ -132,6 +137,10 @@ class Follower:
     async def drained(self) -> None:
         """Return at once, because a follower has nothing in flight."""
 
+    def _taken(self) -> list[tuple[asyncio.Future[Answer[Any]], Decision[Any]]]:
+        taken, self._unanswered = self._unanswered, []
+        return taken
+
     def _answer(self, future: asyncio.Future[Answer[T]], question: Decision[T]) -> None:
         if future.done():  # cancelled by the caller
             return
@@ -139,7 +148,7 @@ class Follower:
         try:
             result = question(context)
         except IndexBeingMadeError:
-            self._unanswered.append(partial(self._answer, future, question))
+            self._unanswered.append((future, question))
         except Exception as error:
             future.set_exception(error)
         else:

@@ -242,9 +242,9 @@ class Node:
         await service.follow_folder()  # an open transaction, which the image is without
         await listening.enter_async_context(self._serve(service))
         self._service = service
-        await listening.enter_async_context(self._membership.kept(stop))
-        # Before it may lead: a leader's first decision would wait for it.
+        # Before others hand over to this node: a leader's first decision would wait for it.
         await service.make_index()
+        await listening.enter_async_context(self._membership.kept(stop))
         return service
 
     def _image(self) -> MetadataImage:

@@ -365,6 +365,16 @@ class Service(Alone):
         assert self._running is not None
         await asyncio.wait([self._running])
 
+    async def indexed(self) -> None:
+        """Wait until the index of the loaded state is made; errors as for `Controller.indexed`."""
+        if isinstance(self._controller, Controller):
+            await self._controller.indexed()
+
+    def drop_index(self) -> None:
+        """Make no index any more, before this process stops; what waits for it is refused."""
+        if isinstance(self._controller, Controller):
+            self._controller.drop_index()
+
     async def close(self) -> None:
         """Stop deciding, commit all decisions in flight, and release the log."""
         if "answers" in self.__dict__:  # a question was asked
@@ -377,6 +387,7 @@ class Service(Alone):
         if self._running is not None:
             await cancel_all(self._running)
             self._running = None
+        self.drop_index()
         await self._controller.drained()
 
     async def _committed_before(

@@ -47,6 +47,7 @@ class Pipeline:
             after the log is lost.
         is_lost: True if the log was lost: to another writer, or to an error that leaves its state
             unknown.
+        unusable: Why the state cannot be used; None: it can, or the log was lost.
 
     Invariant: the committed state <= the latest one, which includes all batches in flight.
     """
@@ -84,6 +85,7 @@ class Pipeline:
         self._answers = PendingAnswers()
         self.is_lost = False
         self.is_open = True
+        self.unusable: Exception | None = None
 
     @property
     def latest(self) -> State:
@@ -266,7 +268,7 @@ class Pipeline:
                 self._inside.advance(batch)
             return self._latest.advance(batch)
         except Exception as error:
-            self.give_up()
+            self.give_up(None)
             raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
 
     def _append(self, batch: Decided, state: State) -> None:
@@ -285,9 +287,9 @@ class Pipeline:
         self.is_lost = self.is_lost or not _may_recover(error)
         self.is_open = False
 
-    def give_up(self) -> None:
+    def give_up(self, unusable: Exception | None) -> None:
         """Accept no more batches, because the latest state cannot be used."""
-        self.is_open, self.is_lost = False, True
+        self.is_open, self.is_lost, self.unusable = False, True, unusable
         if not self._sent:
             self._settle()
 

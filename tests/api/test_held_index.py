@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from records.control import NoteRecord
+from records.errors import Outcome, RequestError
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from tests.api.services import Served, serving
@@ -176,30 +178,67 @@ async def test_reads_are_answered_and_all_else_waits(log: Path, go: Path, served
         assert (broker := _image(log).broker(1)) is not None and not broker.fenced
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-async def test_a_service_that_ends_before_its_index_is_made(
-    log: Path, go: Path, served: Served, number: signal.Signals
+async def test_a_service_that_is_killed_before_its_index_is_made_has_written_nothing(
+    log: Path, served: Served
 ) -> None:
-    """Killed, it has written nothing; told to stop, it carries out what it has accepted."""
     before = _image(log)
     async with _connected(served) as clients:
         waiting = _begun(clients, before)
         await _look(clients)
-        served.process.send_signal(number)
-        if number is signal.SIGTERM:
-            await asyncio.sleep(0.2)
-            go.touch()
+        served.process.kill()
         answers = await asyncio.gather(*waiting.values(), return_exceptions=True)
-    assert served.ended() == (0 if number is signal.SIGTERM else -signal.SIGKILL)
-    if number is signal.SIGTERM:
-        (created,) = (await waiting["topic created"]).response
-        appended = (await waiting["note appended"]).end_offset
-        assert _image(log).topic(created.topic_id) is not None
-        assert appended == _image(log).provenance.next_offset
-        return
+    assert served.ended() == -signal.SIGKILL
     assert all(isinstance(each, Exception) for each in answers)
     assert _image(log) == before
     with serving(log) as again:
         async with await SocketClient.connect(*again.socket_address) as client:
             await client.run(_NEW)
     assert _image(log).topic_by_full_name("new") is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_stops_without_an_index_for_which_nobody_waits(
+    served: Served, number: signal.Signals
+) -> None:
+    served.process.send_signal(number)
+    assert served.ended() == 0
+
+
+async def test_a_service_that_stops_refuses_what_waits_for_its_index(
+    log: Path, served: Served
+) -> None:
+    before = _image(log)
+    async with _connected(served) as clients:
+        waiting = _begun(clients, before)
+        await _look(clients)
+        served.process.terminate()
+        async with asyncio.timeout(30):
+            answers = await asyncio.gather(*waiting.values(), return_exceptions=True)
+    assert served.ended() == 0 and _image(log) == before
+    for name in ("topic created", "note appended", "brokers listed"):
+        answer = answers[list(waiting).index(name)]
+        assert isinstance(answer, RequestError), name
+        assert (answer.code, answer.outcome) == ("NOT_CONTROLLER", Outcome.NOTHING)
+
+
+def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [*METALOG, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_snapshot_that_cannot_be_indexed_is_told_as_damage(log: Path) -> None:
+    """As systemd needs it: the unit in docs/running.md does not start a damaged log again."""
+    maker = [sys.executable, "-m", "tests.api.unreadable_snapshot", "t7", str(log)]
+    # A snapshot of the same state is not made again.
+    assert _run("snapshot", "prune", "--keep", "0", log).returncode == 0
+    subprocess.run(maker, check=True, capture_output=True)
+    served = _run("serve", log, "--kafka", "127.0.0.1:0", "--json")
+    created = _run("topics", "create", "new", "--log", log, "--json")
+    for ended in (served, created):
+        assert ended.returncode == 5
+        told = json.loads(ended.stderr)
+        assert told["code"] == "CORRUPT" and told["outcome"] == "nothing"
+        assert "topic 't7' of a snapshot was written by another release" in told["message"]
+        assert "metalog snapshot prune --keep 0" in told["message"]
+    assert _run("snapshot", "prune", "--keep", "0", log).returncode == 0
+    assert _run("topics", "create", "new", "--log", log).returncode == 0

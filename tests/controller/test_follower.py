@@ -15,7 +15,7 @@ from controller.results.result import ControllerResult
 from metadata_log.writer.clock import SystemClock
 from records.base import Uuid
 from records.control import BeginTransactionRecord, EndTransactionRecord
-from records.errors import RequestError
+from records.errors import Outcome, RequestError
 from records.partitions import PartitionChangeRecord
 from records.topics import NamespaceRecord
 from replay.image.metadata import MetadataImage
@@ -101,7 +101,7 @@ async def test_questions_that_read_an_index_that_is_being_made_wait(topics: Meta
     assert follower.ask(_led).done()
 
 
-async def test_an_index_whose_making_is_cancelled_is_made_for_those_who_wait(
+async def test_an_index_whose_making_is_cancelled_is_made_for_nobody(
     topics: MetadataImage,
 ) -> None:
     follower = _follower([], State.loaded(topics))
@@ -111,7 +111,11 @@ async def test_an_index_whose_making_is_cancelled_is_made_for_those_who_wait(
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
         await making
-    assert waiting.done() and (await waiting).response == {1: 10, 2: 10}
+    assert waiting.done() and not follower.state.lazy_index.is_made
+    with pytest.raises(RequestError) as caught:
+        await waiting
+    assert (caught.value.code, caught.value.outcome) == ("NOT_CONTROLLER", Outcome.NOTHING)
+    assert (await follower.ask(_led)).response == {1: 10, 2: 10}
 
 
 @pytest.mark.parametrize("turns", [1, 1_000])

@@ -1,8 +1,9 @@
 """What a controller answers while the index of a loaded state is made, in turns of the loop."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from immutables import Map
@@ -20,8 +21,10 @@ from controller.descriptions.brokers import ListBrokers
 from controller.descriptions.topics import DescribeTopics
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.answer import Answer
+from controller.results.turns import Turns
 from records.brokers import BrokerRegistrationChangeRecord
 from records.control import AbortTransactionRecord, NoOpRecord, NoteRecord
+from records.errors import CorruptLogError
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
@@ -31,6 +34,8 @@ from replay.snapshot.stored_topic import LoadedTopic, StoredTopic
 from tests.controller.cluster import Cluster
 from tests.controller.office import SETTINGS, Office, code_of
 from tests.replay.builders import uid
+
+T = TypeVar("T")
 
 _TOPICS = 30
 
@@ -98,6 +103,28 @@ def test_an_index_made_in_turns_is_that_of_the_image(image: MetadataImage) -> No
             lazy.read()
     assert turns > 2 * _TOPICS
     assert lazy.is_made and lazy.read() == ClusterIndex.of(image)
+
+
+def test_no_turn_reads_all_topics(image: MetadataImage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither to count them, nor to make partitions that are not settled (each costs four)."""
+    monkeypatch.setattr(cluster_index, "_PARTITIONS_IN_TURN", 4)
+    read = [0]
+
+    def counted(one_by_one: Callable[[MetadataImage], Iterator[T]]) -> Any:
+        def count(image: MetadataImage) -> Iterator[T]:
+            for each in one_by_one(image):
+                read[0] += 1
+                yield each
+
+        return count
+
+    for name in ("topics", "placements"):
+        monkeypatch.setattr(MetadataImage, name, counted(getattr(MetadataImage, name)))
+    turns = []
+    for _ in ClusterIndex.in_turns(image):
+        turns.append(read[0])
+        read[0] = 0
+    assert sum(turns) + read[0] == 2 * _TOPICS and max(turns) == 1
 
 
 def test_an_index_is_made_at_once_if_its_turns_end_early(image: MetadataImage) -> None:
@@ -279,17 +306,59 @@ async def test_an_index_that_is_not_wanted_is_made_for_the_first_that_reads_it(
     _check(office, image)
 
 
-async def test_nothing_is_decided_on_a_state_that_cannot_be_indexed(
-    image: MetadataImage, caplog: pytest.LogCaptureFixture
-) -> None:
+def _unreadable(image: MetadataImage) -> MetadataImage:
+    """Return an image with a topic of a snapshot that this release cannot read."""
     stored = StoredTopic(Topic(uid("foreign"), "foreign"), partition_count=1, body=b"\xc1")
     entries: Map[Any, Any] = image._topics._entries.set(
         uid("foreign"), LoadedTopic(stored, SharedValues())
     )
-    topics = replace(image._topics, _entries=entries)
-    office = Office(replace(image, _topics=topics), image.provenance.next_offset)
+    return replace(image, _topics=replace(image._topics, _entries=entries))
+
+
+async def test_nothing_is_decided_on_a_state_that_cannot_be_indexed(image: MetadataImage) -> None:
+    office = Office(_unreadable(image), image.provenance.next_offset)
     await office.controller.activate()
     waiting = office.namespace("a")
-    assert await code_of(waiting) == "NOT_CONTROLLER"
+    for told in (office.controller.indexed(), waiting):
+        with pytest.raises(CorruptLogError, match="topic 'foreign' of a snapshot was written by"):
+            await told
+    with pytest.raises(CorruptLogError, match="topic 'foreign'"):
+        await office.controller.append(AppendRecords(records=(NoOpRecord(),)))
     assert office.controller.has_resigned and office.committed == []
-    assert "topic 'foreign' of a snapshot was written by another release" in caplog.text
+
+
+async def test_an_index_that_fails_for_another_reason_says_so(
+    image: MetadataImage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(image: MetadataImage) -> Turns[ClusterIndex]:
+        yield
+        raise MemoryError("no memory is left")
+
+    monkeypatch.setattr(ClusterIndex, "in_turns", full)
+    office = Office(image, image.provenance.next_offset)
+    await office.controller.activate()
+    for told in (office.controller.indexed(), office.namespace("a")):
+        with pytest.raises(MemoryError, match="no memory is left"):
+            await told
+    assert office.controller.has_resigned and office.committed == []
+
+
+async def test_an_index_is_dropped_by_a_process_that_stops(
+    office: Office, image: MetadataImage
+) -> None:
+    waiting = office.namespace("a")
+    office.controller.drop_index()
+    await office.controller.drained()
+    assert not _is_made(office) and office.committed == []
+    assert await code_of(waiting) == "NOT_CONTROLLER"
+
+
+async def test_a_process_that_stops_later_carries_out_what_waits(
+    office: Office, image: MetadataImage
+) -> None:
+    await office.controller.indexed()
+    waiting = office.namespace("a")
+    office.controller.drop_index()
+    await office.controller.drained()
+    assert waiting.done() and office.names() == ["a"]
+    _check(office, image)

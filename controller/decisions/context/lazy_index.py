@@ -15,10 +15,13 @@ class IndexBeingMadeError(Exception):
 class LazyIndex:
     """The index of one image.
 
+    Attributes:
+        is_being_made: True between the turns in which it is made.
+
     Invariant: what is read is `ClusterIndex.of` that image, whoever made it and when.
     """
 
-    __slots__ = ("_image", "_is_being_made", "_made")
+    __slots__ = ("_image", "_made", "is_being_made")
 
     def __init__(self, image: MetadataImage, made: ClusterIndex | None = None) -> None:
         """Make nothing yet.
@@ -28,7 +31,7 @@ class LazyIndex:
         """
         self._image = image
         self._made = made
-        self._is_being_made = False
+        self.is_being_made = False
 
     @property
     def is_made(self) -> bool:
@@ -43,7 +46,7 @@ class LazyIndex:
             CorruptLogError: as `in_turns`.
         """
         if self._made is None:
-            if self._is_being_made:
+            if self.is_being_made:
                 raise IndexBeingMadeError
             self._made = ClusterIndex.of(self._image)
         return self._made
@@ -55,8 +58,8 @@ class LazyIndex:
             CorruptLogError: a topic of a loaded snapshot was written by another release.
         """
         if self._made is None:
-            self._is_being_made = True
+            self.is_being_made = True
             try:
                 self._made = yield from ClusterIndex.in_turns(self._image)
             finally:
-                self._is_being_made = False
+                self.is_being_made = False

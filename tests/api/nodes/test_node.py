@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api.nodes import membership
 from api.nodes.membership import MemberContent, Membership
 from api.nodes.operations import ask_to_hand_over
-from api.nodes.state import held_by, node_of
+from api.nodes.state import held_by, node_of, state_of
 from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller
@@ -112,9 +112,12 @@ async def test_a_node_answers_before_its_index_is_made_and_leads_after_it(
             assert answer.response == ()
         await asyncio.sleep(2 * LEASE_MS / 1_000)
         assert not any(member.leads or member.roles for member in group.members)
+        # So nobody hands over to one of them.
+        assert (await state_of(group.members[0].log)).nodes == ()
         go.set()
         await (await group.leader()).create("a")
         await _until_equal(group)
+        assert len((await state_of(group.members[0].log)).nodes) == len(group.members)
     finally:
         go.set()
         await group.stop()
