@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from records.text import time_text
+from records.text import duration_text, time_text
 from replay.incidents.overview import Overview
 
 CLEAN = "controlled shutdown"
+
+_MINUTE_MS = 60_000
 
 _TIME = re.compile(r"\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\b")
 
@@ -18,8 +20,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     """One statement of a summary.
 
     Attributes:
-        about: `range`, `leaderless`, `addresses`, `unclean`, `end`, `brokers`, `restarts`,
-            `controllers`, `listeners`, `changes`, `gap` or `tail`.
+        about: `range`, `leaderless`, `addresses`, `unclean`, `end`, `replicas`, `brokers`,
+            `restarts`, `controllers`, `listeners`, `changes`, `gap` or `tail`.
         is_bad: True if the statement says that something is wrong.
         from_offset, to_offset: Offsets of the first and last record that the statement is about;
             None: the first or last record of the summary's range.
@@ -56,10 +58,12 @@ class Clock(NamedTuple):
         """Return the time at which something began, which may be before the kept history."""
         return "before the kept history" if time_ms is None else self.text(time_ms)
 
-    def shortened(self, text: str) -> str:
-        """Return a text without the days of times that are on the day of the time before, or on
-        the range's only day.
+    def shortened(self, texts: Sequence[str]) -> list[str]:
+        """Return texts without the days of times that are on the day of the time before in the
+        same text, or on the range's only day; if all are on one day, only the first has it.
         """
+        days = {time[1] for text in texts for time in _TIME.finditer(text)}
+        found: list[str] = []
         day = self.day
 
         def replaced(time: re.Match[str]) -> str:
@@ -67,7 +71,11 @@ class Clock(NamedTuple):
             is_same, day = time[1] == day, time[1]
             return time[2] if is_same else time[0]
 
-        return _TIME.sub(replaced, text)
+        for text in texts:
+            found.append(_TIME.sub(replaced, text))
+            if len(days) > 1:
+                day = self.day
+        return found
 
 
 class Scope(NamedTuple):
@@ -94,6 +102,22 @@ def is_shut_down(found: Overview) -> bool:
 def counted(count: int, what: str) -> str:
     """Return a count with its noun."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def lasted(duration_ms: int) -> str:
+    """Return a duration, from 10 s on in whole seconds, such as `9.3 s` and `17 s`."""
+    if 1_000 <= duration_ms < _MINUTE_MS:
+        duration_ms = round(duration_ms, -3 if duration_ms >= 9_950 else -2)
+    return duration_text(duration_ms)
+
+
+def lasted_between(least_ms: int, most_ms: int) -> str:
+    """Return a duration that is not exactly known, such as `10 to 27 s`."""
+    least, most = lasted(least_ms), lasted(most_ms)
+    if least == most:
+        return most
+    is_seconds = max(least_ms, most_ms) < _MINUTE_MS - 500
+    return f"{least.removesuffix(' s') if is_seconds else least} to {most}"
 
 
 def often(count: int) -> str:

@@ -2,8 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from api.questions.clauses import CLEAN, Clause, Scope, counted, listed, node_names
-from records.text import duration_text
+from api.questions.clauses import (
+    CLEAN,
+    Clause,
+    Scope,
+    counted,
+    lasted,
+    lasted_between,
+    node_names,
+)
 from replay.incidents.node_restarts import NodeRestarts
 
 _RESTARTS_MAX = 3
@@ -11,6 +18,11 @@ _RESTARTS_MAX = 3
 
 _OFF_MS_MIN = 1_000
 """Minimum time off that is told."""
+
+_SAME_MS_MAX = 5_000
+"""Maximum difference between the time off of a broker and a time without a leader that are of one
+event: a broker that is back leads a little later.
+"""
 
 
 def of_restarts(scope: Scope, restarts: Sequence[NodeRestarts]) -> Iterator[Clause]:
@@ -20,14 +32,22 @@ def of_restarts(scope: Scope, restarts: Sequence[NodeRestarts]) -> Iterator[Clau
     for number, each in enumerate(ordered[:_RESTARTS_MAX]):
         yield Clause(
             about="restarts",
-            text=f"{told[number]}{_harmless(each, scope) if number == 0 else ''}",
-            is_bad=each.clean < each.times if each.is_broker else each.times > 1,
+            text=told[number],
+            is_bad=_is_bad(each),
             from_offset=each.down_offset,
             to_offset=each.to_offset,
         )
     others = sum(each.times for each in ordered[_RESTARTS_MAX:])
     if others:
         yield Clause(about="restarts", text=f"{counted(others, 'more restart')} of other nodes")
+
+
+def _is_bad(each: NodeRestarts) -> bool:
+    """True if a broker was not shut down, or may not have been while there were topics."""
+    if not each.is_broker:
+        return each.times > 1
+    unknown = each.times - each.clean - each.unclean
+    return bool(each.unclean) or unknown > each.harmless
 
 
 def _processes_last(restarts: Sequence[NodeRestarts]) -> list[NodeRestarts]:
@@ -59,81 +79,70 @@ def restart_text(each: NodeRestarts, scope: Scope, before: Sequence[NodeRestarts
             f"{_when(each, scope)}, but its broker did not register"
         )
     who = node_names(each.nodes, is_broker=each.is_broker, is_all=each.is_all)
-    if each.is_broker and each.is_both:
-        who += f" (controller{'' if len(each.nodes) == 1 else 's'}, too)"
     together = " together" if len(each.nodes) > 1 else ""
     times = "" if each.times == 1 else f" {each.times:,} times"
-    when = _when(each, scope)
-    return f"{who} restarted{together}{times}{when}{_ended(each, scope)}{_off(each, scope)}"
+    return (
+        f"{who} restarted{together}{times}{_when(each, scope)}{_ended(each)}"
+        f"{_without_partitions(each)}{_off(each, scope)}"
+    )
 
 
 def _when(each: NodeRestarts, scope: Scope) -> str:
-    if each.times == 1:
-        return f" at {scope.clock.text(each.from_time)}"
-    least, most = duration_text(each.apart_ms_min), duration_text(each.apart_ms_max)
-    every = f"{least} apart" if least == most else f"every {least} to {most}"
     begin, end = scope.clock.text(each.from_time), scope.clock.text(each.to_time)
-    return f" from {begin} to {end}, {every}"
+    return f" at {begin}" if each.times == 1 else f", {begin} to {end}"
 
 
-def _ended(each: NodeRestarts, scope: Scope) -> str:
+def _ended(each: NodeRestarts) -> str:
     """Return how the runs before the restarts ended."""
     if not each.is_broker:
         return ""
-    if each.clean == each.times:
-        return f", {'' if each.times == 1 else 'each '}after a {CLEAN}"
     unknown = each.times - each.clean - each.unclean
-    if each.times in (each.unclean, unknown):
-        how = "without" if each.unclean else "not known if after"
-        return f", {how} a {CLEAN}"
-    parts = [
-        f"{count:,} {how}{_at(times, scope)}"
-        for count, how, times in (
-            (each.clean, f"after a {CLEAN}", each.clean_ends),
-            (each.unclean, "without" if each.clean else f"without a {CLEAN}", each.unclean_starts),
-            (unknown, "not known", ()),
-        )
-        if count
-    ]
-    return f" ({'; '.join(parts)})"
+    if each.times == 1:
+        how = "after a" if each.clean else "without a" if each.unclean else "not known if after a"
+        return f"{'' if each.clean else ','} {how} {CLEAN}"
+    if each.times == each.clean:
+        return f": all by {CLEAN}"
+    if each.times == each.unclean:
+        return f": all without {CLEAN}"
+    if each.times == unknown:
+        return f": not known if by {CLEAN}"
+    counts = ((each.clean, f"by {CLEAN}"), (each.unclean, "without"), (unknown, "not known"))
+    told = [f"{count:,} {how}" for count, how in counts if count]
+    if not each.clean:
+        told[0] += f" {CLEAN}"
+    return f": {', '.join(told)}"
 
 
-def _at(times: Sequence[int], scope: Scope) -> str:
-    return f" at {listed([scope.clock.text(each) for each in times])}" if times else ""
+def _without_partitions(each: NodeRestarts) -> str:
+    """Return how many of the restarts could stop no partition."""
+    count = each.without_partitions
+    if not count or not each.is_broker:
+        return ""
+    if count == each.times:
+        return f"{',' if count == 1 else ', all'} while no topic existed"
+    return f"; {count:,} of them while no topic existed"
 
 
 def _off(each: NodeRestarts, scope: Scope) -> str:
     in_all = "" if each.times == 1 else " in all"
-    most, silent = each.off_ms_most, ""
-    if each.is_broker and most is not None and most >= each.off_ms + _OFF_MS_MIN:
-        # A log without NoOps is silent when idle, too, so it shows only when they ran last.
-        is_when_idle = scope.is_silent_when_idle and each.unclean == each.times
-        if is_when_idle or each.off_ms < _OFF_MS_MIN:
-            return f"; off at most {duration_text(most)}{in_all}"
-        if not scope.is_silent_when_idle:
-            silent = f" ({duration_text(most)} with the log's silence before)"
-    if each.off_ms_max < _OFF_MS_MIN:
-        return ""
+    least = most = each.off_ms
     # A node that was not shut down had been off before it was missed.
     at_least = "" if each.clean == each.times else "at least "
-    longest = "" if each.times == 1 else f", longest {duration_text(each.off_ms_max)}"
-    return f"; off {at_least}{duration_text(each.off_ms)}{in_all}{silent}{longest}"
+    if each.is_broker and each.off_ms_most is not None:
+        is_close = each.off_ms_most < least + _OFF_MS_MIN
+        # A log without NoOps is silent when idle, too, so it shows only when they ran last.
+        is_when_idle = scope.is_silent_when_idle and each.unclean == each.times
+        if not is_close and (is_when_idle or least < _OFF_MS_MIN):
+            return f"; off at most {lasted(each.off_ms_most)}{in_all}"
+        if is_close or not scope.is_silent_when_idle:
+            most, at_least = each.off_ms_most, ""
+    if max(each.off_ms_max, most) < _OFF_MS_MIN:
+        return ""
+    return f"; off {at_least}{lasted_between(least, most)}{in_all}{_longest(each, scope)}"
 
 
-def _harmless(each: NodeRestarts, scope: Scope) -> str:
-    """Return how many restarts were before the first topic."""
-    topics = scope.found.topics
-    if topics.from_offset is None or topics.from_time is None:
-        return ""
-    before = [
-        it
-        for it in scope.found.restarts
-        if (it.nodes, it.is_broker) == (each.nodes, each.is_broker)
-        and it.restarts[-1].offset < topics.from_offset
-    ]
-    if not before:
-        return ""
-    is_whole = len(before) == each.times
-    many = "it" if each.times == 1 else "they" if is_whole else f"{len(before):,} of them"
-    first = scope.clock.text(topics.from_time)
-    return f"; no topic existed before {first}, so {many} hurt no partition"
+def _longest(each: NodeRestarts, scope: Scope) -> str:
+    """Return the longest time off, unless it is told as a time without a leader."""
+    told = [time.duration_ms for time in scope.found.leaderless]
+    is_told = any(abs(each.off_ms_max - time) <= _SAME_MS_MAX for time in told)
+    return "" if each.times == 1 or is_told else f", longest {lasted(each.off_ms_max)}"

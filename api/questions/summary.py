@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from api.questions.address_words import of_addresses, of_listeners
 from api.questions.change_words import Actor, of_changes
-from api.questions.clauses import Clause, Scope
-from api.questions.end_words import of_brokers, of_end
+from api.questions.clauses import Clause, Clock, Scope
+from api.questions.end_words import of_ends
 from api.questions.leaderless_words import of_leaderless, of_unclean
 from api.questions.parts import Stretch, about_across, stretches
 from api.questions.past import Past
@@ -27,6 +27,7 @@ from replay.incidents.addresses import ListenerChange, SharedAddress
 from replay.incidents.leaderless_times import LeaderlessTime
 from replay.incidents.node_restarts import NodeRestarts, restarts_of
 from replay.incidents.overview import Overview, OverviewReader, joined
+from replay.incidents.single_replicas import SingleReplicas
 from replay.incidents.topic_changes import TopicChanges
 from replay.incidents.under_replicated import ShortOfReplicas
 
@@ -51,6 +52,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         longest: Index in `leaderless` of the longest time; None if there is none.
         partitions, leaderless_partitions, under_replicated: Numbers of partitions at the end.
         short: The partitions that are under-replicated at the end, by when that began.
+        single: The partitions that have only one replica at the end.
         brokers, fenced, shut_down: Numbers of brokers at the end: all, those that are fenced, and
             those in or after a controlled shutdown.
         controllers: The node of each term as the active controller that overlaps the range, in
@@ -76,6 +78,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     leaderless_partitions: int
     under_replicated: int
     short: tuple[ShortOfReplicas, ...]
+    single: SingleReplicas
     brokers: int
     fenced: int
     shut_down: int
@@ -171,13 +174,14 @@ def summary_of(parts: Sequence[Stretch], found: Overview, request: ShowSummary) 
         listener_changes=found.listeners,
         topics=found.topics,
         actors=actors,
-        clauses=tuple(
-            [
-                replace(each, text=scope.clock.shortened(each.text))
-                for each in _clauses(parts, scope, restarts, controllers, actors)
-            ]
-        ),
+        single=found.single,
+        clauses=_shortened(_clauses(parts, scope, restarts, controllers, actors), scope.clock),
     )
+
+
+def _shortened(clauses: Sequence[Clause], clock: Clock) -> tuple[Clause, ...]:
+    texts = clock.shortened([each.text for each in clauses])
+    return tuple([replace(each, text=text) for each, text in zip(clauses, texts, strict=True)])
 
 
 def _clauses(
@@ -189,7 +193,7 @@ def _clauses(
 ) -> tuple[Clause, ...]:
     newest = parts[-1]
     reading = of_range(parts)
-    end = (of_end(scope), of_brokers(scope))
+    end = tuple(of_ends(scope))
     if reading is not None:
         found = scope.found
         is_known = newest.at >= newest.past.reader.history_start - 1 and bool(found.brokers)

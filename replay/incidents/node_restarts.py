@@ -23,6 +23,8 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
         clean: How often after controlled shutdowns.
         unclean: How often at least one of them was not shut down: after a crash, a kill or a hang.
             For the rest it is not known.
+        without_partitions: How often while no topic existed.
+        harmless: How often of those for which it is not known, while no topic existed.
         clean_ends: When they began the controlled shutdowns, ms since 1970; empty if there are more
             than three.
         unclean_starts: When they were back otherwise, likewise.
@@ -44,6 +46,8 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
     times: int
     clean: int
     unclean: int
+    without_partitions: int
+    harmless: int
     clean_ends: tuple[int, ...]
     unclean_starts: tuple[int, ...]
     from_offset: int
@@ -81,6 +85,8 @@ def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
         times=len(found),
         clean=sum(each.is_clean is True for each in found),
         unclean=sum(each.is_clean is False for each in found),
+        without_partitions=sum(not each.partitions for each in found),
+        harmless=sum(each.is_clean is None and not each.partitions for each in found),
         clean_ends=_few([each.down_time for each in found if each.is_clean]),
         unclean_starts=_few([each.restarts[0].time for each in found if each.is_clean is False]),
         from_offset=first.offset,

@@ -32,6 +32,7 @@ from replay.incidents.replay_state import ReplayState
 from replay.incidents.restarts import TYPES as OF_RESTARTS
 from replay.incidents.restarts import Restarts, Together
 from replay.incidents.silences import Silence, silence_before
+from replay.incidents.single_replicas import SingleReplicas, single_replicas
 from replay.incidents.topic_changes import TopicChanges, TopicLog, is_format, joined_changes
 from replay.incidents.under_replicated import ShortOfReplicas, short_of_replicas
 from replay.loader import BatchSource, Newest, check_point
@@ -71,6 +72,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         changes: Number of events by principal (None: unknown). Events of an unknown principal
             count only if they are about topics, and not what a format of the storage wrote.
         short: The partitions that are under-replicated at the end, by when that began.
+        single: The partitions that have only one replica at the end.
         brokers, fenced: Number of all registered brokers, and of the fenced ones.
         shut_down: Number of brokers in or after a controlled shutdown.
         shutting_down: Number of those that are not fenced yet.
@@ -90,6 +92,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     changes: Mapping[str | None, int]
     health: Health
     short: tuple[ShortOfReplicas, ...]
+    single: SingleReplicas
     brokers: int
     fenced: int
     shut_down: int
@@ -177,7 +180,7 @@ class OverviewReader:
             leaderless=leaderless_times(outages.intervals),
             controllers=tuple(self._by_whom.controllers),
             controller_before=self._leader,
-            restarts=self._restarts.together(self._silences),
+            restarts=self._restarts_together(),
             silences=tuple(self._silences),
             unclean=tuple(self._unclean),
             has_noops=self._by_whom.has_noops,
@@ -187,12 +190,18 @@ class OverviewReader:
             changes=self._by_whom.changes,
             health=health(tracker.state.all_partitions()),
             short=short_of_replicas(outages.intervals, tracker.state),
+            single=single_replicas(tracker.state),
             brokers=len(brokers),
             fenced=sum(broker.fenced for broker in brokers),
             shut_down=sum(broker.in_controlled_shutdown for broker in brokers),
             shutting_down=sum(each.in_controlled_shutdown and not each.fenced for each in brokers),
             provenance=tracker.state.provenance(place.of_image),
         )
+
+    def _restarts_together(self) -> tuple[Together, ...]:
+        found = self._restarts.together(self._silences)
+        partitions_at = self._topics.partitions_at
+        return tuple([replace(it, partitions=partitions_at(it.down_offset)) for it in found])
 
 
 def joined(parts: Sequence[Overview], gaps: Sequence[Gap]) -> Overview:

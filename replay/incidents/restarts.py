@@ -63,6 +63,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
         is_both: True if they are brokers and controllers, each in one process.
         seen_time: Append time of the last record before that one of them wrote as the controller;
             None if it is not known, or if the log has none between that and their restart.
+        partitions: Number of partitions that there were when the first of them went down.
     """
 
     is_broker: bool
@@ -70,6 +71,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
     is_both: bool
     restarts: tuple[Restart, ...]
     seen_time: int | None = None
+    partitions: int = 0
 
     @property
     def nodes(self) -> tuple[int, ...]:

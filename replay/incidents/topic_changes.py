@@ -11,6 +11,7 @@ from records.envelope import Envelope
 from records.metadata_versions import METADATA_VERSION
 from records.partitions import PartitionRecord, RemovePartitionsRecord
 from records.topics import RemoveTopicRecord, TopicRecord
+from replay.incidents.partition_count import PartitionCount
 from replay.incidents.replay_state import ReplayState
 
 NAMED_MAX = 10
@@ -75,6 +76,7 @@ class TopicLog:
         self._state = state
         # True if there are no topics before the range; None until that begins.
         self._is_empty: bool | None = None
+        self._count = PartitionCount(())
         self._created: list[tuple[str, int, int]] = []
         self._deleted: list[tuple[str, int, int]] = []
         # The topics that are created and resized by the rows that take effect now.
@@ -86,7 +88,8 @@ class TopicLog:
     def begin(self) -> None:
         """Begin the range, if it has not begun: its first batch is the next one applied."""
         if self._is_empty is None:
-            self._is_empty = next(self._state.all_partitions(), None) is None
+            self._count = PartitionCount(self._state.all_partitions())
+            self._is_empty = self._count.is_empty
 
     def together(self, rows: Iterable[Envelope]) -> None:
         """Begin rows that take effect together."""
@@ -95,11 +98,16 @@ class TopicLog:
 
     def know(self, rows: Iterable[Envelope]) -> None:
         """See rows before the range that take effect with rows of the range, or before those."""
-        if self._is_empty and any(isinstance(row.payload, TopicRecord) for row in rows):
-            self._is_empty = False
+        if self._is_empty is None:
+            return
+        for row in rows:
+            self._count.add(row)
+            if isinstance(row.payload, TopicRecord):
+                self._is_empty = False
 
     def add(self, row: Envelope) -> None:
         """Add a row about a topic or a config."""
+        self._count.add(row)
         match row.payload:
             case PartitionRecord(topic_id=topic_id, partition_id=partition_id):
                 # Without a transaction, the partitions may come later than their topic.
@@ -119,6 +127,10 @@ class TopicLog:
         if topic_id not in self._resizing:
             self._resizing.add(topic_id)
             self._resized += 1
+
+    def partitions_at(self, offset: int) -> int:
+        """Return the number of partitions at an offset of the range."""
+        return self._count.at(offset)
 
     def changes(self) -> TopicChanges:
         """Return the changes so far."""

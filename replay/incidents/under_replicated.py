@@ -25,6 +25,7 @@ class ShortOfReplicas(msgspec.Struct, frozen=True, kw_only=True):
         to_time: Append time of the first record of the partition that was the last to become so.
         single: Number of those that have only one replica in the ISR at the end.
         leaders: The brokers that lead the partitions at the end, ascending.
+        led_before: The brokers that led them when they became so, ascending.
         cause: In words; None if unknown.
     """
 
@@ -34,6 +35,7 @@ class ShortOfReplicas(msgspec.Struct, frozen=True, kw_only=True):
     from_time: int | None
     to_time: int | None
     leaders: tuple[int, ...]
+    led_before: tuple[int, ...]
     cause: str | None
 
 
@@ -66,6 +68,7 @@ def _is_near(before: int | None, time: int | None) -> bool:
 def _joined(group: list[Outage], state: ReplayState) -> ShortOfReplicas:
     first = group[0]
     now = list(_partitions(group, state))
+    led = {each.before.leader for each in group if each.before is not None}
     return ShortOfReplicas(
         partitions=len(group),
         single=sum(len(each.isr) == 1 for each in now),
@@ -73,6 +76,7 @@ def _joined(group: list[Outage], state: ReplayState) -> ShortOfReplicas:
         from_time=first.from_time,
         to_time=group[-1].from_time,
         leaders=tuple(sorted({each.leader for each in now if each.leader != NO_LEADER})),
+        led_before=tuple(sorted(led - {NO_LEADER})),
         cause=_cause(group),
     )
 

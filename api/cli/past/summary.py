@@ -52,7 +52,7 @@ def summary(
         end = _within(found.asked_to, found.to_time, found.to_time_max)
         print_line(f"{time_text(begin)} to {time_text(end)}")
     for clause in found.clauses:
-        print_hanging(f"{'!' if clause.is_bad else '-'} {clause.text}")
+        print_hanging(f"{'!' if clause.is_bad else '-'} {clause.text}", indent=2)
     print_remark(about)
 
 

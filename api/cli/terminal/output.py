@@ -99,7 +99,7 @@ def print_line(text: str = "") -> None:
     _write(plain(text) + "\n")
 
 
-def print_hanging(text: str) -> None:
+def print_hanging(text: str, indent: int = _HANGING) -> None:
     """Print a line; on a terminal that is too narrow, break it at spaces and indent the rest."""
     if not sys.stdout.isatty() or _cell_width(text) <= _terminal_width():
         print_line(text)
@@ -108,7 +108,7 @@ def print_hanging(text: str) -> None:
     lines = wrap(
         plain(text),
         _terminal_width(),
-        subsequent_indent=" " * _HANGING,
+        subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )

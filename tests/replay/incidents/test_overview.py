@@ -17,6 +17,7 @@ from replay.incidents.health import health_of
 from replay.incidents.leaderless_times import leaderless_times
 from replay.incidents.overview import Overview, OverviewReader
 from replay.incidents.replay_state import ReplayState
+from replay.incidents.single_replicas import single_replicas
 from replay.incidents.topic_changes import TopicChanges
 from replay.incidents.under_replicated import short_of_replicas
 from replay.loader import BatchSource, load_image
@@ -57,6 +58,7 @@ def by_parts(source: BatchSource, first: int, end: int) -> Overview:
         ),
         health=health_of(image),
         short=short_of_replicas(outages, ReplayState(MetadataDelta(image))),
+        single=single_replicas(ReplayState(MetadataDelta(image))),
         brokers=len(list(image.brokers())),
         fenced=sum(broker.fenced for broker in image.brokers()),
         shut_down=sum(broker.in_controlled_shutdown for broker in image.brokers()),
