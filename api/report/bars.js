@@ -3,19 +3,20 @@
 import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
 import { drawMarks } from "report/marks.js";
 import { above } from "report/numbers.js";
-import { ABSENT, worst } from "report/states.js";
+import { ABSENT, ORDERED, worst } from "report/states.js";
 import { drawTerms } from "report/terms.js";
 import { clockText, dayText, durationText } from "report/words.js";
 
 export const ROW_PX = 22, HEALTH_PX = 46, TERMS_PX = 24, AXIS_PX = 40;
 export const TOP_PX = HEALTH_PX + TERMS_PX;
 
-/** @type {[number, string, string][]} */
+/** The states, each with its name, what it means, and its colour. @type {[number, string, string, string][]} */
 export const LEGEND = [
-  [LEADERLESS, "leaderless", "no leader: neither reads nor writes"],
-  [UNDER_REPLICATED, "under-replicated", "a replica is not in sync"],
-  [FENCED, "fenced", "the broker is out of service"],
-  [SHUTTING_DOWN, "shutting down", "the broker hands over its leads"],
+  [LEADERLESS, "leaderless", "no leader: neither reads nor writes", "leaderless"],
+  [ORDERED, "leaderless by a planned stop", "no leader, because brokers were shut down in order", "leaderless"],
+  [UNDER_REPLICATED, "under-replicated", "a replica is not in sync", "under-replicated"],
+  [FENCED, "fenced", "the broker is out of service", "fenced"],
+  [SHUTTING_DOWN, "shutting down", "the broker hands over its leads", "shutting-down"],
 ];
 
 /** The colours of the style sheet, with patterns that tell states apart without colour vision. */
@@ -27,9 +28,7 @@ export class Paint {
     this.healthy = this.color("healthy");
     /** @type {Map<number, CanvasPattern|string>} */
     this.fills = new Map();
-    for (const [bit, name] of LEGEND) {
-      this.fills.set(bit, pattern(context, bit, this.color(name.replace(" ", "-")), this.color("ground")));
-    }
+    for (const [bit, , , color] of LEGEND) this.fills.set(bit, pattern(context, bit, this.color(color), this.color("ground")));
     this.unknown = pattern(context, ABSENT, this.color("line"), this.color("ground"));
   }
 }
@@ -41,17 +40,19 @@ function pattern(context, bit, color, ground) {
   tile.width = tile.height = size * scale;
   const on = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
   on.scale(scale, scale);
+  const isPale = bit === ABSENT || bit === ORDERED;
   if (bit !== ABSENT) {
-    on.fillStyle = color;
+    on.fillStyle = isPale ? ground : color;
     on.fillRect(0, 0, size, size);
   }
-  on.strokeStyle = on.fillStyle = bit === ABSENT ? color : ground;
+  on.strokeStyle = on.fillStyle = isPale ? color : ground;
   on.lineWidth = 1.2;
   const line = (/** @type {number[][]} */ ...points) => {
     on.beginPath();
     for (const [x0, y0, x1, y1] of points) { on.moveTo(x0, y0); on.lineTo(x1, y1); }
     on.stroke();
   };
+  if (bit === ORDERED) line([-1, -1, 7, 7], [-1, 5, 1, 7], [5, -1, 7, 1]);
   if (bit === UNDER_REPLICATED) line([-1, 7, 7, -1], [-1, 1, 1, -1], [5, 7, 7, 5]);
   if (bit === FENCED) line([3, 0, 3, 6]);
   if (bit === SHUTTING_DOWN) { on.beginPath(); on.arc(3, 3, 1.2, 0, 7); on.fill(); }
@@ -132,7 +133,7 @@ export function draw(canvas, scene) {
 
 /** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {import("report/states.js").Row} row @param {number} y */
 function drawRow(context, paint, scene, row, y) {
-  const steps = scene.stepsOf(row), { bits, share } = pixels(steps, scene.axis);
+  const steps = scene.stepsOf(row), { bits, share } = widened(pixels(steps, scene.axis));
   const top = y + 5, height = ROW_PX - 10;
   for (let x = 0; x < bits.length;) {
     let end = x + 1;
@@ -168,7 +169,7 @@ export function pixels(steps, axis) {
   for (; i < steps.time.length && steps.time[i] <= axis.end; i++) {
     const from = Math.floor(axis.x(steps.time[i]));
     const to = Math.max(from + 1, Math.floor(axis.x(steps.time[i + 1] ?? axis.end)));
-    const bit = worst(steps.bits[i]);
+    const bit = shownAs(steps.bits[i]);
     for (let x = from; x < to && x < width; x++) {
       if (bits[x] === 255 || rank(bit) > rank(bits[x])) {
         bits[x] = bit;
@@ -180,21 +181,45 @@ export function pixels(steps, axis) {
   return { bits, share };
 }
 
+/** The state as which bits are drawn. */
+function shownAs(/** @type {number} */ bits) {
+  const bit = worst(bits);
+  return bit === LEADERLESS && bits & ORDERED ? ORDERED : bit;
+}
+
+/** An alarm is at least this wide: so many pixels before it, and after its first one. */
+const ALARM_BEFORE_PX = 1, ALARM_AFTER_PX = 2;
+
+/** The states of pixels, with narrow alarms made wider. @param {{bits: Uint8Array, share: Float32Array}} drawn */
+function widened({ bits, share }) {
+  const found = { bits: bits.slice(), share: share.slice() };
+  for (let x = 0; x < bits.length; x++) {
+    if (bits[x] !== LEADERLESS || bits[x - 1] === LEADERLESS) continue;
+    for (let near = Math.max(0, x - ALARM_BEFORE_PX); near <= x + ALARM_AFTER_PX && near < bits.length; near++) {
+      if (bits[near] === LEADERLESS) continue;
+      found.bits[near] = LEADERLESS;
+      found.share[near] = share[x];
+    }
+  }
+  return found;
+}
+
 /** How bad each state is. */
-export const RANKS = new Map([[ABSENT, 0], [0, 1], [UNDER_REPLICATED, 2], [SHUTTING_DOWN, 3], [FENCED, 4], [LEADERLESS, 5]]);
+export const RANKS = new Map([[ABSENT, 0], [0, 1], [UNDER_REPLICATED, 2], [SHUTTING_DOWN, 3], [FENCED, 4], [ORDERED, 4.5], [LEADERLESS, 5]]);
 
 /** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene */
 function drawHealth(context, paint, scene) {
   const { axis, health } = scene, base = HEALTH_PX - 6, height = base - 8;
   const most = Math.max(1, ...sampledMaxima(health));
   const width = Math.ceil(axis.width);
-  const leaderless = new Float64Array(width), down = new Float64Array(width);
+  const leaderless = new Float64Array(width), down = new Float64Array(width), alarming = new Float64Array(width);
   let i = Math.max(0, above(health.time, axis.begin) - 1);
   for (; i < health.time.length && health.time[i] <= axis.end; i++) {
     const from = Math.floor(axis.x(health.time[i]));
     const to = Math.max(from + 1, Math.floor(axis.x(health.time[i + 1] ?? axis.end)));
     for (let x = from; x < to && x < width; x++) {
       leaderless[x] = Math.max(leaderless[x], health.leaderless[i]);
+      alarming[x] = Math.max(alarming[x], health.alarming[i]);
       down[x] = Math.max(down[x], health.down[i]);
     }
   }
@@ -204,7 +229,30 @@ function drawHealth(context, paint, scene) {
   for (let x = 0; x < width; x++) {
     const a = y(leaderless[x]), b = y(down[x]);
     if (b > a) { context.fillStyle = paint.fills.get(UNDER_REPLICATED) ?? ""; context.fillRect(x, base - b, 1, b - a); }
-    if (a) { context.fillStyle = paint.fills.get(LEADERLESS) ?? ""; context.fillRect(x, base - a, 1, a); }
+    if (a) { context.fillStyle = paint.fills.get(ORDERED) ?? ""; context.fillRect(x, base - a, 1, a); }
+  }
+  drawAlarms(context, paint, alarming, (count) => y(count), base);
+}
+
+/** The least distance between the marks above alarms. */
+const ALARM_SIGN_PX = 9;
+
+/** Draw the times without a leader that were not ordered, each wide enough to be seen and with a mark above.
+ * @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Float64Array} alarming By pixel. @param {(count: number) => number} height @param {number} base */
+function drawAlarms(context, paint, alarming, height, base) {
+  context.fillStyle = paint.fills.get(LEADERLESS) ?? "";
+  let signed = -Infinity;
+  for (let x = 0; x < alarming.length; x++) {
+    if (!alarming[x]) continue;
+    const top = height(alarming[x]), isFirst = !alarming[x - 1], before = isFirst ? ALARM_BEFORE_PX : 0;
+    context.fillRect(x - before, base - top, before + (isFirst ? 1 + ALARM_AFTER_PX : 1), top);
+    if (!isFirst || x - signed < ALARM_SIGN_PX) continue;
+    signed = x;
+    context.fillStyle = paint.color("leaderless");
+    context.beginPath();
+    for (const [dx, dy] of [[-4, 0], [5, 0], [0.5, 6]]) context.lineTo(x + dx, dy);
+    context.fill();
+    context.fillStyle = paint.fills.get(LEADERLESS) ?? "";
   }
 }
 
@@ -259,6 +307,7 @@ function drawAxis(context, paint, scene, bottom) {
   context.fillStyle = paint.color("line");
   context.fillRect(0, bottom, axis.width, 1);
   context.textAlign = "left";
+  const taken = gapTexts(context, axis);
   let last = "";
   for (const time of axis.ticks(92)) {
     const x = axis.x(time);
@@ -267,13 +316,13 @@ function drawAxis(context, paint, scene, bottom) {
     const text = clockText(time).replace(/\.000$/, "").replace(/:00$/, "");
     const width = context.measureText(text).width, end = x + Math.max(56, width + 12);
     if (x + 3 + width > axis.width) continue;
-    if (axis.pieces.some((p) => p.idle && end > p.x0 && x < p.x1)) continue;
+    if (taken.some(({ from, to }) => end > from && x < to)) continue;
     context.fillStyle = paint.color("ink");
     context.fillText(text, x + 3, bottom + 15);
     const day = dayText(time);
     if (day !== last) {
       context.fillStyle = paint.color("muted");
-      context.fillText(day, x + 3, bottom + 30);
+      context.fillText(day, Math.min(x + 3, axis.width - context.measureText(day).width), bottom + 30);
       last = day;
     }
   }
@@ -286,16 +335,26 @@ function drawAxis(context, paint, scene, bottom) {
   }
 }
 
+const GAP_TEXT_APART_PX = 4;
+
+/** The lengths of idle times in words, and where they are written: they may be wider than the time is drawn.
+ * @param {CanvasRenderingContext2D} context @param {import("report/axis.js").Axis} axis */
+function gapTexts(context, axis) {
+  return axis.pieces.filter((p) => p.idle).map((piece) => {
+    const length = piece.end - piece.start, middle = (piece.x0 + piece.x1) / 2;
+    // Seconds are irrelevant for a longer gap.
+    const text = `⟨${durationText(length < 120_000 ? length : Math.round(length / 60_000) * 60_000)}⟩`;
+    const half = context.measureText(text).width / 2 + GAP_TEXT_APART_PX;
+    return { piece, middle, text, from: Math.min(piece.x0, middle - half), to: Math.max(piece.x1, middle + half) };
+  });
+}
+
 /** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom @param {boolean} hasRoom */
 function drawGapTexts(context, paint, { axis, missing }, bottom, hasRoom) {
   context.textAlign = "center";
-  for (const piece of axis.pieces.filter((p) => p.idle)) {
-    const middle = (piece.x0 + piece.x1) / 2;
+  for (const { piece, middle, text } of gapTexts(context, axis)) {
     context.fillStyle = paint.color("muted");
-    const length = piece.end - piece.start;
-    // Seconds are irrelevant for a longer gap.
-    const text = durationText(length < 120_000 ? length : Math.round(length / 60_000) * 60_000);
-    context.fillText(`⟨${text}⟩`, middle, bottom + 15);
+    context.fillText(text, middle, bottom + 15);
     const isMissing = missing.some(({ begin, end }) => begin < piece.end && end > piece.start);
     if (hasRoom) context.fillText(isMissing ? "gap" : "idle", middle, bottom + 30);
   }

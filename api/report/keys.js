@@ -37,7 +37,7 @@ const HELP_SERVED = [
 export function helpDialog(keys) {
   const rows = keys.map(([key, text]) => make("div", {}, make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, text)));
   const close = make("button", { type: "button", onclick: () => help.close() }, "close");
-  const help = make("dialog", { "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys"), make("dl", {}, ...rows),
+  const help = make("dialog", { "aria-labelledby": "help-title" }, make("h2", { id: "help-title", tabindex: "-1", autofocus: "" }, "Keys"), make("dl", {}, ...rows),
     make("p", {}, "Drag over the picture to select a range; click to select a moment and a row; click a colour to see that outage; click a value to see why. The address of the page is a link to what is selected."), close);
   return help;
 }

@@ -3,6 +3,7 @@
 import { Ask } from "asked/ask.js";
 import { Answers } from "report/answers.js";
 import { LEGEND, swatches } from "report/bars.js";
+import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { Difference } from "report/difference.js";
 import { afterPaint, make } from "report/dom.js";
 import { gapsOf, gapWords } from "report/gaps.js";
@@ -161,7 +162,8 @@ function remarks(data, command) {
     found.push(`${gapWords(gap).replace("o", "O")} (hatched): what differs after them is shown as it was found, not when or why it changed.`);
   }
   if (header.history_from > data.first) found.push(`Before offset ${header.history_from} the state is unknown: the log begins there (hatched).`);
-  if (header.confirmed_end <= data.last) found.push(`From offset ${header.confirmed_end} of the metadata log on, records were not confirmed: Kafka may still replace them (hatched).`);
+  const isSaid = header.summary?.some((/** @type {import("report/summary.js").Clause} */ { about }) => about === "tail");
+  if (header.confirmed_end <= data.last && !isSaid) found.push(`From offset ${header.confirmed_end} of the metadata log on, records were not confirmed: Kafka may still replace them (hatched).`);
   if (data.wentBack.length) found.push(`Clocks went back ${countText(data.wentBack.length, "time")} (↶).`);
   if (command.masked) found.push("Names of hosts and addresses are replaced.");
   return found;
@@ -170,8 +172,8 @@ function remarks(data, command) {
 /** @param {{data: import("report/data.js").Data, picture: Picture, selection: Selection, player?: Player, map?: BrokerMap}} page */
 export function legend(page) {
   const { picture, selection } = page;
-  // The first two are states of topics, the others of brokers.
-  const states = page.data.header.is_of_topics ? LEGEND.slice(0, 2) : LEGEND;
+  // A page of some topics has neither brokers nor causes.
+  const states = page.data.header.is_of_topics ? LEGEND.filter(([bit]) => bit & (LEADERLESS | UNDER_REPLICATED)) : LEGEND;
   const items = states.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
   const signs = MARKS.map(([kind, sign, text, title]) => make("li", { class: "sign", title }, make("span", { class: kind, "aria-hidden": "true" }, sign), text));
   const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items, ...signs);

@@ -15,6 +15,9 @@ import { countText, grouped, plain } from "report/words.js";
 
 const TOPICS_AT_FIRST = 12, BROKERS_AT_FIRST = 12, PARTITIONS_MAX = 500, HEIGHT_MAX = 520;
 
+/** The lines of the selection are this far from it, and so beside the narrowest bar. */
+const BESIDE_PX = 3;
+
 /** @typedef {import("report/states.js").Row} Row */
 
 export class Picture {
@@ -274,7 +277,7 @@ export class Picture {
     const x0 = this.axis.x(begin), x1 = this.axis.x(end);
     const { selection } = this;
     this.band.hidden = this.span === null && selection.from === selection.first && selection.to === selection.last && selection.first < selection.last;
-    Object.assign(this.band.style, { left: `${x0 - 1}px`, width: `${Math.max(3, x1 - x0 + 2)}px` });
+    Object.assign(this.band.style, { left: `${x0 - BESIDE_PX}px`, width: `${x1 - x0 + 2 * BESIDE_PX + 1}px` });
     for (const button of this.names.querySelectorAll(".pick")) {
       const pressed = String(button.getAttribute("data-object") === this.selection.object);
       if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);

@@ -3,8 +3,14 @@
 import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
 import { GONE } from "report/object_states.js";
 
+/** How the text of the cause ends if a controlled shutdown is it. */
+const SHUTDOWN = " began a controlled shutdown";
+
 /** The state of an object that does not exist. */
 export const ABSENT = 128;
+
+/** Set where partitions have no leader, and controlled shutdowns began that for all of them. */
+export const ORDERED = 64;
 
 /**
  * The states of a row of the picture: from `time[i]` on, after the data's row `row[i]`, the state is
@@ -72,9 +78,10 @@ export class States {
   /** @param {number[]} lives */
   _ofObjects(lives) {
     const { data } = this;
-    const steps = newSteps();
+    const steps = newSteps(), counter = new Counter(data);
     for (const touch of touchesOfAll(data, lives)) {
-      const bits = data.fateOf(touch) === GONE ? ABSENT : data.outages[touch];
+      counter.take(touch);
+      const bits = data.fateOf(touch) === GONE ? ABSENT : data.outages[touch] | counter.ordered;
       push(steps, data, data.rowOf[touch], bits, bits ? 1 : 0);
     }
     return steps;
@@ -89,20 +96,20 @@ export class States {
     for (const touch of touches) {
       counter.take(touch);
       const bits = counter.there === 0 ? ABSENT
-        : (counter.leaderless ? LEADERLESS : 0) | (counter.under ? UNDER_REPLICATED : 0);
+        : (counter.leaderless ? LEADERLESS : 0) | counter.ordered | (counter.under ? UNDER_REPLICATED : 0);
       push(steps, data, data.rowOf[touch], bits, counter.there ? counter.down / counter.there : 0);
     }
     return steps;
   }
 
-  /** The numbers of partitions after each row that changed one: leaderless, under-replicated, and in
-   * either state, because a partition may be in both. */
+  /** The numbers of partitions after each row that changed one: leaderless, those of them that no
+   * controlled shutdown made so, under-replicated, and in either state, because a partition may be in both. */
   health() {
     const { data } = this;
     const partition = data.kinds.indexOf("partition");
     const counter = new Counter(data);
-    /** @type {{row: number[], time: number[], leaderless: number[], under: number[], down: number[], there: number[]}} */
-    const found = { row: [], time: [], leaderless: [], under: [], down: [], there: [] };
+    /** @type {{row: number[], time: number[], leaderless: number[], alarming: number[], under: number[], down: number[], there: number[]}} */
+    const found = { row: [], time: [], leaderless: [], alarming: [], under: [], down: [], there: [] };
     for (let row = 0; row < data.rows; row++) {
       let isChanged = false;
       for (let touch = data.firstTouch[row]; touch < data.firstTouch[row + 1]; touch++) {
@@ -112,6 +119,7 @@ export class States {
       found.row.push(row);
       found.time.push(data.axisTime[row]);
       found.leaderless.push(counter.leaderless);
+      found.alarming.push(counter.alarming);
       found.under.push(counter.under);
       found.down.push(counter.down);
       found.there.push(counter.there);
@@ -126,17 +134,24 @@ class Counter {
   constructor(data) {
     this.data = data;
     this.bits = new Uint8Array(data.objects).fill(ABSENT);
+    this.isShutdown = data.header.outage_texts.map((/** @type {string} */ text) => text.endsWith(SHUTDOWN));
     this.there = 0;
     this.leaderless = 0;
+    this.alarming = 0;
     this.under = 0;
     this.down = 0;
   }
+
+  /** ORDERED if some partitions have no leader, and all of these by controlled shutdowns. */
+  get ordered() { return this.leaderless && !this.alarming ? ORDERED : 0; }
 
   /** Apply a touch; true if a count changed. @param {number} touch */
   take(touch) {
     const { data } = this;
     const object = data.object[touch];
-    const before = this.bits[object], after = data.fateOf(touch) === GONE ? ABSENT : data.outages[touch];
+    const before = this.bits[object];
+    let after = data.fateOf(touch) === GONE ? ABSENT : data.outages[touch];
+    if (after & LEADERLESS) after |= before & LEADERLESS ? before & ORDERED : this._begun(data.rowOf[touch]);
     if (before === after) return false;
     this.bits[object] = after;
     this._count(before, -1);
@@ -144,10 +159,14 @@ class Counter {
     return true;
   }
 
+  /** ORDERED if a controlled shutdown caused what a row began. */
+  _begun(/** @type {number} */ row) { return row > 0 && this.isShutdown[this.data.outageText[row - 1]] ? ORDERED : 0; }
+
   _count(/** @type {number} */ bits, /** @type {number} */ by) {
     if (bits & ABSENT) return;
     this.there += by;
     if (bits & LEADERLESS) this.leaderless += by;
+    if (bits & LEADERLESS && !(bits & ORDERED)) this.alarming += by;
     if (bits & UNDER_REPLICATED) this.under += by;
     if (bits & (LEADERLESS | UNDER_REPLICATED)) this.down += by;
   }
