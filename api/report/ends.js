@@ -1,6 +1,7 @@
 // How the outages of partitions and brokers ended: what was elected or came back, by whom, and why.
 
 import { LEADERLESS } from "report/data.js";
+import { isGoing } from "report/object_states.js";
 import { isUnclean } from "report/why.js";
 
 /**
@@ -38,6 +39,7 @@ export function endedUncleanly(data, { object, row }) {
 function endText(/** @type {import("report/data.js").Data} */ data, /** @type {Outage} */ outage) {
   const after = data.stateAt(outage.object, outage.row + 1);
   if (after === null) return "deleted";
+  if (isGoing(after)) return "taken offline for removal";
   if (outage.bit !== LEADERLESS) return "";
   return `broker ${after.leader} leads${endedUncleanly(data, outage) ? ", elected uncleanly" : ""}`;
 }

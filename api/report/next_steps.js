@@ -29,7 +29,7 @@ class Facts {
     this.isOfBroker = data.kinds[data.objectKind[outages[0].object]] === "broker";
     this.brokers = ofKind(data, "broker").filter((broker) => data.isThere(broker, data.rows - 1)).length;
     this.begin = Math.min(...this.all.map((each) => each.from ?? data.first));
-    this.lasting = this.all.filter((each) => each.to === null && !isGoing(this.state(each)));
+    this.lasting = this.all.filter((each) => each.to === null);
     this.end = Math.max(...this.all.map((each) => each.to ?? data.last));
     /** The addresses at the end that the brokers of these partitions share. */
     this.shared = this.isOfBroker ? [] : sharedAddresses(data, data.rows - 1).filter(({ brokers }) => brokers.filter((each) => this.isUp(each)).length > 1);

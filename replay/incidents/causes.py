@@ -299,6 +299,10 @@ def fenced_text(reason: str) -> str:
     return f"was fenced ({reason})"
 
 
+_FENCING = "brokers fence"
+"""The command with which a person fences a broker."""
+
+
 def is_by_silence(cause: Cause) -> bool:
     """True if a broker was fenced because it missed its heartbeats, not because it stopped."""
     return " was fenced (" in cause.text and NO_HEARTBEAT_OR_STOPPED not in cause.text
@@ -310,7 +314,9 @@ def is_of_lost_broker(cause: Cause) -> bool:
 
 
 def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
-    reason = None if row.origin is None else row.origin.reason
+    command, reason = (
+        (None, None) if row.origin is None else (row.origin.command, row.origin.reason)
+    )
     match row.payload:
         case UnregisterBrokerRecord():
             return "was unregistered"
@@ -319,6 +325,8 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
         case FenceBrokerRecord() | BrokerRegistrationChangeRecord(fenced=1):
             if before is not None and before.in_controlled_shutdown:
                 return "was fenced at the end of its controlled shutdown"
+            if command == _FENCING:
+                return f"was fenced by a command{'' if reason is None else f' ({reason})'}"
             return fenced_text(reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED))
         case RegisterBrokerRecord(fenced=True):
             if before is None:

@@ -111,7 +111,9 @@ class UnversionedTopics(TopicsDelta):
         if self.topic(topic_id) is None:
             return ()
         live = self._existing(topic_id)
-        return tuple([live[partition_id] for partition_id in sorted(live)])
+        ids = list(live)
+        ordered = sorted(ids)  # nearly always they are in order
+        return tuple(live.values() if ids == ordered else [live[each] for each in ordered])
 
     def apply(self) -> NoReturn:
         raise AssertionError("there is no image of these topics")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from api.cli.main import run
-from api.cli.terminal.output import time_text
+from api.cli.terminal.output import partition_time_text, time_text, unit_of
 from api.nodes.membership import MemberContent
 from metadata_log.files.fs import OsFs
 from metadata_log.format.manifest import read_manifest
@@ -270,3 +270,12 @@ def test_age_on_a_log_that_ended_before_says_so_on_a_terminal(demo_log: Path) ->
     )
     assert "0 differences" in shown
     assert "0 differences" not in on_terminal("diff", demo_log, "end-2h", "end")
+
+
+def test_a_small_sum_of_times_has_one_digit_and_no_exponent() -> None:
+    hours = unit_of((3_600_000,))
+    assert [partition_time_text(ms, hours) for ms in (5_400_000, 200, 0)] == [
+        "1.5 partition-hours",
+        "0.00006 partition-hours",
+        "0.0 partition-hours",
+    ]

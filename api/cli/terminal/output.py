@@ -1,5 +1,6 @@
 """Output of commands: one JSON document, JSON lines, or text."""
 
+import math
 import os
 import select
 import shutil
@@ -250,7 +251,9 @@ def partition_time_text(duration_ms: int, unit: Unit | None = None) -> str:
     """Return a sum of times of partitions, such as `7.3 partition-minutes`."""
     size_ms, name = unit or unit_of((duration_ms,))
     sum_ = duration_ms / size_ms
-    return f"{sum_:.1g} partition-{name}" if 0 < sum_ < 0.1 else f"{sum_:,.1f} partition-{name}"
+    # A small sum has one digit that is not 0.
+    decimals = -math.floor(math.log10(sum_)) if 0 < sum_ < 0.1 else 1
+    return f"{sum_:,.{decimals}f} partition-{name}"
 
 
 def point_text(offset: Any) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from metadata_log.format.batch import Batch
 from records.base import Record
@@ -14,10 +15,12 @@ from records.brokers import (
     UnregisterBrokerRecord,
 )
 from records.configs import ConfigRecord
+from records.envelope import Origin
 from records.partitions import ClearElrRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NONE, READ_ONLY
+from replay.incidents.causes import is_by_silence, is_of_lost_broker
 from replay.incidents.outage import Outage
 from replay.incidents.outages import find_outages
 from replay.loader import load_image
@@ -171,6 +174,22 @@ def test_broker_that_led_nothing_may_have_been_fenced_because_it_stopped() -> No
         6,
         "broker 3 was fenced (missed heartbeats, or stopped while it led nothing)",
     )
+
+
+@pytest.mark.parametrize(("reason", "told"), [(None, ""), ("disk swap", " (disk swap)")])
+def test_broker_that_somebody_fenced_has_missed_no_heartbeats(
+    reason: str | None, told: str
+) -> None:
+    log = batches(UP, ORDERS, (FenceBrokerRecord(id=1, epoch=10),))
+    origin = Origin(principal="User:ann", command="brokers fence", reason=reason)
+    (row,) = log[-1].rows
+    log[-1] = replace(log[-1], rows=(replace(row, origin=origin),))
+    (found,) = find_outages(FakeLog(log), log[-1].end_offset).intervals
+    assert found.cause is not None
+    assert found.cause.text == f"broker 1 was fenced by a command{told}"
+    # So it was not found gone, after a silence either.
+    assert not is_of_lost_broker(found.cause)
+    assert not is_by_silence(found.cause)
 
 
 def test_partition_goes_down_because_its_broker_is_already_down() -> None:
