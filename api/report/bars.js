@@ -13,7 +13,7 @@ export const TOP_PX = HEALTH_PX + TERMS_PX;
 /** The states, each with its name, what it means, and its colour. @type {[number, string, string, string][]} */
 export const LEGEND = [
   [LEADERLESS, "leaderless", "no leader: neither reads nor writes", "leaderless"],
-  [ORDERED, "leaderless by a planned stop", "no leader, because brokers were shut down in order", "leaderless"],
+  [ORDERED, "planned stop", "leaderless, because brokers were shut down in order", "leaderless"],
   [UNDER_REPLICATED, "under-replicated", "a replica is not in sync", "under-replicated"],
   [FENCED, "fenced", "the broker is out of service", "fenced"],
   [SHUTTING_DOWN, "shutting down", "the broker hands over its leads", "shutting-down"],

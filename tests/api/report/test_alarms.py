@@ -97,7 +97,7 @@ def test_an_alarm_is_solid_wide_and_marked_and_a_planned_stop_is_pale(
     assert after > max(seen["solid"])
     seen = page.evaluate(_SEEN, planned["from_offset"])
     assert (seen["solid"], seen["health"], seen["signed"]) == ([], [], False)
-    assert texts(page, ".legend li")[1:3] == ["leaderless", "leaderless by a planned stop"]
+    assert texts(page, ".legend li")[1:3] == ["leaderless", "planned stop"]
     picture(page, f"alarms_{scheme}")
     page.emulate_media(media="print")
     seen = page.evaluate(_SEEN, alarm["from_offset"])

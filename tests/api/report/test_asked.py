@@ -167,7 +167,7 @@ def test_an_expression_is_written_with_the_keyboard_and_shown_in_the_chart(
         "&ask=brokers.exists(b%2C%20b.fenced)&first=0"
     )
     expect(page.locator(".strip-names .pick")).to_have_text("brokers.exists(b, b.fenced)")
-    page.get_by_role("button", name="close").click()
+    page.get_by_role("region", name="ask").get_by_role("button", name="close").click()
     expect(page.locator(".strip-names")).to_have_count(0)
 
 
