@@ -17,6 +17,9 @@ import { whyOf } from "report/why.js";
 const OBJECTS_AT_FIRST = 20;
 const TOPICS_AT_FIRST = 3;
 
+/** The panel of what has more changes is shown only when it is asked for: it takes seconds. */
+const OPENED_ROWS_MAX = 2_000;
+
 /** @typedef {import("report/outages.js").Outage} Outage */
 /** @typedef {{outages: Outage[], chain: import("report/why.js").Link[]}} Found */
 
@@ -39,8 +42,8 @@ export class OutagePanel {
   showOpening() {
     const { data: { header, rows }, selection: { from, to } } = this;
     if (header.opens === null || from !== header.opens[0] || to !== header.opens[1]) return;
-    if (header.opens_on === "under_replicated") this.open(ofKind(this.data, "partition"), UNDER_REPLICATED, rows - 1, null, true);
-    else this.showFirst(true);
+    if (header.opens_on !== "under_replicated") this.showFirst(true);
+    else if (rows - this.data.rowAt(from) <= OPENED_ROWS_MAX) this.open(ofKind(this.data, "partition"), UNDER_REPLICATED, rows - 1, null, true);
   }
 
   /** Show the first time in the selection without a leader, if there is one. @param {boolean} quietly As for `open`. */
