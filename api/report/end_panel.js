@@ -10,17 +10,19 @@ const LOOKED_AT_MAX = 20_000;
 
 /** Topics with the same number of replicas, and their partitions, by topic. @typedef {{replicas: number, partitions: number, of: Map<number, number>}} Alike */
 
-/** Show what is wrong with partitions at the end, else what is at risk. @param {import("report/page.js").Page} page */
-export function showEnd({ data, outages, answers, selection, picture }) {
+/** Show what is wrong with partitions at the end, else, or if only this is asked, what is at risk.
+ * @param {import("report/page.js").Page} page @param {boolean} onlyRisk */
+export function showEnd({ data, outages, answers, selection, picture }, onlyRisk) {
   const row = data.rows - 1, partitions = ofKind(data, "partition").filter((each) => data.isThere(each, row));
-  if (partitions.some((each) => stateOf(data, each, row))) {
+  const areWell = !partitions.some((each) => stateOf(data, each, row));
+  if (!areWell && !onlyRisk) {
     outages.show("partition");
     return;
   }
   const show = () => {
     const found = alike(data, partitions.slice(0, LOOKED_AT_MAX), row), remarks = [`As of ${timeText(picture.timeAt(data.last))}.`];
-    const each = partitions.length === 1 ? "" : "each ";
-    const heading = partitions.length ? `${countText(partitions.length, "partition")} at the end, ${each}with a leader and all replicas in sync` : "No partitions at the end";
+    const state = areWell ? `, ${partitions.length === 1 ? "" : "each "}with a leader and all replicas in sync` : "";
+    const heading = partitions.length ? `${countText(partitions.length, "partition")} at the end${state}` : "No partitions at the end";
     if (found[0]?.replicas === 1) remarks.push(risk(data, row));
     if (partitions.length > LOOKED_AT_MAX) remarks.push(`The first ${LOOKED_AT_MAX} were looked at.`);
     return {
