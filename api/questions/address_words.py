@@ -39,11 +39,20 @@ def _shared(each: SharedAddress, scope: Scope) -> str:
     if each.to_time is not None:
         since = f" from {begin}" if begin else ""
         return f"{who} advertised {where},{since} to {scope.clock.text(each.to_time)}"
-    since = f", since {begin}" if begin else ""
-    return (
-        f"{who} advertise {where}{since}: clients and followers may reach another broker than they "
-        "ask for"
-    )
+    since = f", since {begin}{_before(each, scope)}" if begin else ""
+    return f"{who} advertise {where}{since}: connections may reach the wrong one"
+
+
+def _before(each: SharedAddress, scope: Scope) -> str:
+    """Return what the brokers advertised before that came to an address which others had."""
+    host = each.address.rpartition(":")[0]
+    told = []
+    for change in scope.found.listeners:
+        if not _is_shared(change, [each]):
+            continue
+        old = [listener.address.removeprefix(host) for listener in change.removed]
+        told.append(f"{change.broker} at {', '.join(old)}")
+    return f" (before, {', '.join(told[:_CHANGES_MAX])})" if told else ""
 
 
 def of_listeners(scope: Scope) -> Iterator[Clause]:

@@ -96,12 +96,12 @@ def _leaderless_since(scope: Scope) -> str:
 
 
 def _single(found: Overview) -> str:
-    """Return how many partitions would stop with one more failure."""
+    """Return how many partitions have only one replica in sync."""
     single, all_ = sum(each.single for each in found.short), found.health.under_replicated
     if not single:
         return ""
     many = "all" if single == all_ else f"{single:,}"
-    return f", {many} with one in-sync replica, so that one more failure stops them"
+    return f", {many} with one in-sync replica, so each stops with its leader"
 
 
 def _short(scope: Scope) -> str:
