@@ -3,6 +3,7 @@
 import { Ask } from "asked/ask.js";
 import { Answers } from "report/answers.js";
 import { LEGEND, swatches } from "report/bars.js";
+import { showClause } from "report/clause_links.js";
 import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { Difference } from "report/difference.js";
 import { afterPaint, make } from "report/dom.js";
@@ -18,7 +19,7 @@ import { Player } from "play/player.js";
 import { Picture } from "report/picture.js";
 import { Search } from "report/search.js";
 import { Selection } from "report/selection.js";
-import { clauseItems, showClause, summaryList } from "report/summary.js";
+import { clauseItems, summaryList } from "report/summary.js";
 import { clockText, countText, dayText, plain, timeText } from "report/words.js";
 import { zone } from "report/zone.js";
 
@@ -88,10 +89,13 @@ export class Page {
     const clauses = this.data.header.summary;
     if (!clauses) return [];
     const list = summaryList("");
-    list.replaceChildren(...clauseItems(clauses, (clause) => showClause(clause, this)));
+    list.replaceChildren(...clauseItems(clauses, (clause) => this.showClause(clause)));
     list.removeAttribute("aria-busy");
     return [list];
   }
+
+  /** Show what a clause of the summary is about. @param {import("report/summary.js").Clause} clause */
+  showClause(clause) { showClause(clause, this); }
 
   /** Show why of what is red in the picture, of its field; else of the default field of what is selected. */
   why() {

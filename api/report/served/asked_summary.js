@@ -1,7 +1,7 @@
 // The summary of a served page, asked of the service.
 
 import { make } from "report/dom.js";
-import { clauseItems, showClause, summaryList } from "report/summary.js";
+import { clauseItems, summaryList } from "report/summary.js";
 import { plain } from "report/words.js";
 
 /** While the log grows, the summary is asked again at most this often: it reads the whole history. */
@@ -34,7 +34,7 @@ export class AskedSummary {
     try {
       const { clauses } = await this.service.summary();
       this.isKnown = true;
-      this.element.replaceChildren(...clauseItems(clauses, (clause) => { if (this.page) showClause(clause, this.page); }));
+      this.element.replaceChildren(...clauseItems(clauses, (clause) => this.page?.showClause(clause)));
     } catch (error) {
       this.element.replaceChildren(make("li", { class: "muted" }, plain(/** @type {Error} */ (error).message)));
     }
