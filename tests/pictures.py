@@ -25,8 +25,11 @@ LOGS = {
 
 _WIDTH = 1200
 
-_SHOWN = ("main .panel h2 small", ".summary:not([aria-busy])", "text=lasted")
+_SHOWN = ("main .panel h2 small", ".summary:not([aria-busy])")
 """What a page has once it shows everything."""
+
+_CLAUSE = ".summary button:has-text('without a leader')"
+"""Opens the outage that the documents are about."""
 
 
 class Picture(NamedTuple):
@@ -70,6 +73,9 @@ def _take_all(url: str, directory: Path) -> None:
             page.goto(url + of.path)
             for selector in ("text=night",) if of.path == "/" else _SHOWN:
                 page.wait_for_selector(selector)
+            if of.path != "/":
+                page.click(_CLAUSE)
+                page.wait_for_selector("text=lasted")
             for key in of.keys:
                 page.keyboard.press(key)
             page.wait_for_timeout(1_000)  # until nothing moves

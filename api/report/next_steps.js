@@ -222,7 +222,7 @@ function uncleanly(/** @type {Facts} */ facts) {
   const found = new Map();
   for (const each of facts.all) {
     if (each.to === null || !endedUncleanly(facts.data, each)) continue;
-    const brokers = [facts.state(each, each.row + 1)?.leader], others = waitsFor(facts.state(each, each.row)).filter((id) => !brokers.includes(id));
+    const brokers = [facts.state(each, each.row + 1)?.leader], others = waitsFor(facts.state(each, each.row)).filter((/** @type {number} */ id) => !brokers.includes(id));
     const group = found.get(`${brokers} ${others}`);
     if (group) group.of.push(each);
     else found.set(`${brokers} ${others}`, { brokers, others, of: [each] });
