@@ -7,7 +7,8 @@ service has to give the same lines.
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from metalog_client import Client, MetalogError
@@ -43,31 +44,36 @@ def _of_appends(client: Client, seen: Iterator[dict[str, Any]], text: str) -> di
     place = client.append([_note(text)], request_id=f"note-{text}")
     again = client.append([_note(text)], request_id=f"note-{text}")
     dumped = client.ask("dump", from_=place["first_offset"], to=place["last_offset"])
+    behind = partial(
+        client.append,
+        [_note("never")],
+        request_id=f"never-{text}",
+        expected_end_offset=place["first_offset"],
+    )
+    refused = _refusal(behind)
     return {
         "appended": place["records"],
         "again": again == place,
         "dumped": [line["data"]["text"] for line in dumped],
         "seen": next(seen)["data"]["text"],
-        "behind the log's end": _problem(client, expected_end_offset=place["first_offset"]),
+        "behind the log's end": [refused.code, refused.outcome, refused.status],
     }
 
 
 def _of_changes(client: Client, name: str) -> dict[str, Any]:
-    versioned = f"namespace:{name}"
+    versioned, delete = f"namespace:{name}", partial(client.run, "namespaces delete")
     made = client.run("namespaces create", {"name": name}, reason="new", expect={versioned: None})
     version = made["committed_at"]
-    try:
-        client.run("namespaces delete", {"name": name}, expect={versioned: 0})
-        refused = None
-    except MetalogError as error:
-        refused = [error.code, error.outcome, error.current == str(version), error.status]
+    wrong = partial(delete, {"name": name}, request_id=f"never-{name}", expect={versioned: 0})
+    refused = _refusal(wrong)
+    is_current = refused.current == str(version)
     named = [each["name"] for each in client.ask("namespaces list")["namespaces"]]
-    client.run("namespaces delete", {"name": name}, expect={versioned: version})
+    delete({"name": name}, expect={versioned: version})
     left = [each["name"] for each in client.ask("namespaces list")["namespaces"]]
     history = client.ask("history", object=versioned, from_=version)
     return {
         "created": [each["object"] for each in made["versions"]],
-        "other version": refused,
+        "other version": [refused.code, refused.outcome, is_current, refused.status],
         "reads its writes": [name in named, name in left],
         "history": [change["type"] for change in history],
     }
@@ -96,12 +102,20 @@ def _note(text: str) -> dict[str, Any]:
     return {"type": "NoteRecord", "data": {"at_offset": 0, "author": "ann", "text": text}}
 
 
-def _problem(client: Client, *, expected_end_offset: int) -> list[Any]:
-    try:
-        client.append([_note("never")], expected_end_offset=expected_end_offset)
-    except MetalogError as error:
-        return [error.code, error.outcome, error.status]
-    return []
+def _refusal(change: Callable[[], object]) -> MetalogError:
+    """Return why a change is refused.
+
+    A refusal after an attempt without an answer is told as unknown, since that attempt may be
+    committed. The same request id finds out, as often as a leader ends meanwhile.
+    """
+    while True:
+        try:
+            change()
+        except MetalogError as error:
+            if error.outcome != "unknown":
+                return error
+        else:
+            raise AssertionError("a change was made that should have been refused")
 
 
 if __name__ == "__main__":
