@@ -134,6 +134,7 @@ def main() -> int:
         "nodes": partial(nodes.run, snapshot_seconds=arguments.snapshot_seconds),
         "fail-over": partial(fail_over.run, partitions=arguments.partitions or 0),
     }
+    arguments.directory.mkdir(parents=True, exist_ok=True)
     results: list[Result] = []
     for name in arguments.names or BENCHES:
         print(f"{name} ...", file=sys.stderr)
