@@ -241,7 +241,9 @@ class _Watched:
         os.kill(self._pid, signal.SIGUSR1)
         while not self._report.exists():
             await asyncio.sleep(0.01)
-        return msgspec.json.decode(self._report.read_bytes(), type=LongestStep)
+        longest = msgspec.json.decode(self._report.read_bytes(), type=LongestStep)
+        assert longest.what, "heartbeats were answered, so steps should have been watched"
+        return longest
 
 
 async def _measured(
@@ -264,12 +266,21 @@ async def _measured(
             took_s = time.perf_counter() - start
             await asyncio.sleep(_QUIET_S)
             found[what] = Pause(beats.longest_s * 1_000, await watched.longest(), took_s)
-            print(what, found[what], file=sys.stderr)
+            print(f"{what}: {_text(found[what])}", file=sys.stderr)
     beating.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await beating
     await connection.close()
     return found
+
+
+def _text(pause: Pause) -> str:
+    step = pause.step
+    return (
+        f"took {pause.took_s:.2f} s, longest pause {pause.pause_ms:,.0f} ms; longest step "
+        f"{step.cpu_ms:,.0f} ms of CPU, of {step.what} (slowest {step.wall_ms:,.0f} ms), longest "
+        f"garbage collection {step.collection_ms:,.0f} ms"
+    )
 
 
 def _registered(reader: LogReader) -> list[RegisterBrokerRecord]:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from api.cli import entry
+from api.cli.terminal.event_loop import ASYNCIO, EVENT_LOOP
 
 
 class LongestStep(msgspec.Struct):
@@ -34,7 +35,11 @@ class LongestStep(msgspec.Struct):
 
 
 def main() -> None:
-    """Watch the steps of the event loop, and run the command line."""
+    """Watch the steps of asyncio's event loop, and run the command line.
+
+    The steps of uvloop's cannot be watched from Python.
+    """
+    os.environ[EVENT_LOOP] = ASYNCIO
     report = Path(sys.argv.pop(1))
     longest = LongestStep()
     run = asyncio.events.Handle._run
