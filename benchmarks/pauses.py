@@ -3,7 +3,7 @@ a rack is lost, a topic deleted, and others.
 
 The client sends one heartbeat after the other, for all brokers in turn. A pause is the time between
 two answers, most of which other processes of a busy machine take. So the target is for the
-processor time of the longest step of the service's event loop.
+processor time that the service used in a pause, which may be several steps of its event loop.
 """
 
 import asyncio
@@ -58,13 +58,14 @@ _SESSION_MS = 20_000
 
 _START_TIMEOUT_S = 600
 _LIMIT_MS = 50
-"""The goal for each step."""
+"""The goal for each pause."""
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """The longest pause during an event, and how long the event took."""
+    """The longest pauses during an event by clock and by processor time, and the event's time."""
 
     pause_ms: float
+    pause_cpu_ms: float
     step: LongestStep
     took_s: float
 
@@ -73,23 +74,33 @@ class _Beats:
     """Sends heartbeats for the brokers, one after the other, over one connection."""
 
     def __init__(
-        self, connection: Connection, brokers: list[RegisterBrokerRecord], end_offset: int
+        self,
+        connection: Connection,
+        brokers: list[RegisterBrokerRecord],
+        end_offset: int,
+        watched: "_Watched",
     ) -> None:
         self._connection = connection
         self._brokers = brokers
         self._end_offset = end_offset
+        self._watched = watched
         self.silent: set[int] = set()
         self.fenced: set[int] = set()
-        self.longest_s = 0.0
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the pauses so far."""
+        self.longest_s = self.longest_cpu_s = 0.0
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled; note the longest time between two answers."""
+        """Send heartbeats until cancelled; note the longest times between two answers."""
         while True:
             for broker in self._brokers:
                 if broker.broker_id in self.silent:
                     continue
-                start = time.perf_counter()
+                start, cpu = time.perf_counter(), self._watched.cpu_s()
                 await self._beat(broker)
+                self.longest_cpu_s = max(self.longest_cpu_s, self._watched.cpu_s() - cpu)
                 await asyncio.sleep(_BEAT_S)
                 self.longest_s = max(self.longest_s, time.perf_counter() - start - _BEAT_S)
 
@@ -179,6 +190,7 @@ class _Cluster:
         for _ in range(_MOVED // _IN_STEP):
             moved = tuple([next(records) for _ in range(_IN_STEP)])
             steps.append(Step.of("records append", rows_request(moved)))
+            await asyncio.sleep(2 * _BEAT_S)  # encoding is not what is measured
         await self._client.run(Transact(steps=tuple(steps)))
 
     async def shrink(self) -> None:
@@ -218,9 +230,9 @@ def run(scratch: Path, partitions: int = PARTITIONS) -> list[Result]:
     return [
         Result(
             name=f"{what}, {partitions:,} partitions",
-            ours=f"{pause.step.cpu_ms:,.0f} ms CPU",
+            ours=f"{pause.pause_cpu_ms:,.0f} ms CPU",
             peer=f"{pause.pause_ms:,.0f} ms pause",
-            ratio=pause.step.cpu_ms / _LIMIT_MS,
+            ratio=pause.pause_cpu_ms / _LIMIT_MS,
             target=1,
             at_most=True,
         )
@@ -229,11 +241,17 @@ def run(scratch: Path, partitions: int = PARTITIONS) -> list[Result]:
 
 
 class _Watched:
-    """The longest step of the service's event loop."""
+    """The processor time of the service, and the longest step of its event loop."""
 
     def __init__(self, pid: int, report: Path) -> None:
         self._pid = pid
         self._report = report
+        self._schedstat = Path(f"/proc/{pid}/task/{pid}/schedstat")
+
+    def cpu_s(self) -> float:
+        """Return the processor time of the thread that runs the event loop, so far."""
+        # proc(5), schedstat: the first number is the time on a processor in nanoseconds.
+        return int(self._schedstat.read_text().split()[0]) / 1e9
 
     async def longest(self) -> LongestStep:
         """Return the longest step since the last call."""
@@ -253,7 +271,7 @@ async def _measured(
         brokers = _registered(reader)
         end_offset = reader.end_offset
     connection = await Connection.open(LOOPBACK, kafka)
-    beats = _Beats(connection, brokers, end_offset)
+    beats = _Beats(connection, brokers, end_offset, watched)
     beating = asyncio.create_task(beats.run())
     found: dict[str, Pause] = {}
     async with await SocketClient.connect(LOOPBACK, sockets) as client:
@@ -261,11 +279,13 @@ async def _measured(
         for what, event in _events(cluster).items():
             await asyncio.sleep(_QUIET_S)
             await watched.longest()
-            beats.longest_s, start = 0.0, time.perf_counter()
+            beats.begin()
+            start = time.perf_counter()
             await event()
             took_s = time.perf_counter() - start
             await asyncio.sleep(_QUIET_S)
-            found[what] = Pause(beats.longest_s * 1_000, await watched.longest(), took_s)
+            pauses = beats.longest_s * 1_000, beats.longest_cpu_s * 1_000
+            found[what] = Pause(*pauses, await watched.longest(), took_s)
             print(f"{what}: {_text(found[what])}", file=sys.stderr)
     beating.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -277,9 +297,10 @@ async def _measured(
 def _text(pause: Pause) -> str:
     step = pause.step
     return (
-        f"took {pause.took_s:.2f} s, longest pause {pause.pause_ms:,.0f} ms; longest step "
-        f"{step.cpu_ms:,.0f} ms of CPU, of {step.what} (slowest {step.wall_ms:,.0f} ms), longest "
-        f"garbage collection {step.collection_ms:,.0f} ms"
+        f"took {pause.took_s:.2f} s, longest pause {pause.pause_ms:,.0f} ms "
+        f"({pause.pause_cpu_ms:,.0f} ms of CPU); longest step {step.cpu_ms:,.0f} ms of CPU "
+        f"(slowest {step.wall_ms:,.0f} ms), of {step.what}; "
+        f"longest garbage collection {step.collection_ms:,.0f} ms"
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from controller.results.turns import Turns
+from controller.turns_for_others import call_after_others
 
 _END = object()
 
@@ -69,7 +70,7 @@ class DecisionTurns:
         self._attempt(decision.future, go_on)
         if needs_more:
             self._decision = decision
-            asyncio.get_running_loop().call_soon(self._take_next)
+            call_after_others(self._take_next)
 
     def _take_next(self) -> None:
         decision, self._decision = self._decision, None

@@ -13,6 +13,7 @@ from controller.descriptions.view import View
 from controller.pipeline.latest import Latest, State
 from controller.results.answer import Answer
 from controller.results.refusals import not_active
+from controller.turns_for_others import leave_turns
 from metadata_log.format.batch import Batch
 from metadata_log.writer.clock import Clock
 from records.errors import RequestError
@@ -112,7 +113,7 @@ class Follower:
         try:
             with closing(self.state.lazy_index.in_turns()) as turns:
                 for _ in turns:
-                    await asyncio.sleep(0)
+                    await leave_turns()
         except BaseException as error:
             refusal = error if isinstance(error, Exception) else self._refusal()
             for future, _ in self._taken():

@@ -1,6 +1,5 @@
 """The request handlers of a broker's listener: respond locally, or forward to the controller."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -24,6 +23,7 @@ from api.kafka.metadata import metadata_response
 from api.kafka.request_order import Turn
 from api.security.listeners import LOCAL, ListenerAddress
 from controller.authorization.caller import Caller
+from controller.turns_for_others import leave_turns
 
 
 def broker_dispatch(
@@ -90,7 +90,7 @@ async def _in_turns(
         some = topics[start : start + ITEMS_A_TURN]
         response = respond(replace(request, topics=some))
         found += response.topics
-        await asyncio.sleep(0)
+        await leave_turns()
     return replace(response, topics=tuple(found))
 
 

@@ -29,6 +29,7 @@ from api.http.request import Call, call_of, shared_state
 from api.questions.rows import TAIL, FollowRows, RowsFollowed, check_types, is_offset
 from api.questions.table import guard_of
 from api.service.feed import Event, Feed
+from controller.turns_for_others import leave_turns
 from controller.wire import from_wire, to_wire
 from records.errors import MetadataLogError, RequestError, UnknownHistoryError
 
@@ -146,7 +147,7 @@ class _Events:
                         yield events
                         sent_at = loop.time()
                     else:
-                        await asyncio.sleep(0)  # records that are not wanted: others have a turn
+                        await leave_turns()  # records that are not wanted: others have a turn
                 yield b": the service ends\n\n"
             except MetadataLogError as error:
                 found = Error(code=code_of(error), message=str(error), outcome=error.outcome.value)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame, encode_body
+from controller.turns_for_others import leave_turns
 
 T = TypeVar("T")
 
@@ -51,4 +52,4 @@ class Turns:
         """Count an item; let other requests have their turn if it is time."""
         self._items += 1
         if self._items % ITEMS_A_TURN == 0:
-            await asyncio.sleep(0)
+            await leave_turns()

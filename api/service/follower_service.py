@@ -1,6 +1,5 @@
 """A service that answers questions about a log that another process writes; decides nothing."""
 
-import asyncio
 import random
 from collections.abc import Iterable
 
@@ -10,6 +9,7 @@ from controller.controller import Controller
 from controller.decisions.context.context import Settings
 from controller.follower import Follower
 from controller.pipeline.latest import State
+from controller.turns_for_others import leave_turns
 from metadata_log.format.batch import Batch
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -40,7 +40,7 @@ class FollowerService(Service):
         for number, batch in enumerate(batches, 1):
             follower.follow(batch)
             if number % _BATCHES_A_TURN == 0:
-                await asyncio.sleep(0)
+                await leave_turns()
 
     async def make_index(self) -> None:
         """Make the index of the state, in turns of the event loop; as `Follower.make_index`."""

@@ -1,6 +1,5 @@
 """Checks of a long request's items, in turns with other work."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,7 @@ from msgspec.structs import replace
 
 from api.requests.command import Command
 from controller.authorization.authorizer import Access
+from controller.turns_for_others import leave_turns
 
 ITEMS_A_TURN = 500
 """Items checked in one turn of the event loop, which takes some 10 ms."""
@@ -40,5 +40,5 @@ async def refused_items(
         if found is None:
             return None
         refused += found
-        await asyncio.sleep(0)
+        await leave_turns()
     return tuple(refused)

@@ -37,6 +37,9 @@ from tests.controller.cluster import directory
 from tests.controller.office import Office, code_of, namespaces_in_turns, outcome_of
 
 _TURNS = 5
+_HOPS = 4
+"""Turns of the loop that a request takes: read, handed to its task, answered, written."""
+
 _IN_TOPIC = 100
 
 
@@ -107,6 +110,33 @@ async def test_questions_may_be_answered_between_its_turns(office: Office) -> No
     assert at_once.done() and not in_order.done() and not decision.done()
     assert [each.name for each in (await at_once).response] == ["before"]
     assert [each.name for each in (await in_order).response] == ["a", "b", "before"]
+
+
+async def test_a_request_gets_from_its_connection_to_its_answer_between_two_turns(
+    office: Office,
+) -> None:
+    taken = 0
+
+    def in_turns(context: Context, _: object) -> Turns[ControllerResult[None]]:
+        nonlocal taken
+        for _ in range(_TURNS):
+            taken += 1
+            yield
+        return ControllerResult(response=None)
+
+    decision = office.controller.submit(BoundDecision("t", _never, in_turns=in_turns))
+    seen = []
+    while not decision.done():
+        before = taken
+        for _ in range(_HOPS):
+            await _turn()
+        seen.append(taken - before)
+    assert taken == _TURNS
+    assert max(seen) == 1
+
+
+def _never(_: Context) -> ControllerResult[None]:
+    raise AssertionError("it is decided in turns")
 
 
 async def test_a_heartbeat_that_writes_waits(office: Office) -> None:
