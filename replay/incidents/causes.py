@@ -6,6 +6,7 @@ examined as a whole.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Self
 
 import msgspec
@@ -191,7 +192,8 @@ class Causes:
             The final form, by offset, of each cause whose description depends on partitions that
             `past` did not follow.
         """
-        known = {each.offset: each for each in (*asked, *past._down.values()) if each is not None}
+        asked = chain(asked, filter(None, past._down.values())) if past._undecided else ()
+        known = {each.offset: each for each in asked}
         decided = {}
         for offset in sorted(known.keys() & past._undecided.keys()):
             broker_id, unseen = past._undecided[offset]

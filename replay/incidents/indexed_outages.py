@@ -1,14 +1,16 @@
 """Finds where the outages in progress in a snapshot began, using an index of the log.
 
 The states of partitions come from the index. Only batches with broker records are read from the
-log, whole, because causes are found in whole batches.
+log, whole, because causes are found in whole batches. A record that leaves a broker as it was can
+still be a cause.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from metadata_log.format.batch import Batch
+from metadata_log.format.needles import Needles
+from records.control import BeginTransactionRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError
 from replay.image.metadata import MetadataImage
@@ -16,7 +18,7 @@ from replay.incidents.causes import BROKER_RECORDS
 from replay.incidents.outage_tracker import OutageTracker
 from replay.loader import BatchSource
 from replay.time_travel.change_index import ChangeIndex
-from replay.transactions import Transactions, rows_within
+from replay.time_travel.skim import effective_batches
 
 _OFFSET = attrgetter("offset")
 
@@ -39,24 +41,20 @@ def indexed_watch(
     Raises:
         CorruptLogError: the log is damaged.
     """
-    known = index.outage_beginnings(tracker.provenance.next_offset, assumed_min_isr)
+    end_offset = tracker.provenance.next_offset
+    known = index.outage_beginnings(end_offset, tracker.partitions_down, assumed_min_isr)
     if known is None:
         return None
     # It follows no partition from its beginning.
     found, done = type(tracker)(past, assumed_min_isr, ()), 0
     try:
-        for batch in _batches_at(source, known.broker_offsets):
-            transactions = Transactions()
-            rows = rows_within(batch, source.history_start, batch.end_offset)
-            effective = list(transactions.effective(rows))
-            if transactions.begin_offset is not None:
-                return None  # rows of this batch take effect in a later one
-            first = bisect_left(known.rows, batch.base_offset, key=_OFFSET)
-            end = bisect_left(known.rows, batch.end_offset, key=_OFFSET)
-            found.replay(known.rows[done:first])
-            found.replay(effective, _with_brokers(known.rows[first:end], effective))
-            done = end
-        found.replay(known.rows[done:])
+        for rows in _rows_with_brokers(source, end_offset):
+            first = bisect_left(known, rows[0].offset, key=_OFFSET)
+            last = bisect_right(known, rows[-1].offset, key=_OFFSET)
+            found.replay(known[done:first])
+            found.replay(rows, _with_brokers(known[first:last], rows))
+            done = last
+        found.replay(known[done:])
     except ContradictionError:
         return None  # a pass over the log says where
     return found if found.has_outages_of(tracker) else None
@@ -68,11 +66,12 @@ def _with_brokers(states: Sequence[Envelope], rows: Sequence[Envelope]) -> list[
     return sorted([*states, *brokers], key=_OFFSET)
 
 
-def _batches_at(source: BatchSource, offsets: Sequence[int]) -> Iterator[Batch]:
-    """Yield the batches with the given offsets, which must be ascending."""
-    end = 0
-    for offset in offsets:
-        if offset >= end:
-            batch = next(iter(source.batches(offset, offset + 1)))
-            end = batch.end_offset
-            yield batch
+def _rows_with_brokers(source: BatchSource, end_offset: int) -> Iterator[Sequence[Envelope]]:
+    """Yield lists of rows below an offset that take effect together: those with a broker record."""
+    needles = Needles()
+    for record_type in BROKER_RECORDS | {BeginTransactionRecord}:
+        needles.add_type(record_type)
+    for _, effective in effective_batches(source, source.history_start, end_offset, needles):
+        rows = list(effective)
+        if not BROKER_RECORDS.isdisjoint([type(row.payload) for row in rows]):
+            yield rows

@@ -17,6 +17,7 @@ from records.partitions import (
 )
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
+from replay.image.partition_list import Partitions
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, PartitionKey, broker_of
@@ -24,6 +25,7 @@ from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.outage import Outage, Outages
 from replay.incidents.replay_state import MIN_ISR, ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
+from replay.time_travel.change_index import PartitionState
 
 _NONE: Sequence[Outage] = ()
 
@@ -71,13 +73,11 @@ class OutageTracker:
         for broker in image.brokers():
             self._see_broker(None, broker.broker_id)
         for topic in image.topics():
-            for partition in image.partitions(topic.topic_id):
-                kinds = self._kinds_of(partition, self._min_isr_of(topic.topic_id))
-                if kinds:
-                    self._see_partition(None, None, partition, kinds, None)
+            self._begin_with(image.partitions(topic.topic_id))
         self._rules: dict[type[Record], Callable[[Envelope, Any], None]] = {
             PartitionChangeRecord: self._set_partition,
             PartitionRecord: self._set_partition,
+            PartitionState: self._put_partition,
             RemoveTopicRecord: self._remove_topic,
             RemovePartitionsRecord: self._remove_partitions,
             MoveTopicRecord: self._move_topic,
@@ -85,6 +85,18 @@ class OutageTracker:
             ClearElrRecord: self._clear_elr,
             **dict.fromkeys(BROKER_RECORDS, self._set_broker),
         }
+
+    def _begin_with(self, partitions: Partitions) -> None:
+        """Begin the outages that a topic's partitions are in at the start."""
+        if not partitions:
+            return
+        topic_id = partitions[0].topic_id
+        min_isr, label = self._min_isr_of(topic_id), self._state.topic_label(topic_id)
+        for each in partitions:
+            kinds = self._kinds_of(each, min_isr)
+            if kinds:
+                began = [Outage(label, kind, None, None, None, None, each) for kind in kinds]
+                self._open[topic_id, each.partition_id] = tuple(began)
 
     @property
     def is_quiet(self) -> bool:
@@ -128,13 +140,11 @@ class OutageTracker:
             load: Returns the image as of an offset; called with ascending offsets.
         """
         began = {key: past._open[key] for key in self._open}
-        known = [it.known_cause for of in began.values() for it in of]
+        known = (it.known_cause for of in began.values() for it in of)
         decided = self._causes.take_over(past._causes, filter(None, known), load)
-        for key, of in began.items():
-            assert [it.kind for it in of] == [it.kind for it in self._open[key]], key
-            for it in of:
-                if it.known_cause is not None:
-                    it.known_cause = decided.get(it.known_cause.offset, it.known_cause)
+        for it in chain.from_iterable(began.values()) if decided else ():
+            if it.known_cause is not None:
+                it.known_cause = decided.get(it.known_cause.offset, it.known_cause)
         self._open, self._start_time = began, past._start_time
 
     def replay(self, rows: Sequence[Envelope], chosen: Iterable[Envelope] | None = None) -> None:
@@ -201,6 +211,13 @@ class OutageTracker:
         if after.topic_id not in self._min_isr:
             self._min_isr_of(after.topic_id)
         self._partition_set(row, before, after)
+
+    def _put_partition(self, row: Envelope, state: PartitionState) -> None:
+        after = state.after
+        self._topics.put(after)
+        if after.topic_id not in self._min_isr:
+            self._min_isr_of(after.topic_id)
+        self._partition_set(row, state.before, after)
 
     def _partition_set(self, row: Envelope, before: Partition | None, after: Partition) -> None:
         """Begin and end the outages of a partition that a record has set."""

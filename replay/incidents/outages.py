@@ -193,6 +193,7 @@ def _look_back(
     matters = RowsOf(tracker.partitions_down)
     for rows in matters.batches(source, tracker.provenance.next_offset):
         found.replay(rows, matters.chosen(rows))
+    assert found.has_outages_of(tracker), "the log and the snapshot differ"
     return found
 
 

@@ -69,6 +69,17 @@ class UnversionedTopics(TopicsDelta):
         after = live[partition_id] = partitions.created(record, topic_id)
         return before, after
 
+    def put(self, partition: Partition) -> None:
+        """Add a partition, or replace it.
+
+        Raises:
+            ContradictionError: there is no such topic.
+        """
+        live = self._live.get(partition.topic_id)
+        if live is None:
+            live = self._existing(partition.topic_id)
+        live[partition.partition_id] = partition
+
     def set_partition(self, record: PartitionRecord, offset: int) -> None:
         self.before, self.after = self.set(record)
 

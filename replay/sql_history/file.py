@@ -18,6 +18,9 @@ from replay.sql_history.record_offsets import Ask
 
 _WAIT_S = 0.1
 
+# Of pages that are read again and again, such as those of lists of replicas.
+_CACHE_KIB = 64 * 1024
+
 
 class HistoryFile(HistoryIndex):
     """The SQL history of a log in a SQLite file, which may be missing."""
@@ -60,6 +63,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     mode = "ro" if before is None else "ro&immutable=1"
     uri = f"file:{quote(str(path))}?mode={mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT_S)) as connection:
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         # One transaction: what is read belongs together.
         connection.execute("BEGIN")
         yield connection

@@ -15,12 +15,13 @@ from contextlib import AbstractContextManager
 from metadata_log.reader.log_reader import LogReader
 from metadata_log.reader.position import Position
 from records.base import Uuid
+from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError, UnavailableError
 from replay.loader import BatchSource
 from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
 from replay.sql_history.made_under import check_rules
 from replay.sql_history.record_offsets import FINDERS, Ask, RecordOffsets
-from replay.time_travel.change_index import FoundChanges, FoundStates
+from replay.time_travel.change_index import FoundChanges
 from replay.time_travel.objects import ObjectName
 
 UNUSABLE = (sqlite3.Error, OSError, RequestError, CorruptLogError, UnavailableError)
@@ -98,7 +99,9 @@ class HistoryIndex(ABC):
             return None
         return FoundChanges(offsets, max(end, start))
 
-    def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
+    def outage_beginnings(
+        self, at: int, down: Collection[tuple[Uuid, int]], assumed_min_isr: int | None
+    ) -> list[Envelope] | None:
         """Return the states that led to the outages that were in progress just before offset `at`.
 
         Returns None if the tables end before `at`, do not determine the states, or are unusable.
@@ -113,7 +116,7 @@ class HistoryIndex(ABC):
             with self.reading() as ask:
                 if self._check(ask) < at:
                     return None
-                return outage_beginnings(ask, start, at, assumed_min_isr)
+                return outage_beginnings(ask, start, at, down, assumed_min_isr)
         except (*UNUSABLE, ValueError) as error:
             self._pass_over(error)
             return None

@@ -3,21 +3,24 @@
 The states of partitions, topics and min.insync.replicas are converted to rows of a log, as if
 records had set each state as a whole. Replayed from the start of the log's history, these rows give
 the same outages as the log itself; only the batches with broker records must still be read from it.
+A state in which a partition is whole begins no outage: it is only the one before the next state.
 
 A state that a transaction sets is valid from the transaction's end, but an outage begins at a
 record. If a transaction did more to an object than its states show, the whole log must be read.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from functools import cache
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+import msgspec
+
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.envelope import Envelope
-from records.partitions import PartitionRecord, RemovePartitionsRecord
+from records.partitions import RemovePartitionsRecord
 from records.text import parse_uuid
 from records.topics import (
     MoveTopicRecord,
@@ -26,16 +29,12 @@ from records.topics import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from replay.incidents.causes import BROKER_RECORDS
+from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.causes import PartitionKey
 from replay.sql_history.record_offsets import Ask
-from replay.time_travel.change_index import FoundStates
+from replay.time_travel.change_index import PartitionState
 
 _MIN_ISR = "min.insync.replicas"
-
-_WHOLE = """(
-  {0}.leader <> -1 AND {0}_set.isr_count > 0
-  AND {0}_set.isr_count >= {0}_set.replica_count AND {0}_set.isr_count >= :min_isr
-)"""
 
 # Where a state began: its record, the offset from which it is valid, and the record's time.
 _BEGIN = """record_offset, valid_from_offset,
@@ -47,28 +46,35 @@ _SPAN = f"{_BEGIN}, valid_to_offset, valid_to_time"
 
 # Earlier states than the last one in which a partition was whole do not matter.
 _DOWN = f"""
-WITH down AS (
-  SELECT topic_id, partition_id, coalesce(
+WITH down (topic_id, partition_id) AS (VALUES {{}})
+SELECT states.topic_id, states.partition_id, {_BEGIN}, valid_to_offset,
+  leader, leader_recovery_state, leader_epoch, partition_epoch, mode, replica_set
+FROM down CROSS JOIN partition_version AS states
+WHERE states.topic_id = down.topic_id AND states.partition_id = down.partition_id
+  AND states.record_offset < :at AND states.record_offset >= coalesce(
     (
-      SELECT before.record_offset FROM partition_version AS before
-      JOIN replica_set AS before_set ON before_set.replica_set = before.replica_set
-      WHERE before.topic_id = now.topic_id AND before.partition_id = now.partition_id
-        AND before.record_offset < :at AND {_WHOLE.format("before")}
-      ORDER BY before.record_offset DESC LIMIT 1
+      SELECT whole.record_offset FROM partition_version AS whole
+      JOIN replica_set AS whole_set ON whole_set.replica_set = whole.replica_set
+      WHERE whole.topic_id = down.topic_id AND whole.partition_id = down.partition_id
+        AND whole.record_offset < :at AND whole.leader <> {NO_LEADER}
+        AND whole_set.isr_count >= whole_set.replica_count
+        AND whole_set.isr_count > 0 AND whole_set.isr_count >= :min_isr
+      ORDER BY whole.record_offset DESC LIMIT 1
     ),
     -1
-  ) AS since
-  FROM partition_version AS now
-  JOIN replica_set AS now_set ON now_set.replica_set = now.replica_set
-  WHERE valid_from_offset < :at AND coalesce(valid_to_offset, :at) >= :at
-    AND NOT {_WHOLE.format("now")}
-)
-SELECT topic_id, partition_id, {_BEGIN}, valid_to_offset,
-  leader, leader_recovery_state, leader_epoch, partition_epoch, mode, replica_set
-FROM down JOIN partition_version USING (topic_id, partition_id)
-WHERE record_offset >= since AND record_offset < :at
-ORDER BY topic_id, partition_id, record_offset
+  )
+ORDER BY states.topic_id, states.partition_id, states.record_offset
 """
+
+# Fewer are asked for more often, more take longer to sort.
+_PARTITIONS_ASKED_AT_ONCE = 100
+
+
+@cache
+def _down(count: int) -> str:
+    """Return the query of the states of so many partitions."""
+    return _DOWN.format(", ".join([f"(:topic{each}, :id{each})" for each in range(count)]))
+
 
 # Few of them are in most states, so they are not joined to each.
 _REPLICA_SETS = """
@@ -94,13 +100,6 @@ WHERE name = '{_MIN_ISR}' AND record_offset < :at
 ORDER BY resource_type, resource_name, record_offset
 """
 
-# A record that leaves a broker as it was can still be a cause, but makes no state.
-_BROKERS = f"""
-SELECT "offset", effective_offset FROM change
-WHERE "offset" >= :start AND "offset" < :at AND effective_offset IS NOT NULL
-  AND record IN ({", ".join(sorted(f"'{each.__name__}'" for each in BROKER_RECORDS))})
-"""
-
 _RECORD = 'SELECT record FROM change WHERE "offset" = :offset'
 
 # In a transaction, they may follow the removal of the same object.
@@ -108,8 +107,8 @@ _CREATIONS = frozenset({"PartitionRecord", "TopicRecord", "NamespaceRecord", "Co
 
 
 def outage_beginnings(
-    ask: Ask, start: int, at: int, assumed_min_isr: int | None
-) -> FoundStates | None:
+    ask: Ask, start: int, at: int, down: Collection[PartitionKey], assumed_min_isr: int | None
+) -> list[Envelope] | None:
     """Return the states that led to the outages that were in progress just before offset `at`.
 
     Returns None if the tables alone do not determine these states.
@@ -117,14 +116,22 @@ def outage_beginnings(
     Args:
         start: First offset of the log's kept history. Earlier states are left out, even if the
             tables have them.
+        down: The partitions in an outage.
+
+    Returns:
+        By ascending offset, rows that set the state of a topic, of a partition, or
+        min.insync.replicas.
 
     Raises:
         ValueError: a value in the tables cannot be read.
     """
     try:
-        return _Tables(ask, start, at).beginnings(assumed_min_isr)
+        return _Tables(ask, start, at).beginnings(down, assumed_min_isr)
     except _UnsureError:
         return None
+
+
+_Fields = Sequence[Any]
 
 
 class _UnsureError(Exception):
@@ -153,8 +160,10 @@ class _Tables:
         self._start = start
         self._at = at
 
-    def beginnings(self, assumed_min_isr: int | None) -> FoundStates:
-        """Return the states in which the outages began, with the offsets of broker records.
+    def beginnings(
+        self, down: Collection[PartitionKey], assumed_min_isr: int | None
+    ) -> list[Envelope]:
+        """Return the states in which the outages of these partitions began.
 
         Raises:
             _UnsureError: the states do not show what a transaction did.
@@ -163,17 +172,15 @@ class _Tables:
         configs = list(self._ask(_CONFIGS))
         values = [value for *_, value in configs if value.isdecimal() and len(value) < 10]
         min_isr = max([assumed_min_isr or 0, *map(int, values)])
-        partitions = list(self._partitions(min_isr))
-        rows = [row for _, row in partitions]
+        rows = list(self._partitions(down, min_isr))
         # Rows of one offset keep this order: a topic is removed after its partitions, and moves
         # before its configs, which then have moved with it.
-        rows += self._topics({topic for topic, _ in partitions})
+        rows += self._topics({topic_id for topic_id, _ in down})
         rows += self._namespaces()
         rows += self._configs(configs)
-        brokers = {each for found in self._ask(_BROKERS, start=self._start) for each in found}
-        return FoundStates(sorted(rows, key=attrgetter("offset")), sorted(brokers))
+        return sorted(rows, key=attrgetter("offset"))
 
-    def _ask(self, query: str, **values: int) -> Iterable[Sequence[Any]]:
+    def _ask(self, query: str, **values: Any) -> Iterable[Sequence[Any]]:
         return self._ask_tables(query, {"at": self._at, **values})
 
     def _record(self, offset: int) -> str | None:
@@ -204,69 +211,56 @@ class _Tables:
         if ended is not None and self._start <= ended[0] < self._at:
             yield _Event(*ended, None, True)
 
-    def _partitions(self, min_isr: int) -> Iterator[tuple[str, Envelope]]:
-        """Yield the states of each partition that is down, from when it was last fully in sync.
+    def _partitions(self, down: Collection[PartitionKey], min_isr: int) -> Iterator[Envelope]:
+        """Yield the states of these partitions, from when each was last whole.
 
-        A partition that was never fully in sync yields all of its states. Each state comes with the
-        text of its topic id. There may be very many states, so this method does
-        not call `_events`, which takes twice as long.
+        A partition that was never whole yields all of its states. There may be very many, so this
+        method does not call `_events`, which takes twice as long.
         """
         ids, start = _Uuids(), self._start
-        found = list(self._ask(_DOWN, min_isr=min_isr))
+        found = list(self._states(down, min_isr))
         sets = self._replica_sets({row[-1] for row in found}, ids)
         last: tuple[str, int] | None = None
         ended: int | None = None
-        for (
-            topic,
-            number,
-            offset,
-            begin,
-            time,
-            end,
-            leader,
-            recovery,
-            epoch,
-            own_epoch,
-            mode,
-            replica_set,
-        ) in found:
-            if last != (topic, number):
-                last, topic_id = (topic, number), ids[topic]
+        before: Partition | None = None
+        is_known = False
+        for topic, number, offset, begin, time, end, *state, mode, replica_set in found:
+            is_first = last != (topic, number)
+            if is_first:
+                last, topic_id, before, is_known = (topic, number), ids[topic], None, False
             elif begin != ended:
-                if ended is not None and start <= ended:
+                if is_known and ended is not None and start <= ended:
                     removed = RemovePartitionsRecord(topic_id=topic_id, partition_ids=(number,))
-                    yield topic, _row(min(ended, offset), time, removed)
+                    yield _row(min(ended, offset), time, removed)
+                before, is_known = None, False
             elif offset != begin and self._record(offset) in _CREATIONS:
                 raise _UnsureError
-            ended = end
-            if begin < start:
-                continue
-            replicas, isr, removing, adding, directories, elr, last_known_elr = sets[replica_set]
-            record = PartitionRecord(
-                partition_id=number,
-                topic_id=topic_id,
-                replicas=replicas,
-                isr=isr,
-                removing_replicas=removing,
-                adding_replicas=adding,
-                leader=leader,
-                leader_recovery_state=recovery,
-                leader_epoch=epoch,
-                partition_epoch=own_epoch,
-                directories=directories,
-                eligible_leader_replicas=elr,
-                last_known_elr=last_known_elr,
-                mode=mode,
-            )
-            yield topic, _row(offset, time, record)
+            replicas, others = sets[replica_set]
+            after = Partition(*(topic_id, number, *replicas, *state, *others, mode))
+            # A base may have the partition in an outage, which then ended here.
+            if start or not (is_first and _is_whole(after, min_isr)):
+                is_known = True
+                if begin >= start:
+                    yield _row(offset, time, PartitionState(before=before, after=after))
+            ended, before = end, after
 
-    def _replica_sets(self, wanted: Set[int], ids: "_Uuids") -> dict[int, tuple[Any, ...]]:
-        """Return the lists of replicas of the wanted sets, in the order of the query's columns.
+    def _states(self, down: Collection[PartitionKey], min_isr: int) -> Iterator[Sequence[Any]]:
+        keys = list(down)
+        for at in range(0, len(keys), _PARTITIONS_ASKED_AT_ONCE):
+            some = keys[at : at + _PARTITIONS_ASKED_AT_ONCE]
+            asked: dict[str, Any] = {"min_isr": min_isr}
+            for number, (topic_id, partition_id) in enumerate(some):
+                asked[f"topic{number}"], asked[f"id{number}"] = topic_id, partition_id
+            yield from self._ask(_down(len(some)), **asked)
+
+    def _replica_sets(self, wanted: Set[int], ids: "_Uuids") -> dict[int, tuple[_Fields, _Fields]]:
+        """Return the fields of partitions with the wanted sets: the first four, and the others.
 
         Raises:
             ValueError: a set is missing, or cannot be read.
         """
-        numbers, id_lists, found = _Lists(), _UuidLists(ids), {}
+        numbers, id_lists = _Lists(), _UuidLists(ids)
+        found: dict[int, tuple[_Fields, _Fields]] = {}
         keys = sorted(wanted)
         for at in range(0, len(keys), _SETS_ASKED_AT_ONCE):
             query = _REPLICA_SETS.format(", ".join(map(str, keys[at : at + _SETS_ASKED_AT_ONCE])))
@@ -275,23 +269,22 @@ class _Tables:
             ):
                 brokers = [numbers[text] for text in (replicas, isr, removing, adding)]
                 elr, last_known_elr = [numbers[text] for text in elrs]
-                found[key] = (*brokers, id_lists[directories], elr, last_known_elr)
+                found[key] = brokers, (id_lists[directories], elr, last_known_elr)
         missing = wanted - found.keys()
         if missing:
             raise ValueError(f"replica set {min(missing)} is missing")
         return found
 
-    def _topics(self, down: Set[str]) -> Iterator[Envelope]:
+    def _topics(self, down: Set[Uuid]) -> Iterator[Envelope]:
         """Yield the creations, moves and removals of all topics with partitions that are down.
 
         Topics that exist at the start are included too, because a later topic may get the name of
         one of them.
         """
         for topic, found in groupby(self._ask(_TOPICS), itemgetter(0)):
-            states = list(found)
-            if topic not in down and states[0][2] >= self._start:
+            states, topic_id = list(found), parse_uuid(topic)
+            if topic_id not in down and states[0][2] >= self._start:
                 continue
-            topic_id = parse_uuid(topic)
             for offset, time, state, existed in self._events(states, 1):
                 if state is None:
                     yield _row(offset, time, RemoveTopicRecord(topic_id=topic_id))
@@ -332,6 +325,13 @@ class _Tables:
 _TWO = itemgetter(0, 1)
 
 
+def _is_whole(partition: Partition, min_isr: int) -> bool:
+    """True if the partition is in no outage; as in `_DOWN`."""
+    in_sync = len(partition.isr)
+    is_in_sync = 0 < in_sync >= len(partition.replicas) and in_sync >= min_isr
+    return is_in_sync and partition.leader != NO_LEADER
+
+
 def _row(offset: int, time: int, record: Record) -> Envelope:
     return Envelope(
         offset=offset,
@@ -347,7 +347,7 @@ class _Lists(dict[str, tuple[int, ...]]):
     """Cache of broker lists by their JSON text, because lists repeat."""
 
     def __missing__(self, text: str) -> tuple[int, ...]:
-        found = self[text] = tuple(json.loads(text))
+        found = self[text] = _numbers.decode(text)
         return found
 
 
@@ -366,5 +366,9 @@ class _UuidLists(dict[str, tuple[Uuid, ...]]):
         self._ids = ids
 
     def __missing__(self, text: str) -> tuple[Uuid, ...]:
-        found = self[text] = tuple([self._ids[each] for each in json.loads(text)])
+        found = self[text] = tuple([self._ids[each] for each in _texts.decode(text)])
         return found
+
+
+_numbers = msgspec.json.Decoder(tuple[int, ...])
+_texts = msgspec.json.Decoder(list[str])

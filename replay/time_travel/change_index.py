@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from records.base import Uuid
+from records.base import Record, Uuid
 from records.envelope import Envelope
+from replay.image.partitions import Partition
 
 if TYPE_CHECKING:
     from replay.time_travel.objects import ObjectName
@@ -31,17 +32,15 @@ class FoundChanges(msgspec.Struct, frozen=True):
         return FoundChanges(sorted(each for each in both if each < end_offset), end_offset)
 
 
-class FoundStates(msgspec.Struct, frozen=True):
-    """The states that led to the outages at an offset, and what must be read from the log.
+class PartitionState(Record, frozen=True, kw_only=True):
+    """Stands, in a row of an index, for the record that gave a partition a state.
 
     Attributes:
-        rows: By ascending offset, rows that set the state of a topic, of a partition, or
-            min.insync.replicas.
-        broker_offsets: Ascending offsets of the records that changed brokers.
+        before: The partition before it; None if it did not exist.
     """
 
-    rows: list[Envelope]
-    broker_offsets: list[int]
+    before: Partition | None
+    after: Partition
 
 
 class ChangeIndex(Protocol):
@@ -67,11 +66,18 @@ class ChangeIndex(Protocol):
                 the index has for the name.
         """
 
-    def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
+    def outage_beginnings(
+        self, at: int, down: Collection[tuple[Uuid, int]], assumed_min_isr: int | None
+    ) -> list[Envelope] | None:
         """Return the states that led to the outages that were in progress just before offset `at`.
 
         Returns None if the index cannot answer.
 
         Args:
+            down: Topic ids and numbers of the partitions in an outage.
             assumed_min_isr: Value for topics whose min.insync.replicas is not in the log.
+
+        Returns:
+            By ascending offset, rows that set the state of a topic, of a partition (as
+            `PartitionState`), or min.insync.replicas.
         """

@@ -122,7 +122,7 @@ def test_a_server_that_cannot_be_reached_is_asked_once(caplog: pytest.LogCapture
     index = HistoryDatabase("postgresql://metalog@127.0.0.1:1/metadata", log)
     asked = parse_object("topic:orders")
     assert [index.changes_of(asked, (), 1) for _ in range(2)] == [None, None]
-    assert index.outage_beginnings(1, None) is None
+    assert index.outage_beginnings(1, (), None) is None
     (warning,) = caplog.messages
     assert "127.0.0.1:1/metadata passed over: " in warning
 

@@ -12,7 +12,7 @@ from sqlalchemy import URL
 from metadata_log.format.batch import Batch
 from metadata_log.reader.log_reader import LogReader
 from records.base import Record
-from records.brokers import BrokerRegistrationChangeRecord
+from records.brokers import BrokerRegistrationChangeRecord, FenceBrokerRecord
 from records.configs import ConfigRecord
 from records.control import (
     AbortTransactionRecord,
@@ -305,7 +305,6 @@ def test_a_broker_record_that_changed_nothing_is_a_cause_as_without_the_tables(u
     [
         [(BEGIN, REMOVED, AGAIN, END)],
         [(MIN_ISR,), (BEGIN, msgspec.structs.replace(MIN_ISR, value=None), END)],
-        [(BEGIN,), (broker(4),), (END,)],
     ],
 )
 def test_the_log_is_read_where_states_do_not_show_what_a_transaction_did(
@@ -316,6 +315,28 @@ def test_the_log_is_read_where_states_do_not_show_what_a_transaction_did(
     at = log.end_offset - 1
     assert of_range(log, at, at - 1, index) == of_range(log, at, at - 1)
     assert index.used == 0
+
+
+def test_a_transaction_of_several_batches_that_fences_a_broker_is_a_cause_as_without_the_tables(
+    url: URL,
+) -> None:
+    history = batches(
+        DOWN[0],
+        (BEGIN,),
+        (change("a", 0, isr=(1, 2)), broker(4)),
+        (FenceBrokerRecord(id=3, epoch=10), END, change("a", 0, isr=(1,))),
+        (change("a", 0, leader=1),),
+    )
+    log = FakeLog(history)
+    index = synced(log, url)
+    at = log.end_offset - 1
+    found = of_range(log, at, at - 1, index)
+    (began,) = (each for each in found.intervals if each.object == "partition:a/0")
+    assert began.cause is not None
+    assert began.cause.text.startswith("broker 3 was fenced")
+    assert began.from_offset == history[2].base_offset
+    assert found == of_range(log, at, at - 1)
+    assert index.used == 1
 
 
 def test_the_log_is_read_where_the_tables_end_before_the_snapshot(url: URL) -> None:
