@@ -54,6 +54,10 @@ REQUEST_WINDOW_OFFSETS = 100_000
 # How long the commit mark may lag on stable storage after an append.
 MARK_SYNC_INTERVAL_MS = 1_000
 
+# A controller that writes NoOps pauses if it writes nothing for longer than this. By default it
+# writes one every 500 ms; those of most real logs are at most 0.7 s apart, of a busy host 1.7 s.
+NOOP_PAUSE_MS_MIN = 2_000
+
 # A wall clock that is off by more than this was set by somebody, and a running writer does not
 # follow it (clock.py). Time keeping at work corrects less: a leap second is 1 s, NTP steps by
 # parts of a second, the pause of a virtual machine that moves to another host is some seconds.

@@ -20,8 +20,8 @@ from replay.time_travel.contradictions import explained
 if TYPE_CHECKING:
     from replay.expressions.bisect import Flips
     from replay.expressions.expression import Expression
-    from replay.incidents.causes import PartitionKey
     from replay.incidents.event import TimelineEvent
+    from replay.incidents.moved_leads import PartitionKey
     from replay.incidents.outage import Outages
     from replay.incidents.overview import OverviewReader
     from replay.incidents.reassigned import ReplicasSince

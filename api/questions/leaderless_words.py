@@ -15,7 +15,7 @@ from api.questions.clauses import (
     node_names,
     often,
 )
-from replay.incidents.causes import NO_HEARTBEAT
+from replay.incidents.fencing_reasons import NO_HEARTBEAT, STALLED
 from replay.incidents.leaderless_times import LeaderlessTime
 from replay.incidents.restarts import Together
 
@@ -71,7 +71,8 @@ def _how(times: Sequence[LeaderlessTime], scope: Scope) -> str:
         return f" by {CLEAN}"
     restarts = scope.found.restarts
     is_missed = all(
-        (each.cause or "").endswith(f"({NO_HEARTBEAT})") and not _restart_in(each, restarts)
+        any(text in (each.cause or "") for text in (f"({NO_HEARTBEAT})", f"({STALLED}"))
+        and not _restart_in(each, restarts)
         for each in times
     )
     return f" by {NO_HEARTBEAT}" if is_missed else ""
@@ -169,8 +170,14 @@ def _down(times: Sequence[LeaderlessTime], longest: LeaderlessTime, scope: Scope
         return _restarted(restart, longest, down, scope)
     # It can only be the one broker that was shut down, or missed.
     if longest.cause is None or (_how(times, scope) and scope.found.brokers == 1):
-        return down
+        return f"{down}{_stalled(longest)}"
     return f"{down}{': ' if longest.partitions == 1 else '; it began with: '}{longest.cause}"
+
+
+def _stalled(time: LeaderlessTime) -> str:
+    """Return that the broker that was missed did not restart, if it did not."""
+    _, is_stalled, more = (time.cause or "").partition(f"({STALLED}")
+    return f"; the broker did not restart{more.removesuffix(')')}" if is_stalled else ""
 
 
 def _restarted(restart: Together, time: LeaderlessTime, down: str, scope: Scope) -> str:

@@ -99,18 +99,26 @@ def _ended(each: NodeRestarts) -> str:
     unknown = each.times - each.clean - each.unclean
     if each.times == 1:
         how = "after a" if each.clean else "without a" if each.unclean else "not known if after a"
-        return f"{'' if each.clean else ','} {how} {CLEAN}"
+        return f"{'' if each.clean else ','} {how} {CLEAN}{_inferred(each)}"
     if each.times == each.clean:
-        return f": all by {CLEAN}"
+        return f": all by {CLEAN}{_inferred(each)}"
     if each.times == each.unclean:
         return f": all without {CLEAN}"
     if each.times == unknown:
         return f": not known if by {CLEAN}"
-    counts = ((each.clean, f"by {CLEAN}"), (each.unclean, "without"), (unknown, "not known"))
+    clean = f"by {CLEAN}{_inferred(each)}"
+    counts = ((each.clean, clean), (each.unclean, "without"), (unknown, "not known"))
     told = [f"{count:,} {how}" for count, how in counts if count]
     if not each.clean:
         told[0] += f" {CLEAN}"
     return f": {', '.join(told)}"
+
+
+def _inferred(each: NodeRestarts) -> str:
+    """Return of how many controlled shutdowns no record says so: others show them."""
+    if not each.inferred:
+        return ""
+    return " (inferred)" if each.inferred == each.clean else f" ({each.inferred:,} inferred)"
 
 
 def _without_partitions(each: NodeRestarts) -> str:

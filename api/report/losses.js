@@ -12,6 +12,9 @@ const LOOKED_AT_MAX = 20_000;
 /** More brokers are not named one by one. */
 const BROKERS_SAID = 3;
 
+/** How the text of a cause ends that follows from other records. */
+const INFERRED = "(controlled shutdown, inferred)";
+
 /** @typedef {import("report/outages.js").Outage} Outage */
 
 /** What may be lost. @param {import("report/data.js").Data} data @param {Outage[]} outages Of the same kind. @returns {string[]} */
@@ -101,7 +104,9 @@ export function notKnown(data, outages) {
   for (const gap of gapsWithin(data, begun, end)) found.push(`What happened in a gap: ${gapWords(gap)}. It may have begun, ended or paused there.`);
   if (outages.some((each) => each.to === null)) found.push("How it ended: it lasted to the last record.");
   if (outages.some((each) => (each.to ?? data.last) >= header.confirmed_end)) found.push(`Whether Kafka kept the records from offset ${header.confirmed_end} on: they were not confirmed.`);
-  const fenced = fencedBy(data, outages);
+  const inferred = outages.filter(({ cause }) => cause?.text.endsWith(INFERRED));
+  if (inferred.length) found.push("Whether it was shut down in order: that is inferred, because the controller's own records end just after the fencing, and the broker came back as another process.");
+  const fenced = fencedBy(data, outages.filter((each) => !inferred.includes(each)));
   if (fenced.length) found.push(`What happened to ${fenced.join(" and ")} before the fencing: see ${fenced.length === 1 ? "the broker's" : "their"} own logs.`);
   found.push("How many messages are concerned: the metadata does not contain them.");
   return found;
@@ -109,13 +114,13 @@ export function notKnown(data, outages) {
 
 /** The brokers whose fencing caused outages. @param {import("report/data.js").Data} data @param {Outage[]} outages */
 function fencedBy(data, outages) {
-  /** @type {Set<string>} */
-  const found = new Set();
-  for (const offset of new Set(outages.map(({ cause }) => cause?.offset ?? null))) {
-    const row = offset === null ? 0 : data.rowAt(offset);
-    if (row <= 0 || data.offset[row] !== offset) continue;
-    const brokers = data.touchedIn(row - 1, row).filter((object) => data.kinds[data.objectKind[object]] === "broker" && data.outagesAt(object, row) & FENCED && data.isThere(object, row - 1));
-    for (const object of brokers) found.add(data.nameAt(object, row).replace(":", " "));
-  }
-  return [...found].sort();
+  const found = [...new Set(outages.map(({ cause }) => cause?.offset ?? null))].flatMap((offset) => fencedAt(data, offset));
+  return [...new Set(found.map((object) => data.nameAt(object, 0).replace(":", " ")))].sort();
+}
+
+/** The brokers that the record at an offset fenced. @param {import("report/data.js").Data} data @param {number|null} offset */
+export function fencedAt(data, offset) {
+  const row = offset === null ? 0 : data.rowAt(offset);
+  if (row <= 0 || data.offset[row] !== offset) return [];
+  return data.touchedIn(row - 1, row).filter((object) => data.kinds[data.objectKind[object]] === "broker" && data.outagesAt(object, row) & FENCED && data.isThere(object, row - 1));
 }

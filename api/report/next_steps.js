@@ -4,7 +4,7 @@ import { sharedAddresses } from "report/addresses.js";
 import { brokersCommand, controllersCommand, historyCommand, outagesOfBrokerCommand, outagesCommand, reassignmentsCommand, recreateCommand, topicCommand, whyCommand } from "report/commands.js";
 import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { endedUncleanly } from "report/ends.js";
-import { waitsFor } from "report/losses.js";
+import { fencedAt, waitsFor } from "report/losses.js";
 import { isGoing, NEW } from "report/object_states.js";
 import { ofKind } from "report/outages.js";
 import { isUp } from "report/why.js";
@@ -176,8 +176,17 @@ export const ADVICE = [
     }),
   },
   {
+    name: "stalled",
+    condition: (facts) => (facts.isOf(LEADERLESS) ? some(stalled(facts)) : null),
+    advice: (brokers, facts) => ({
+      text: `See what held ${listed(brokers)} up: the host (processor, memory, a paused virtual machine), its garbage collection, its disks. It was fenced, and came back without a restart.`,
+      command: outagesOfBrokerCommand(facts.where, facts.begin, facts.data.last, brokers[0]),
+    }),
+  },
+  {
     name: "one replica",
-    condition: (facts) => (facts.isOf(LEADERLESS) ? some(facts.all.filter((each) => facts.state(each)?.replicas.length === 1)) : null),
+    // A second broker on a host that stalls would stall, too.
+    condition: (facts) => (facts.isOf(LEADERLESS) && !(facts.brokers === 1 && stalled(facts).length) ? some(facts.all.filter((each) => facts.state(each)?.replicas.length === 1)) : null),
     advice: ([first, ...more], facts) => ({
       text: facts.brokers === 1 ? "Add a broker, then replicas: with one broker, each of its restarts takes all down."
         : `Give ${topicsOf(facts, [first, ...more])} more replicas: with one, a partition is down whenever its broker is.`,
@@ -209,6 +218,18 @@ export const ADVICE = [
     }),
   },
 ];
+
+/** The brokers whose fencing caused outages that ended when the same processes were unfenced. @returns {number[]} */
+function stalled(/** @type {Facts} */ { data, all }) {
+  const ends = new Map(all.flatMap(({ to, row, cause }) => (to === null || cause === null ? [] : [[cause.offset, row + 1]])));
+  const brokers = [...ends].flatMap(([offset, end]) => fencedAt(data, offset).filter((object) => isSameRun(data, object, data.rowAt(offset), end)));
+  return [...new Set(brokers.map((object) => Number(data.labelAt(object, data.rows - 1))))].sort((a, b) => a - b);
+}
+
+function isSameRun(/** @type {Data} */ data, /** @type {number} */ broker, /** @type {number} */ fenced, /** @type {number} */ end) {
+  const [before, after] = [data.stateAt(broker, fenced), data.stateAt(broker, end)];
+  return after !== null && !after.fenced && after.incarnation_id === before?.incarnation_id;
+}
 
 /** The topics of some outages: the first, and how many more. */
 function topicsOf(/** @type {Facts} */ facts, /** @type {Outage[]} */ outages) {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from metadata_log.kraft_format.batch import KraftBatch
+from metadata_log.limits import NOOP_PAUSE_MS_MIN
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 
@@ -23,8 +24,9 @@ class _Run(msgspec.Struct):
 class NoOpRuns:
     """Passes batches on in order; each run of NoOp batches becomes one batch of one record.
 
-    A run has one epoch and times that never decrease. The state is the same at every time inside a
-    run, because its records change nothing.
+    A run has one epoch and times that never decrease, and ends where the controller paused, so that
+    the pause can be seen. The state is the same at every time inside a run, because its records
+    change nothing.
     """
 
     def __init__(self, write: Write, *, collapse: bool) -> None:
@@ -42,7 +44,7 @@ class NoOpRuns:
         if (
             run is not None
             and run.last.leader_epoch == batch.leader_epoch
-            and run.last.timestamp <= batch.timestamp
+            and 0 <= batch.timestamp - run.last.timestamp < NOOP_PAUSE_MS_MIN
         ):
             run.last = batch
             run.batch_count += 1

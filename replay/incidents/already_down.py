@@ -27,7 +27,8 @@ from records.topics import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from replay.incidents.causes import BROKER_RECORDS, PartitionKey
+from replay.incidents.causes import BROKER_RECORDS
+from replay.incidents.moved_leads import PartitionKey
 from replay.incidents.replay_state import MIN_ISR
 from replay.loader import BatchSource
 from replay.time_travel.skim import effective_batches

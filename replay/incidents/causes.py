@@ -5,13 +5,12 @@ a registration, a controlled shutdown or an unregistration, but precede a fencin
 examined as a whole.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Self
 
 import msgspec
 
-from records.base import Record, Uuid
+from records.base import Record
 from records.brokers import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
@@ -24,6 +23,13 @@ from records.partitions import PartitionChangeRecord
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Partition
+from replay.incidents.fencing_reasons import (
+    NO_HEARTBEAT_OR_STOPPED,
+    STOPPED,
+    FencingReasons,
+    first_reason,
+)
+from replay.incidents.moved_leads import MovedLeads, PartitionKey
 from replay.incidents.replay_state import ReplayState
 
 BROKER_RECORDS: frozenset[type[Record]] = frozenset(
@@ -36,11 +42,6 @@ BROKER_RECORDS: frozenset[type[Record]] = frozenset(
     }
 )
 
-PartitionKey = tuple[Uuid, int]
-"""The id of a partition's topic, and its number."""
-
-NO_HEARTBEAT = "missed heartbeats"
-NO_HEARTBEAT_OR_STOPPED = "missed heartbeats, or stopped while it led nothing"
 TOO_FAR_BEHIND = "too far behind"
 SHUTDOWN = "began a controlled shutdown"
 _RESTARTED = "restarted: it registered again without having been fenced"
@@ -79,14 +80,20 @@ def broker_of(record: Record) -> int:
 class Causes:
     """Follows a log batch by batch and finds the causes of its outages."""
 
-    def __init__(self, state: ReplayState, seen: Collection[PartitionKey] | None = None) -> None:
+    def __init__(
+        self,
+        state: ReplayState,
+        seen: Collection[PartitionKey] | None = None,
+        reasons: FencingReasons | None = None,
+    ) -> None:
         """Start from a state.
 
         Args:
             seen: The partitions of which all records will be replayed; None means all partitions.
+            reasons: Decides why brokers were fenced; None: that is left open.
         """
         self._state = state
-        self._seen = seen
+        self._seen, self._reasons = seen, reasons
         # What took each broker down that is down now; None: that was before the kept history.
         self._down: dict[int, Cause | None] = {
             broker.broker_id: None for broker in state.brokers() if not is_up(broker)
@@ -100,8 +107,8 @@ class Causes:
         self._leading: set[int] = set()
         # What may be leads that were lost in it.
         self._unseen: MovedLeads | None = None
-        # By the offset of a fencing: its broker, if it is unseen whether that led a partition.
-        self._undecided: dict[int, tuple[int, MovedLeads]] = {}
+        # By offset: the fencings of brokers of which it is unseen whether they led a partition.
+        self._undecided: dict[int, tuple[Envelope, int, MovedLeads]] = {}
 
     def enter(self, rows: Sequence[Envelope]) -> None:
         """Start the next batch: examine its rows before they are replayed."""
@@ -149,13 +156,24 @@ class Causes:
             before: The broker's registration before the record.
         """
         broker_id = broker_of(row.payload)
-        text = _down_text(row, before, broker_id in self._leading)
-        if self._unseen is not None and text == fenced_text(NO_HEARTBEAT_OR_STOPPED):
-            self._undecided[row.offset] = broker_id, self._unseen
+        text = _down_text(row, before, lambda: self._reason(row, broker_id))
         if text is None:
             return None
         registered = -1 if before is None else before.broker_epoch
         return Cause(row.offset, f"broker {broker_id} {text}", registered)
+
+    def _reason(self, row: Envelope, broker_id: int) -> str:
+        """Return why a broker was fenced that was up."""
+        led = broker_id in self._leading
+        if self._unseen is not None and not led:
+            self._undecided[row.offset] = row, broker_id, self._unseen
+        return self._reason_of(row, broker_id, led=led)
+
+    def _reason_of(self, row: Envelope, broker_id: int, *, led: bool) -> str:
+        if self._reasons is None:
+            return first_reason(led=led)
+        brokers = list(self._state.brokers())
+        return self._reasons.of(row, broker_id, lambda: brokers, led=led)
 
     def broker_changed(self, row: Envelope, before: Broker | None) -> None:
         """Update which brokers are down, after a broker's record was applied."""
@@ -196,11 +214,11 @@ class Causes:
         known = {each.offset: each for each in asked}
         decided = {}
         for offset in sorted(known.keys() & past._undecided.keys()):
-            broker_id, unseen = past._undecided[offset]
+            row, broker_id, unseen = past._undecided[offset]
             led = bool(unseen.leaders) and unseen.had_lead(
                 broker_id, unseen.leaders_in(load(unseen.at))
             )
-            text = fenced_text(NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED)
+            text = fenced_text(past._reason_of(row, broker_id, led=led))
             registered = known[offset].registered
             decided[offset] = Cause(offset, f"broker {broker_id} {text}", registered)
         self._down = {
@@ -254,48 +272,6 @@ def is_up(broker: Broker | None) -> bool:
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
-class MovedLeads(msgspec.Struct, frozen=True):
-    """Leader changes in a batch, for partitions whose earlier state was not followed.
-
-    Attributes:
-        at: The offset before the batch.
-        leaders: Partitions, each with its new leader.
-    """
-
-    at: int
-    leaders: list[tuple[PartitionKey, int]]
-
-    @classmethod
-    def of(cls, rows: Sequence[Envelope]) -> Self:
-        """Return the leader changes in rows that take effect together."""
-        leaders = [
-            ((record.topic_id, record.partition_id), record.leader)
-            for record in (row.payload for row in rows)
-            if isinstance(record, PartitionChangeRecord) and record.leader >= NO_LEADER
-        ]
-        return cls(rows[0].offset - 1, leaders)
-
-    @property
-    def keys(self) -> list[PartitionKey]:
-        """The partitions with leader changes."""
-        return [key for key, _ in self.leaders]
-
-    def leaders_in(self, image: MetadataImage) -> dict[PartitionKey, int]:
-        """Return the leaders of these partitions in an image."""
-        found = {key: image.partition(*key) for key in self.keys}
-        return {key: each.leader for key, each in found.items() if each is not None}
-
-    def had_lead(self, broker_id: int, before: Mapping[PartitionKey, int]) -> bool:
-        """True if a broker led one of the partitions and lost its leadership.
-
-        Args:
-            before: The leaders before the batch.
-        """
-        return any(
-            leader != broker_id and before.get(key) == broker_id for key, leader in self.leaders
-        )
-
-
 def fenced_text(reason: str) -> str:
     """Return the description of the fencing of a broker that was up."""
     return f"was fenced ({reason})"
@@ -307,15 +283,22 @@ _FENCING = "brokers fence"
 
 def is_by_silence(cause: Cause) -> bool:
     """True if a broker was fenced because it missed its heartbeats, not because it stopped."""
-    return " was fenced (" in cause.text and NO_HEARTBEAT_OR_STOPPED not in cause.text
+    is_fencing = " was fenced (" in cause.text
+    return is_fencing and NO_HEARTBEAT_OR_STOPPED not in cause.text and not is_inferred_stop(cause)
+
+
+def is_inferred_stop(cause: Cause) -> bool:
+    """True if a broker was fenced because it stopped in order, as follows from other records."""
+    return cause.text.endswith(fenced_text(STOPPED))
 
 
 def is_of_lost_broker(cause: Cause) -> bool:
     """True if a broker was found gone: it may have been gone before, unlike after a shutdown."""
-    return " was fenced (" in cause.text or _RESTARTED in cause.text
+    is_fencing = " was fenced (" in cause.text and not is_inferred_stop(cause)
+    return is_fencing or _RESTARTED in cause.text
 
 
-def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
+def _down_text(row: Envelope, before: Broker | None, why: Callable[[], str]) -> str | None:
     command, reason = (
         (None, None) if row.origin is None else (row.origin.command, row.origin.reason)
     )
@@ -329,7 +312,7 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
                 return "was fenced at the end of its controlled shutdown"
             if command == _FENCING:
                 return f"was fenced by a command{'' if reason is None else f' ({reason})'}"
-            return fenced_text(reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED))
+            return fenced_text(reason or why())
         case RegisterBrokerRecord(fenced=True):
             if before is None:
                 return "registered, still fenced"

@@ -24,6 +24,7 @@ from replay.incidents.event import (
     kind_of,
     partition_effects,
 )
+from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.flaps import Flaps
 from replay.incidents.replay_state import ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
@@ -41,7 +42,12 @@ class EventBuilder:
         last_time: Append time of the last record that was read, set by the caller after each batch.
     """
 
-    def __init__(self, image: MetadataImage, noted: Callable[[control.NoteRecord], object]) -> None:
+    def __init__(
+        self,
+        image: MetadataImage,
+        noted: Callable[[control.NoteRecord], object],
+        reasons: FencingReasons | None,
+    ) -> None:
         delta = UnversionedDelta(image)
         self._topics = delta.topics
         self._state = ReplayState(delta)
@@ -49,7 +55,7 @@ class EventBuilder:
         self._asked = AskedInRange(image)
         # What the rows of these events do may have been asked for before the range.
         self._asked_before: list[tuple[Group, Envelope]] = []
-        self._causes = Causes(self._state)
+        self._causes = Causes(self._state, reasons=reasons)
         self._groups: dict[Hashable, Group] = {}
         # The events of partitions' changes with a cause in an earlier batch, by its offset.
         self._caused: dict[int, Group] = {}

@@ -12,6 +12,7 @@ from records import control
 from replay.image.metadata import MetadataImage
 from replay.incidents.event import Group, TimelineEvent, in_order
 from replay.incidents.event_builder import EventBuilder
+from replay.incidents.fencing_reasons import FencingReasons
 from replay.loader import BatchSource, check_point, provenance_at
 from replay.time_travel.contradictions import explained
 from replay.transactions import Transactions, rows_within
@@ -43,7 +44,8 @@ def timeline_events(
     """
     check_point(source, max(to_offset, source.history_start) - 1)
     first = max(from_offset, source.history_start)
-    events = GrowingEvents(start(first - 1), from_offset, first, noted)
+    reasons = FencingReasons(source)
+    events = GrowingEvents(start(first - 1), from_offset, first, noted, reasons)
     events.read(source, to_offset, progress, until_ms)
     return events.all()
 
@@ -57,6 +59,7 @@ class GrowingEvents:
         from_offset: int,
         first: int,
         noted: Callable[[control.NoteRecord], object] = lambda _: None,
+        reasons: FencingReasons | None = None,
     ) -> None:
         """Start with the image before `first`, without events.
 
@@ -64,12 +67,13 @@ class GrowingEvents:
             from_offset: Start of the range. Records from there to `first`, where the state is not
                 known, are described by their types only.
             noted: Called with each note that was written in the range.
+            reasons: As for `Causes`.
         """
         self._from_offset, self._first = from_offset, first
         # A transaction that is open there takes effect in the range, if it does.
         self._begin = min(first, image.provenance.next_offset)
         self._next = min(self._begin, from_offset)
-        self._building, self._transactions = EventBuilder(image, noted), Transactions()
+        self._building, self._transactions = EventBuilder(image, noted, reasons), Transactions()
 
     @property
     def next_offset(self) -> int:

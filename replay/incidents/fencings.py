@@ -6,7 +6,8 @@ from itertools import chain
 from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.partitions import NO_LEADER
-from replay.incidents.causes import MovedLeads, PartitionKey, broker_of
+from replay.incidents.causes import broker_of
+from replay.incidents.moved_leads import MovedLeads, PartitionKey
 from replay.loader import BatchSource, Newest, load_image
 from replay.time_travel.reach import ReplicasReach
 from replay.time_travel.skim import reached_rows

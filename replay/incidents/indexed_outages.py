@@ -6,14 +6,13 @@ still be a cause.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 from metadata_log.format.needles import Needles
 from records.control import BeginTransactionRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError
-from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS
 from replay.incidents.outage_tracker import OutageTracker
 from replay.loader import BatchSource
@@ -27,7 +26,7 @@ def indexed_watch(
     source: BatchSource,
     index: ChangeIndex,
     tracker: OutageTracker,
-    past: MetadataImage,
+    watch: Callable[..., OutageTracker],
     assumed_min_isr: int | None,
 ) -> OutageTracker | None:
     """Return a tracker that knows where each outage in progress in a snapshot began.
@@ -36,7 +35,7 @@ def indexed_watch(
 
     Args:
         tracker: Positioned at the snapshot.
-        past: The image at the start of the history.
+        watch: Returns a tracker at the start of the history that follows some partitions.
 
     Raises:
         CorruptLogError: the log is damaged.
@@ -46,7 +45,7 @@ def indexed_watch(
     if known is None:
         return None
     # It follows no partition from its beginning.
-    found, done = type(tracker)(past, assumed_min_isr, ()), 0
+    found, done = watch(seen=()), 0
     try:
         for rows in _rows_with_brokers(source, end_offset):
             first = bisect_left(known, rows[0].offset, key=_OFFSET)

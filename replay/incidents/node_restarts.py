@@ -21,6 +21,7 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
         is_both: True if they are brokers and controllers, each in one process.
         times: How often they restarted.
         clean: How often after controlled shutdowns.
+        inferred: How often of those no record says so, but it follows from others.
         unclean: How often at least one of them was not shut down: after a crash, a kill or a hang.
             For the rest it is not known.
         without_partitions: How often while no topic existed.
@@ -45,6 +46,7 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
     is_both: bool
     times: int
     clean: int
+    inferred: int
     unclean: int
     without_partitions: int
     harmless: int
@@ -84,6 +86,7 @@ def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
         is_both=all(each.is_both for each in found),
         times=len(found),
         clean=sum(each.is_clean is True for each in found),
+        inferred=sum(each.is_inferred for each in found),
         unclean=sum(each.is_clean is False for each in found),
         without_partitions=sum(not each.partitions for each in found),
         harmless=sum(each.is_clean is None and not each.partitions for each in found),

@@ -20,8 +20,10 @@ from replay.image.metadata import MetadataImage
 from replay.image.partition_list import Partitions
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
-from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, PartitionKey, broker_of
+from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, broker_of
+from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.health import broker_kinds, partition_kinds
+from replay.incidents.moved_leads import PartitionKey
 from replay.incidents.outage import Outage, Outages
 from replay.incidents.replay_state import MIN_ISR, ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
@@ -44,6 +46,7 @@ class OutageTracker:
         image: MetadataImage,
         assumed_min_isr: int | None,
         seen: Collection[PartitionKey] | None = None,
+        reasons: FencingReasons | None = None,
     ) -> None:
         """Start from an image.
 
@@ -51,12 +54,13 @@ class OutageTracker:
             assumed_min_isr: Used for topics whose min.insync.replicas is not in the log; None means
                 that these are never under_min_isr.
             seen: The partitions of which all records will be replayed; None means all partitions.
+            reasons: As for `Causes`.
         """
         self.provenance = image.provenance
         delta = UnversionedDelta(image)
         self._topics = delta.topics
         self._state = ReplayState(delta)
-        self._causes = Causes(self._state, seen)
+        self._causes = Causes(self._state, seen, reasons)
         # True while no broker's record can be the cause of an outage.
         self._is_calm = True
         self._assumed = assumed_min_isr

@@ -1,12 +1,14 @@
 """Finds the outages in a range of a log."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from metadata_log.format.batch import Batch
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
+from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
 from replay.incidents.lower_bounds import note_silences, silences_below
@@ -86,7 +88,8 @@ class Tracking:
             UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
         """
         start = min(from_offset, end_offset)
-        self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr)
+        reasons = FencingReasons(source)
+        self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr, reasons)
         self.next_offset = max(source.history_start, self.tracker.provenance.next_offset)
         self.place = Place(self.tracker.provenance)
         self._source = source
@@ -132,6 +135,7 @@ def _tracker_before(
     index: ChangeIndex | None,
     end_offset: int,
     assumed_min_isr: int | None,
+    reasons: FencingReasons,
 ) -> OutageTracker:
     """Return a tracker positioned at one of the newest snapshots below an offset.
 
@@ -142,7 +146,7 @@ def _tracker_before(
     for image in _snapshots_before(source, newest, end_offset):
         if found is not None and _is_anything_down(image):
             continue
-        tracker = OutageTracker(image, assumed_min_isr)
+        tracker = OutageTracker(image, assumed_min_isr, reasons=reasons)
         if tracker.is_quiet:
             return tracker
         found = found or tracker
@@ -150,9 +154,10 @@ def _tracker_before(
             break
     past = load_image(source, source.history_start - 1)
     if found is None:
-        return OutageTracker(past, assumed_min_isr)
-    before = None if index is None else indexed_watch(source, index, found, past, assumed_min_isr)
-    _take_over(source, newest, found, before or _look_back(source, found, past, assumed_min_isr))
+        return OutageTracker(past, assumed_min_isr, reasons=reasons)
+    watch = partial(type(found), past, assumed_min_isr, reasons=reasons)
+    before = None if index is None else indexed_watch(source, index, found, watch, assumed_min_isr)
+    _take_over(source, newest, found, before or _look_back(source, found, watch))
     return found
 
 
@@ -181,15 +186,15 @@ def _snapshots_before(
 
 
 def _look_back(
-    source: BatchSource, tracker: OutageTracker, past: MetadataImage, assumed_min_isr: int | None
+    source: BatchSource, tracker: OutageTracker, watch: Callable[..., OutageTracker]
 ) -> OutageTracker:
     """Return a tracker that has followed, up to a snapshot, the objects that are down in it.
 
     Args:
         tracker: Positioned at the snapshot.
-        past: The image at the start of the history.
+        watch: Returns a tracker at the start of the history that follows some partitions.
     """
-    found = type(tracker)(past, assumed_min_isr, tracker.partitions_down)
+    found = watch(seen=tracker.partitions_down)
     matters = RowsOf(tracker.partitions_down)
     for rows in matters.batches(source, tracker.provenance.next_offset):
         found.replay(rows, matters.chosen(rows))

@@ -12,7 +12,8 @@ from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
-from replay.incidents.causes import BROKER_RECORDS, PartitionKey, broker_of
+from replay.incidents.causes import BROKER_RECORDS, broker_of
+from replay.incidents.moved_leads import PartitionKey
 from replay.incidents.replay_state import ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
 from replay.loader import BatchSource, rows_below

@@ -20,7 +20,7 @@ from records.brokers import (
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.cluster import Broker, Controller
-from replay.incidents.causes import Cause, is_by_silence, is_up
+from replay.incidents.causes import Cause, is_by_silence, is_inferred_stop, is_up
 from replay.incidents.silences import Silence
 
 TOGETHER_MS_MAX = 120_000
@@ -45,6 +45,7 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
         is_clean: True after a controlled shutdown, False if the node was up until it registered
             again, or had missed its heartbeats. None if unknown: a broker that leads nothing is
             fenced when it stops, too.
+        is_inferred: True if the shutdown is not recorded, but follows from other records.
     """
 
     node_id: int
@@ -53,6 +54,7 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
     down_offset: int
     down_time: int
     is_clean: bool | None
+    is_inferred: bool = False
 
 
 class Together(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +101,12 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
             return False
         clean = [each.down_time for each in self.restarts if each.is_clean]
         return True if all(_is_near(each.down_time, clean) for each in self.restarts) else None
+
+    @property
+    def is_inferred(self) -> bool:
+        """True if all were shut down, but no record says so of any of them."""
+        recorded = [each for each in self.restarts if each.is_clean and not each.is_inferred]
+        return self.is_clean is True and not recorded
 
     def off_ms(self, since: int) -> int:
         """Return how long all of the nodes were off, as far as the log shows it.
@@ -248,10 +256,7 @@ class Restarts:
         assert isinstance(record, RegisterBrokerRecord)
         before = self._brokers.get(record.broker_id)
         if before is not None and before.incarnation_id != record.incarnation_id:
-            down = before.down or _place(row)
-            restart = _restart(
-                record.broker_id, row, down, self._is_clean(record.broker_id, before)
-            )
+            restart = self._restarted(row, record.broker_id, before)
             self._of_brokers.append((restart, frozenset(self._brokers)))
         is_down = record.fenced or record.in_controlled_shutdown
         down = (before and before.down) or _place(row)
@@ -259,11 +264,16 @@ class Restarts:
             record.incarnation_id, down if is_down else None, record.in_controlled_shutdown
         )
 
-    def _is_clean(self, broker_id: int, before: _Run) -> bool | None:
+    def _restarted(self, row: Envelope, broker_id: int, before: _Run) -> Restart:
+        """Return the restart that a registration shows, given the run before."""
+        down = before.down or _place(row)
         if before.is_shut_down or before.down is None:
-            return before.is_shut_down
+            return _restart(broker_id, row, down, before.is_shut_down)
         cause = self._down_by(broker_id)
-        return False if cause is not None and is_by_silence(cause) else None
+        if cause is not None and is_inferred_stop(cause):
+            return replace(_restart(broker_id, row, down, True), is_inferred=True)
+        is_missed = cause is not None and is_by_silence(cause)
+        return _restart(broker_id, row, down, False if is_missed else None)
 
     def _unregister(self, row: Envelope) -> None:
         assert isinstance(row.payload, UnregisterBrokerRecord)
@@ -364,7 +374,8 @@ def _of_process(broker: Restart, process: Restart) -> Restart:
     if process.offset >= broker.down_offset:
         return broker
     # It was missed, or registered again, only after that.
-    return replace(broker, down_offset=process.offset, down_time=process.time, is_clean=False)
+    place = {"down_offset": process.offset, "down_time": process.time}
+    return replace(broker, **place, is_clean=False, is_inferred=False)
 
 
 def _from_term(controller: Restart, term: Restart) -> Restart:

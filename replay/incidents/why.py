@@ -4,6 +4,7 @@ The log is skimmed: only records of the partition's topic and of brokers are dec
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -19,8 +20,6 @@ from replay.image.partitions import NO_LEADER, NONE, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import (
     BROKER_RECORDS,
-    NO_HEARTBEAT,
-    NO_HEARTBEAT_OR_STOPPED,
     OWN,
     Cause,
     Causes,
@@ -29,10 +28,15 @@ from replay.incidents.causes import (
     is_up,
     own_cause,
 )
+from replay.incidents.fencing_reasons import (
+    NO_HEARTBEAT,
+    NO_HEARTBEAT_OR_STOPPED,
+    FencingReasons,
+)
 from replay.incidents.fencings import had_lead
 from replay.incidents.health import LEADERLESS, brokers_missing, is_under_replicated
 from replay.incidents.replay_state import ReplayState
-from replay.loader import BatchSource, Newest
+from replay.loader import BatchSource, Newest, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.contradictions import explains
 from replay.time_travel.history import absence
@@ -96,7 +100,7 @@ def why_partition(
     if key is None:
         raise absence(source, name, at, index)
     found = follower.chain_of_partition(key, name.field or "leader")
-    return _with_reasons(source, found, newest) if follower.is_partial else found
+    return _with_reasons(source, found, newest, is_partial=follower.is_partial)
 
 
 @explains
@@ -122,26 +126,34 @@ def why_broker(
         broker.in_controlled_shutdown if name.field == "in_controlled_shutdown" else broker.fenced
     )
     found = Chain(value, follower.broker_links.get(key, [])[::-1])
-    return _with_reasons(source, found, newest) if follower.is_partial else found
+    return _with_reasons(source, found, newest, is_partial=follower.is_partial)
 
 
-def _with_reasons(source: BatchSource, found: Chain, newest: Newest) -> Chain:
-    """Return the chain, with the reasons of fencings corrected.
+def _with_reasons(source: BatchSource, found: Chain, newest: Newest, *, is_partial: bool) -> Chain:
+    """Return the chain with the reasons of fencings that depend on other records.
 
-    The reason for a fencing depends on whether the broker led any partition, but the chain was
-    found by replaying only some partitions.
+    Args:
+        is_partial: True if the chain was found by replaying only some partitions: a broker that
+            was fenced may have led others.
     """
-    links = [_with_reason(source, link, newest) for link in found.links]
-    return msgspec.structs.replace(found, links=links)
+    reasons = FencingReasons(source)
+
+    def with_reason(link: Link) -> Link:
+        row, text = link.row, link.text
+        is_open = text.endswith(fenced_text(NO_HEARTBEAT_OR_STOPPED))
+        if not is_open and not text.endswith(fenced_text(NO_HEARTBEAT)):
+            return link
+        broker_id = broker_of(row.payload)
+        led = not is_open or (is_partial and had_lead(source, row, newest))
+        brokers = partial(_brokers_at, source, row.offset - 1, newest)
+        reason = reasons.of(row, broker_id, brokers, led=led)
+        return Link(row, f"broker {broker_id} {fenced_text(reason)}")
+
+    return msgspec.structs.replace(found, links=[with_reason(each) for each in found.links])
 
 
-def _with_reason(source: BatchSource, link: Link, newest: Newest) -> Link:
-    row = link.row
-    if not link.text.endswith(fenced_text(NO_HEARTBEAT_OR_STOPPED)):
-        return link
-    if not had_lead(source, row, newest):
-        return link
-    return Link(row, f"broker {broker_of(row.payload)} {fenced_text(NO_HEARTBEAT)}")
+def _brokers_at(source: BatchSource, at: int, newest: Newest) -> Iterable[Broker]:
+    return load_image(source, at, start=newest(at)).brokers()
 
 
 def _followed(
@@ -204,10 +216,16 @@ class Follower:
             and True if the link replaced the earlier links of that broker.
     """
 
-    def __init__(self, image: MetadataImage, *, is_partial: bool = False) -> None:
+    def __init__(
+        self,
+        image: MetadataImage,
+        *,
+        is_partial: bool = False,
+        reasons: FencingReasons | None = None,
+    ) -> None:
         self.state = ReplayState(MetadataDelta(image))
         self.is_partial = is_partial
-        self._causes = Causes(self.state)
+        self._causes = Causes(self.state, reasons=reasons)
         self.steps: dict[tuple[Uuid, int], list[Step]] = {}
         self.broker_links: dict[int, list[Link]] = {}
         self.added: dict[int, Step] = {}

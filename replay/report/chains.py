@@ -15,6 +15,7 @@ from records.control import LeaderChangeMessage
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS, SHUTDOWN, Cause, broker_of
+from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.health import partition_kinds
 from replay.incidents.why import Follower, Link, Step
 from replay.report import varints
@@ -35,8 +36,13 @@ class ChainsMark(NamedTuple):
 class Chains:
     """Follows a range of records and collects the text and causes of each."""
 
-    def __init__(self, image: MetadataImage, origin: Callable[[Origin | None], int]) -> None:
-        self._follower = Follower(image)
+    def __init__(
+        self,
+        image: MetadataImage,
+        origin: Callable[[Origin | None], int],
+        reasons: FencingReasons,
+    ) -> None:
+        self._follower = Follower(image, reasons=reasons)
         self._origin = origin
         self._links: dict[tuple[int, str], int] = {}
         self._link_rows: list[list[Any]] = []
@@ -78,7 +84,12 @@ class Chains:
         return self._outage_text[-1] in self._planned
 
     def cross(
-        self, image: MetadataImage, place: RowPlace, text: str, brokers: Iterable[int]
+        self,
+        image: MetadataImage,
+        place: RowPlace,
+        text: str,
+        brokers: Iterable[int],
+        reasons: FencingReasons,
     ) -> None:
         """Continue after a gap, and add a row with a text and without causes for it.
 
@@ -87,8 +98,9 @@ class Chains:
             place: Offset, time and type of the gap's row.
             text: Description of the changes found after the gap.
             brokers: Ids of the brokers that were found changed; their chains begin anew.
+            reasons: As for `Causes`, after the gap.
         """
-        self._follower = Follower(image)
+        self._follower = Follower(image, reasons=reasons)
         link = len(self._link_rows)
         self._link_rows.append([place.offset, place.time, place.type, text, self._origin(None)])
         self._brokers += [[place.offset, broker_id, link, 1] for broker_id in brokers]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from metadata_log.format.batch import Batch
 from metadata_log.format.parts import Gap
 from replay.image.metadata import MetadataImage
+from replay.incidents.fencing_reasons import FencingReasons
 from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
 from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
@@ -137,11 +138,14 @@ class GrowingReport:
         self._incidents = Incidents(self.start)
         self._columns.add(_place_of(image, self.start), self._incidents.begun(objects))
         self._before = self._columns.touches
-        self._chains = Chains(image, self._columns.origin)
+        self._reasons = FencingReasons(timeline.source)
+        self._chains = Chains(image, self._columns.origin, self._reasons)
         self._gaps: list[Gap] = []
         # The time of the first record; None: read it when it is needed.
         self._begin_ms: int | None = None
-        self._events = ReportEvents(image, first, self.start) if self._is_whole else None
+        self._events = None
+        if self._is_whole:
+            self._events = ReportEvents(image, first, self.start, self._reasons)
         self._terms = Terms()
         self._window = MostEventful()
         # By the offset that was the last: where everything stood.
@@ -151,6 +155,12 @@ class GrowingReport:
     def touches(self) -> int:
         """Number of changed objects, summed over the records; includes the objects at the start."""
         return self._columns.touches
+
+    def goes_on(self, source: BatchSource) -> bool:
+        """True if newer records of the same log change no text: they may show why a broker was
+        fenced.
+        """
+        return not self._reasons.move(source)
 
     def cross(self, before: PartBefore, after: Timeline) -> None:
         """Read an earlier part of a recording to its end, and go on in the part after it.
@@ -171,13 +181,14 @@ class GrowingReport:
         found_at = Weighed(place.offset, place.time, 0)
         self._incidents.add(found, place.offset, found_at, is_planned=False)
         brokers = [each.key for each in found if each.kind == "broker"]
-        self._chains.cross(image, place, f"found after a gap: {text}", brokers)
+        self._reasons = FencingReasons(after.source)
+        self._chains.cross(image, place, f"found after a gap: {text}", brokers, self._reasons)
         self._terms.cross()
         if self._events is not None:
             events = self._events.all(ended, gap.from_offset)
             names = (f"{each.kind}:{each.label}" for each in found)
             events.append(gap_event(gap, f"{text}; {found_text(found)}", names, events))
-            self._events = ReportEvents(image, gap.to_offset, gap.to_offset, events)
+            self._events = ReportEvents(image, gap.to_offset, gap.to_offset, self._reasons, events)
         self._effects = Effects(image)
         self._next = self._state_end = gap.to_offset
         self._gaps.append(gap)
@@ -231,11 +242,14 @@ class GrowingReport:
         Raises:
             CorruptLogError: as for `until`.
         """
+        self._reasons.move(timeline.source)
         if known >= self._next:
             self._read(timeline.source, known, progress)
         self._read(timeline.source, last, progress)
         mark = self._marks.get(known)
         if mark is None or not self._columns.can_go_on(mark.columns):
+            return None
+        if self._reasons.were_open(known):
             return None
         has_flaps, events = (
             (False, [])
@@ -293,6 +307,7 @@ class GrowingReport:
         self, source: BatchSource, last: int, progress: Progress, beside: Sequence[Beside] = ()
     ) -> None:
         """Read the records up to offset `last`, and remember the position for `after`."""
+        self._reasons.move(source)
         if last >= self._next:
             with explained(source):
                 self._read_once(source, last + 1, progress, beside)

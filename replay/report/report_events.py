@@ -14,6 +14,7 @@ from records.control import NoteRecord
 from replay.image.metadata import MetadataImage
 from replay.incidents.event import Group, TimelineEvent
 from replay.incidents.events import GrowingEvents
+from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.pinned_notes import note_events
 from replay.loader import BatchSource
 from replay.report import varints
@@ -47,6 +48,7 @@ class ReportEvents:
         image: MetadataImage,
         from_offset: int,
         first: int,
+        reasons: FencingReasons,
         earlier: Sequence[ReportEvent] = (),
     ) -> None:
         """Start with the image before `first`; the arguments are those of `GrowingEvents`.
@@ -58,7 +60,7 @@ class ReportEvents:
         self._number = next_number(earlier)
         self._written: dict[NoteRecord, None] = {}
         self._from_offset = from_offset
-        self._events = GrowingEvents(image, from_offset, first, self._write)
+        self._events = GrowingEvents(image, from_offset, first, self._write, reasons)
         self._forgotten = 0
         # Of each growth, by the numbers of the groups that it changed: the objects before.
         self._growths: list[dict[int, int]] = []

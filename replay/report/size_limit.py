@@ -41,7 +41,7 @@ def fitting_report(
     source = timeline.source
     key, end = (first, topics, source.history_start), last + 1
     growing = None if kept is None else kept.take(key, wanted.start, end)
-    if growing is None:
+    if growing is None or not growing.goes_on(source):
         growing = _begun(wanted, redaction, topics)
     found = None
     if known is not None and first <= known <= last and _ends_batch(source, known):

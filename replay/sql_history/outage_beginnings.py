@@ -30,7 +30,7 @@ from records.topics import (
     TopicRecord,
 )
 from replay.image.partitions import NO_LEADER, Partition
-from replay.incidents.causes import PartitionKey
+from replay.incidents.moved_leads import PartitionKey
 from replay.sql_history.record_offsets import Ask
 from replay.time_travel.change_index import PartitionState
 

@@ -57,8 +57,8 @@ def test_a_window_counts_its_first_change_of_the_controller(
     assert found["controllers"] == "the controller changed once to node 2"
     # Without a topic, it could stop nothing.
     assert found["restarts"].startswith(
-        "all 3 brokers restarted together at 11:54:22, not known if after a controlled shutdown, "
-        "while no topic existed; off "
+        "all 3 brokers restarted together at 11:54:22 after a controlled shutdown (inferred), "
+        "while no topic existed; off 17 s"
     )
     both = words(metalog, restarted, "--from", f"{_DAY}T11:00:00Z", "--to", f"{_DAY}T13:00:00Z")
     assert both["controllers"] == "the controller changed 2 times, last to node 2"
@@ -87,8 +87,8 @@ def test_a_whole_cluster_that_was_restarted_is_told_as_one(
     restarted = imported(data_set, tmp_path)
     found = words(metalog, restarted)
     assert found["restarts"] == (
-        "!all 3 brokers restarted together 12 times, 09:20:36 to 13:45:21: 2 by controlled "
-        "shutdown, 1 without, 9 not known; 10 of them while no topic existed; off 54 min 19 s to "
+        "!all 3 brokers restarted together 12 times, 09:20:36 to 13:45:21: 11 by controlled "
+        "shutdown (9 inferred), 1 without; 10 of them while no topic existed; off 54 min 19 s to "
         "1 h 1 min in all, longest 48 min 30 s"
     )
     assert found["leaderless"] == (
@@ -116,12 +116,12 @@ def test_a_crash_loop_of_a_controller_is_told_beside_restarts_of_its_broker(
     clauses = metalog("summary", log, "--json").json["clauses"]
     told = [each for each in clauses if each["about"] == "restarts"]
     assert [each["text"] for each in told] == [
-        "the only broker restarted 6 times, 08:55:26 to 10:00:49: 1 by controlled shutdown, 5 not "
-        "known; 5 of them while no topic existed; off 1 h 6 min in all, longest 46 min 6 s",
+        "the only broker restarted 6 times, 08:55:26 to 10:00:49: all by controlled shutdown (5 "
+        "inferred); 5 of them while no topic existed; off 1 h 6 min in all, longest 46 min 6 s",
         "the process of broker 1 started 16 more times, 09:50:49 to 09:52:54, but its broker did "
         "not register",
     ]
-    # The broker may have crashed before, but there was no topic.
+    # It crashed only after the last time that its broker was shut down.
     assert [each["is_bad"] for each in told] == [False, True]
     # The range knows the controller that was registered before it.
     stops = words(metalog, log, "--to", 1727)
@@ -217,7 +217,8 @@ def test_a_single_node_that_was_stopped_on_purpose_is_no_incident(
         (
             True,
             "17 times without a leader: 1 by missed heartbeats, for 1.3 s from 2025-07-20 10:35:11 "
-            "to 10:35:12 (51 partitions); 16 by controlled shutdown, 14 d 2 h in all, longest 7 d "
+            "to 10:35:12 (51 partitions; the broker did not restart, and the controller wrote "
+            "nothing for up to 3.7 s); 16 by controlled shutdown, 14 d 2 h in all, longest 7 d "
             "5 h from 2025-07-23 10:50:01 to 2025-07-30 16:11:26 (1 to 51 partitions)",
         ),
     ]
@@ -450,9 +451,9 @@ def test_a_crash_is_no_missed_heartbeat_and_the_silence_before_it_is_told(
         "11:02:17)"
     )
     assert told["restarts"] == (
-        "!the only broker restarted 3 times, 10:33:09 to 11:02:18: 2 without controlled shutdown, "
-        "1 not known; 2 of them while no topic existed; off 4 min 7 s to 4 min 52 s in all, "
-        "longest 3 min 47 s"
+        "!the only broker restarted 3 times, 10:33:09 to 11:02:18: 1 by controlled shutdown "
+        "(inferred), 2 without; 2 of them while no topic existed; off 4 min 7 s to 4 min 52 s in "
+        "all, longest 3 min 47 s"
     )
 
 

@@ -66,6 +66,11 @@ SAID = {
         "The ISR of 1 partition still lacks broker 3, which is up: see since when.",
         "partition:left/0",
     ),
+    "stalled": (
+        "See what held broker 8 up: the host (processor, memory, a paused virtual machine), its "
+        "garbage collection, its disks. It was fenced, and came back without a restart.",
+        "8       fenced",
+    ),
     "one replica": (
         "Give topic single more replicas: with one, a partition is down whenever its broker is.",
         "single",

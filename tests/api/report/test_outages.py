@@ -232,9 +232,7 @@ def test_hover_names_what_is_there(stormy_page: Page) -> None:
     first, times, cause = texts(page, ".tip div")
     assert first == "broker:2 is fenced"
     assert times == "22:50:06.000 to 2026-01-14 03:10:11.000 (4 h 20 min)"
-    assert cause == (
-        "broker 2 was fenced (missed heartbeats, or stopped while it led nothing) (19)"
-    )
+    assert cause == ("broker 2 was fenced (missed heartbeats; it did not restart) (19)")
     box = page.locator(".plot canvas").bounding_box()
     assert box is not None
     page.mouse.move(place["x"], box["y"] + 55)

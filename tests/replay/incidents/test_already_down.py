@@ -13,7 +13,7 @@ from records.base import Record
 from records.brokers import FenceBrokerRecord, UnregisterBrokerRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
-from replay.incidents.causes import NO_HEARTBEAT_OR_STOPPED
+from replay.incidents.fencing_reasons import NO_HEARTBEAT_OR_STOPPED
 from replay.incidents.outage import Outages
 from replay.incidents.outages import find_outages
 from replay.loader import BatchSource, load_image

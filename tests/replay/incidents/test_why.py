@@ -19,7 +19,7 @@ from replay.loader import load_image
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 from tests.real_logs import DataSet, each_data_set, each_data_set_where
-from tests.replay.builders import FakeLog, batches, broker, change, partition, topic
+from tests.replay.builders import FakeLog, batches, broker, change, partition, topic, uid
 from tests.replay.incidents.real import imported
 from tests.replay.time_travel.test_skim import SkimmedLog
 
@@ -93,11 +93,14 @@ def test_eligible_leader_replica_is_elected_cleanly() -> None:
 
 
 def test_broker_is_down_because_of_all_records_since_it_was_up() -> None:
-    chain = why("broker:1#fenced", UP, (fence(1),), (broker(1, broker_epoch=11),))
+    other = broker(1, broker_epoch=11, incarnation_id=uid("another process"))
+    chain = why("broker:1#fenced", UP, (fence(1),), (other,))
     assert links(chain) == [
         (4, "broker 1 registered again"),
         (3, "broker 1 was fenced (missed heartbeats, or stopped while it led nothing)"),
     ]
+    same = why("broker:1#fenced", UP, (fence(1),), (broker(1, broker_epoch=11),))
+    assert links(same)[1] == (3, "broker 1 was fenced (missed heartbeats; it did not restart)")
     up = why("broker:1", UP, (fence(1),), (UnfenceBrokerRecord(id=1, epoch=10),))
     assert (up.value, links(up)[0][1]) == (False, "broker 1 was unfenced")
 
