@@ -46,7 +46,7 @@ _RELATIONS: dict[str, Comments] = {
     "partition_outages": {
         "name": "The partition's name, as of the last record.",
         "id": SCHEMA["id"],
-        "outages": "How often it was without a leader.",
+        "outages": "How often it was without a leader, other than offline to be removed.",
         "unavailable_ms": "How long in all, in ms.",
         "shortages": "How often fewer replicas were in sync than it has.",
         "under_replicated_ms": "How long in all, in ms.",

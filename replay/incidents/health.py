@@ -55,7 +55,7 @@ def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
             return ()
         if not partition.adding_replicas:
             return _ONLY_UNDER_REPLICATED
-    if partition.mode == NONE:
+    if _is_offline(partition):
         return ()
     kinds = []
     if partition.leader == NO_LEADER:
@@ -65,6 +65,11 @@ def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
     if in_sync < min_isr:
         kinds.append(UNDER_MIN_ISR)
     return kinds
+
+
+def _is_offline(partition: Partition) -> bool:
+    """True if a partition was taken offline to be removed."""
+    return partition.mode == NONE and partition.leader == NO_LEADER
 
 
 def is_under_replicated(partition: Partition) -> bool:

@@ -19,7 +19,7 @@ release wrote 3 and 4.
 Snapshots of another format are skipped.
 """
 
-HISTORY_REVISION = "0012"
+HISTORY_REVISION = "0013"
 """The newest migration of the SQL history, which gives the tables in `sql_history.tables`."""
 
 HISTORY_VERSION_TABLE = "metalog_history_alembic_version"

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.groups import Groups
 from replay.audit.fold.partition_changes import Events, Values
-from replay.audit.fold.partition_states import FIELDS, state_changes
+from replay.audit.fold.partition_states import state_changes
 
 _COUNTS = ("outages", "unavailable_ms", "shortages", "under_replicated_ms")
 OUTAGES = pyarrow.schema(
@@ -22,8 +22,13 @@ OUTAGES = pyarrow.schema(
 """The columns of outages.
 
 `outages` is the number of times without a leader, `shortages` the number of times with fewer
-replicas in sync than assigned; the `_ms` columns are their total durations.
+replicas in sync than assigned; the `_ms` columns are their total durations. A partition that was
+taken offline to be removed is in neither.
 """
+
+_FIELDS = ("leader", "isr", "replicas", "adding_replicas", "mode")
+_NONE = -1
+"""The leader of a partition without one, and the mode of a partition that is to be removed."""
 
 
 class Period(NamedTuple):
@@ -47,18 +52,18 @@ def partition_outages(
     The other arguments are as for `partition_changes`.
     """
     events = Events(records, undone, spaces)
-    values = {name: events.values(name) for name in FIELDS}
+    values = {name: events.values(name) for name in _FIELDS}
     rows = state_changes(events, values)
     groups = Groups.of(events.partition[rows])
     lengths = _lengths(events.offset[rows], events.timestamp[rows], groups, period)
     is_known = events.offset[rows] <= period.first
     is_known[groups.first] = True
     sums: list[Any] = []
-    is_short, was_short = _under_replicated(values, rows)
-    is_down, was_down = _without_leader(values["leader"], rows)
-    for is_so, was_so in ((is_down, was_down), (is_short, was_short)):
-        among = is_so & (lengths >= 0)
-        sums.append(groups.sums(among & (is_known | ~was_so)))
+    leaderless, removed = _is_none(values["leader"], rows), _is_none(values["mode"], rows)
+    is_offline, was_offline = (down & gone for down, gone in zip(leaderless, removed, strict=True))
+    for is_so, was_so in (leaderless, _under_replicated(values, rows)):
+        among = is_so & ~is_offline & (lengths >= 0)
+        sums.append(groups.sums(among & (is_known | ~was_so | was_offline)))
         sums.append(groups.sums(numpy.where(among, lengths, 0)))
     (found,) = numpy.nonzero((sums[0] > 0) | (sums[2] > 0))
     table = events.said(rows[groups.last[found]], columns)
@@ -75,11 +80,11 @@ def _lengths(offsets: Any, times: Any, groups: Groups, period: Period) -> Any:
     return numpy.where(ends > period.first, numpy.maximum(end_times - begins, 0), -1)
 
 
-def _without_leader(leader: Values, rows: Any) -> tuple[Any, Any]:
-    """Return two masks of events: no leader after the event, and no leader before it."""
-    is_none = numpy.append(pc.equal(leader.distinct, -1).to_numpy(zero_copy_only=False), False)
+def _is_none(values: Values, rows: Any) -> tuple[Any, Any]:
+    """Return two masks of events: the field is `_NONE` after the event, and before it."""
+    is_none = numpy.append(pc.equal(values.distinct, _NONE).to_numpy(zero_copy_only=False), False)
     # The last is taken for a negative number, in place of a value's.
-    after, before = leader.settled()[rows], leader.before[rows]
+    after, before = values.settled()[rows], values.before[rows]
     return is_none[numpy.maximum(after, -1)], is_none[numpy.maximum(before, -1)]
 
 

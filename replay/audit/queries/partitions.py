@@ -63,9 +63,9 @@ AVAILABILITY = Query(
     {
         "name": _LAST_NAME,
         "id": ID,
-        "outages": Column("bigint", "times without a leader"),
+        "outages": Column("bigint", "times without a leader, planned removals left out"),
         "unavailable_ms": Column("bigint", "their length within the range", "ms"),
-        "shortages": Column("bigint", "times with fewer replicas in sync than assigned"),
+        "shortages": Column("bigint", "times with fewer replicas in sync than assigned, likewise"),
         "under_replicated_ms": Column("bigint", "their length within the range", "ms"),
     },
     reads=("partition_outages",),

@@ -17,7 +17,7 @@ from metadata_log.reader.log_reader import LogReader
 from metadata_log.writer.creation import create_log
 from metadata_log.writer.log import MetadataLog
 from records.base import Record
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from replay.incidents.health import health_of
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
@@ -26,7 +26,7 @@ from tests.api.report.page_actions import select, texts
 from tests.api.report.served import Visitor, served
 from tests.browser import Pages, apart
 from tests.real_logs import DataSet, each_data_set
-from tests.replay.builders import broker, change, partition, topic
+from tests.replay.builders import broker, change, partition, topic, uid
 
 Counted = tuple[int, int]
 """Partitions without a leader, and under-replicated ones."""
@@ -55,6 +55,8 @@ def plainly(log: Path, at: int) -> Counted:
     with LogReader.open(log) as reader:
         image = Timeline.of(reader).image(at)
     partitions = [p for topic in image.topics() for p in image.partitions(topic.topic_id)]
+    # Without those that were taken offline to be removed.
+    partitions = [p for p in partitions if (p.mode, p.leader) != (-1, -1)]
     short = [p for p in partitions if len(p.isr) < len({*p.replicas} - {*p.adding_replicas})]
     return sum(p.leader == -1 for p in partitions), len(short)
 
@@ -163,6 +165,10 @@ MOVES: tuple[tuple[int, tuple[Record, ...]], ...] = (
     (9_000, (change("orders", 3, replicas=(1, 2, 3, 4), adding_replicas=(4,)),)),
     (9_500, (change("orders", 3, isr=(1, 3)),)),
     (9_900, (change("orders", 3, isr=(1, 2, 3, 4), adding_replicas=()),)),
+    # The last is removed.
+    (9_950, (change("orders", 3, mode=1),)),
+    (9_960, (change("orders", 3, mode=-1, leader=-1, isr=(1,)),)),
+    (9_970, (RemovePartitionsRecord(topic_id=uid("orders"), partition_ids=(3,)),)),
     # The clock goes back.
     (1_000, (change("orders", 1, isr=(1, 2, 3)),)),
     (1_500, (change("orders", 2, isr=(1, 2, 3)),)),

@@ -169,9 +169,12 @@ def availability(past: Histories) -> dict[str, tuple[int, int, int, int]]:
             ms = past.ms(step, following)
             if ms is None:
                 continue
-            state = step.state or {"leader": 0, "isr": [], "replicas": [], "adding_replicas": []}
-            wanted = {*state["replicas"]} - {*state["adding_replicas"]}
-            now = (state["leader"] == -1, len(state["isr"]) < len(wanted))
+            state = step.state
+            now = (False, False)
+            # Else it is removed, or offline to be removed.
+            if state is not None and (state["mode"], state["leader"]) != (-1, -1):
+                wanted = {*state["replicas"]} - {*state["adding_replicas"]}
+                now = (state["leader"] == -1, len(state["isr"]) < len(wanted))
             for n in range(2):
                 counts[n] += now[n] and not before[n]
                 lengths[n] += ms if now[n] else 0

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from alembic import command
 from sqlalchemy import text
 
 from records.control import BeginTransactionRecord, EndTransactionRecord, NoOpRunRecord
@@ -12,6 +13,7 @@ from records.topics import MoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.records import image_records
+from replay.snapshot.database import writing
 from replay.sql_history.store import HistoryStore
 from replay.sql_sync import sync
 from replay.timeline import Timeline
@@ -27,8 +29,10 @@ from tests.replay.builders import (
     topic,
     uid,
 )
+from tests.replay.planned_removal import OUTAGES, REMOVED, SHRUNK
 from tests.replay.sql_history.by_replay import outages_by_replay, outages_of_view
 from tests.replay.sql_history.conftest import ON_BOTH
+from tests.replay.sql_history.test_schema import alembic_config
 
 pytestmark = ON_BOTH
 
@@ -39,11 +43,17 @@ def rows(store: HistoryStore, query: str) -> list[tuple[Any, ...]]:
 
 
 def _is_leaderless(partition: Partition) -> bool:
-    return partition.leader == -1
+    return partition.leader == -1 and not _is_offline(partition)
 
 
 def _is_under_replicated(partition: Partition) -> bool:
-    return len(partition.isr) < len(partition.replicas) - len(partition.adding_replicas)
+    assigned = len(partition.replicas) - len(partition.adding_replicas)
+    return len(partition.isr) < assigned and not _is_offline(partition)
+
+
+def _is_offline(partition: Partition) -> bool:
+    """True if a partition was taken offline to be removed."""
+    return (partition.mode, partition.leader) == (-1, -1)
 
 
 _KINDS = {"leaderless": _is_leaderless, "under_replicated": _is_under_replicated}
@@ -109,6 +119,43 @@ def test_an_outage_in_progress_lasts_up_to_the_last_record(store: HistoryStore) 
     grown = FakeLog([*log.batches(), batch(53, change("orders", 0, leader=1), timestamp=11_000)])
     sync(Timeline(grown), grown, store)
     assert rows(store, durations) == [(0, 11_000, 11_000)]
+
+
+def test_a_planned_removal_is_no_outage(store: HistoryStore) -> None:
+    log = FakeLog(batches(*SHRUNK, (REMOVED,)))
+    end_offset = sync(Timeline(log), log, store).to_offset
+    found = set(rows(store, "SELECT kind, partition_id, from_offset, to_offset FROM outages"))
+    assert found == OUTAGES
+    assert outages_of_view(store) == outages_by_replay(store, log, end_offset)
+
+
+def test_partitions_that_are_being_removed_are_not_counted_as_down(store: HistoryStore) -> None:
+    log = FakeLog(batches(*SHRUNK))
+    sync(Timeline(log), log, store)
+    flags = "SELECT partition_id, leaderless, under_replicated, mode FROM {} WHERE {} ORDER BY 1"
+    assert rows(store, flags.format("partitions_now", "leader = -1")) == [
+        (0, 1, 0, 0),
+        *((number, 0, 0, -1) for number in (1, 2, 3)),
+    ]
+    before = "valid_from_offset = 9 OR valid_from_offset = 10"
+    assert rows(store, flags.format("partition_states", before)) == [(2, 1, 1, 1), (3, 0, 1, 1)]
+    assert rows(store, "SELECT * FROM under_replicated") == []
+
+
+def test_an_upgrade_leaves_planned_removals_out(store: HistoryStore) -> None:
+    log = FakeLog(batches(*SHRUNK))
+    sync(Timeline(log), log, store)
+    config = alembic_config()
+    found = []
+    with writing(store.engine) as connection:
+        config.attributes["connection"] = connection
+        for change_revision, revision in ((command.downgrade, "0012"), (command.upgrade, "head")):
+            change_revision(config, revision)
+            found.append(sorted(connection.execute(text(_ONGOING)).scalars()))
+    assert found == [[0, 1, 1, 2, 2, 3, 3], [0]]
+
+
+_ONGOING = "SELECT partition_id FROM outages WHERE ongoing = 1"
 
 
 def test_names_are_full_and_those_of_then(store: HistoryStore) -> None:

@@ -128,9 +128,14 @@ def partitions(asked: Asked) -> dict[tuple[bytes, int], list[Partition]]:
     return found
 
 
+def is_down(fields: dict[str, Any]) -> bool:
+    """True if a partition has no leader, and is not offline (mode -1) to be removed."""
+    return fields.get("leader") == -1 and fields["mode"] != -1
+
+
 def _set(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that a PartitionChangeRecord sets."""
-    names = ("isr", "replicas")
+    names = ("isr", "replicas", "mode")
     found = {name: fields[name] for name in names if fields[name] is not None}
     if fields["leader_recovery_state"] != -1:
         found["leader_recovery_state"] = fields["leader_recovery_state"]

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from tests.replay.audit.questions.events import Asked, Event, Rows, id_text, lives, partitions
+from tests.replay.audit.questions.events import (
+    Asked,
+    Event,
+    Rows,
+    id_text,
+    is_down,
+    lives,
+    partitions,
+)
 
 
 def rights(asked: Asked) -> Rows:
@@ -41,7 +49,7 @@ def unavailability_of_a_team(asked: Asked) -> Rows:
         name = names.get(topic_id, "").rpartition(":")[2]
         if name.startswith(asked.team):
             for state, following in zip(states, [*states[1:], None], strict=True):
-                if state.fields.get("leader") == -1:
+                if is_down(state.fields):
                     until = asked.end_ms if following is None else following.since.ms
                     sums[topic_id] += max(until - max(state.since.ms, asked.start_ms), 0)
     return [(id_text(topic_id), ms) for topic_id, ms in sums.items() if ms]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from tests.replay.audit.questions.events import Asked, Rows, id_text, lives, partitions
+from tests.replay.audit.questions.events import Asked, Rows, id_text, is_down, lives, partitions
 from tests.replay.audit.questions.more_oracle import MORE as TO_THIRTY
 from tests.replay.audit.questions.state_oracle import MORE as TO_TWENTY
 
@@ -82,11 +82,11 @@ def unavailability(asked: Asked) -> Rows:
         outages = ms = 0
         was_down = False
         for state, following in zip(states, [*states[1:], None], strict=True):
-            is_down = state.fields.get("leader") == -1
-            outages += is_down and not was_down
+            now_down = is_down(state.fields)
+            outages += now_down and not was_down
             until = asked.end_ms if following is None else following.since.ms
-            ms += max(until - state.since.ms, 0) if is_down else 0
-            was_down = is_down
+            ms += max(until - state.since.ms, 0) if now_down else 0
+            was_down = now_down
         if outages:
             rows.append((f"{id_text(topic_id)}/{number}", outages, ms))
     return rows

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from tests.replay.audit.questions.events import Asked, Rows, id_text, lives, partitions
+from tests.replay.audit.questions.events import Asked, Rows, id_text, is_down, lives, partitions
 
 
 def registered_brokers(asked: Asked) -> Rows:
@@ -35,7 +35,7 @@ def leaderships(asked: Asked) -> Rows:
 
 
 def leaderless(asked: Asked) -> Rows:
-    return [key for key, fields in _now(asked).items() if fields["leader"] == -1]
+    return [key for key, fields in _now(asked).items() if is_down(fields)]
 
 
 def not_preferred(asked: Asked) -> Rows:

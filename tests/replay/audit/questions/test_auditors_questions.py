@@ -1,5 +1,6 @@
 """Each question of docs/auditors_questions.md has one answer, however it is asked."""
 
+import asyncio
 import datetime
 import json
 import re
@@ -12,7 +13,11 @@ import pytest
 from sqlalchemy import URL
 
 from api.cli.main import run
+from metadata_log.format.batch import NewBatch
+from metadata_log.writer.creation import create_log
+from metadata_log.writer.log import MetadataLog
 from replay import audit
+from tests.browser import apart
 from tests.postgres import new_database, text_of
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.audit.questions.conftest import TOPIC
@@ -20,6 +25,7 @@ from tests.replay.audit.questions.events import Asked, id_text, lives, read
 from tests.replay.audit.questions.logs import end_of, export_changes, imported
 from tests.replay.audit.questions.more_oracle import unavailability_of_a_team
 from tests.replay.audit.questions.oracle import ORACLE
+from tests.replay.planned_removal import SHRUNK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +112,30 @@ def test_answers_about_an_own_log_with_spark(
         opened.export(tmp_path / "changes", include_unconfirmed=True)
         answered = compare(log, point, tmp_path / "changes", postgres, capsys, opened)
     assert answered >= {*range(1, 31)} - {6, 14, 23, 25}
+
+
+@pytest.mark.spark
+def test_a_planned_removal_is_no_outage_however_it_is_asked(
+    spark: "SparkSession", postgres: URL, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, changes, asked = tmp_path / "log", tmp_path / "changes", {6, 14, 23}
+    apart(asyncio.run, _write_shrunk(log))
+    export_changes(log, changes)
+    with audit.open(log) as opened:
+        assert compare(log, 6, changes, postgres, capsys, opened, only=asked) == asked
+
+
+_LATER_MS = 4_102_444_800_000
+"""The year 2100."""
+
+
+async def _write_shrunk(folder: Path) -> None:
+    create_log(folder, "shrunk")
+    log = await MetadataLog.open(folder)
+    for number, records in enumerate(SHRUNK):
+        # After the log's creation, because times never go back.
+        await log.append(NewBatch(records=records, timestamp=_LATER_MS + 1_000 * number))
+    await log.close()
 
 
 def team_of(log: Path, point: int) -> str:
