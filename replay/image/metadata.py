@@ -4,7 +4,7 @@ Each part of the state has a module with its values and its delta; `rules` assig
 its part, and `delta` computes the next image.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -136,6 +136,14 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     def partitions(self, topic_id: Uuid) -> Partitions:
         """Return a topic's partitions, ordered by id; none for an unknown topic."""
         return self._topics.partitions(topic_id)
+
+    def degraded_partitions(self, topic_id: Uuid, min_isr: int) -> Iterable[Partition]:
+        """Return the partitions of a topic that are not whole, perhaps others, too, in any order.
+
+        Whole ones have a leader, all replicas in their ISR, and at least `min_isr`. Those of a
+        snapshot are left out without being made.
+        """
+        return self._topics.degraded(topic_id, min_isr)
 
     def topic_version(self, topic_id: Uuid) -> int:
         """Return a topic's version: the offset of the last record that touched the topic.

@@ -1,7 +1,7 @@
 """One topic with its partitions, and the changes to it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -45,6 +45,10 @@ class TopicEntry(msgspec.Struct, frozen=True, gc=False):
         """Return where the partitions are."""
         return placement_of(self.partitions)
 
+    def degraded(self, min_isr: int) -> Iterable[Partition]:
+        """Return all partitions: to look at each is cheaper than to choose."""
+        return self.partitions
+
     def values(self, fields: Sequence[str]) -> set[tuple[object, ...]] | None:
         """Return None: to look at the partitions themselves is cheaper than at their values."""
         return None
@@ -73,6 +77,12 @@ class DeferredEntry(ABC):
     @abstractmethod
     def has_source_of(self, other: "Entry") -> bool:
         """True if both are made from the same, so that they are equal."""
+
+    @abstractmethod
+    def degraded(self, min_isr: int) -> Iterable[Partition]:
+        """Return the partitions without a leader, those that lack a replica in their ISR, and those
+        with fewer than `min_isr` in it; perhaps others, too, in any order. They are not kept.
+        """
 
     @abstractmethod
     def values(self, fields: Sequence[str]) -> set[tuple[object, ...]] | None:

@@ -85,6 +85,10 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         entry = self._entries.get(topic_id)
         return () if entry is None else entry.partitions
 
+    def degraded(self, topic_id: Uuid, min_isr: int) -> Iterable[Partition]:
+        """Return the partitions of a topic as `DeferredEntry.degraded`."""
+        return self._entries[topic_id].degraded(min_isr)
+
     def size(self, topic_id: Uuid) -> int:
         """Return the number of a topic's partitions, 0 for an unknown topic."""
         entry = self._entries.get(topic_id)

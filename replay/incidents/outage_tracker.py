@@ -17,7 +17,6 @@ from records.partitions import (
 )
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
-from replay.image.partition_list import Partitions
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, broker_of
@@ -77,7 +76,8 @@ class OutageTracker:
         for broker in image.brokers():
             self._see_broker(None, broker.broker_id)
         for topic in image.topics():
-            self._begin_with(image.partitions(topic.topic_id))
+            if image.topic_size(topic.topic_id):
+                self._begin_in(topic.topic_id, image)
         self._rules: dict[type[Record], Callable[[Envelope, Any], None]] = {
             PartitionChangeRecord: self._set_partition,
             PartitionRecord: self._set_partition,
@@ -90,17 +90,14 @@ class OutageTracker:
             **dict.fromkeys(BROKER_RECORDS, self._set_broker),
         }
 
-    def _begin_with(self, partitions: Partitions) -> None:
+    def _begin_in(self, topic_id: Uuid, image: MetadataImage) -> None:
         """Begin the outages that a topic's partitions are in at the start."""
-        if not partitions:
-            return
-        topic_id = partitions[0].topic_id
         min_isr, label = self._min_isr_of(topic_id), self._state.topic_label(topic_id)
-        for each in partitions:
+        for each in image.degraded_partitions(topic_id, min_isr):
             kinds = self._kinds_of(each, min_isr)
             if kinds:
                 began = [Outage(label, kind, None, None, None, None, each) for kind in kinds]
-                self._open[topic_id, each.partition_id] = tuple(began)
+                self._open[each.topic_id, each.partition_id] = tuple(began)
 
     @property
     def is_quiet(self) -> bool:

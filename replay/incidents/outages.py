@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from metadata_log.format.batch import Batch
 from records.control import LeaderChangeMessage
@@ -163,9 +164,9 @@ def _tracker_before(
 
 def _is_anything_down(image: MetadataImage) -> bool:
     """True if a broker or partition is in an outage of any kind except `under_min_isr`."""
-    partitions = (each for topic in image.topics() for each in image.partitions(topic.topic_id))
+    topics = (image.degraded_partitions(topic.topic_id, 0) for topic in image.topics())
     return any(map(broker_kinds, image.brokers())) or any(
-        partition_kinds(each, 0) for each in partitions
+        partition_kinds(each, 0) for each in chain.from_iterable(topics)
     )
 
 

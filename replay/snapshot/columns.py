@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 
 from records.base import Uuid
-from replay.image.partitions import READ_WRITE, Partition
+from replay.image.partitions import NO_LEADER, READ_WRITE, Partition
 from replay.image.placement import Placement
 from replay.snapshot.shared_values import SharedValues
 
@@ -118,6 +118,13 @@ class PartitionColumns(msgspec.Struct, frozen=True, gc=False, array_like=True):
                 )
             )
         return made
+
+    def degraded(self, min_isr: int) -> Sequence[int] | None:
+        """Return the places of the partitions in `DeferredEntry.degraded`; None: all of them."""
+        if self.factor < min_isr:
+            return None
+        lacking = {at for at, isr in self.isrs.items() if len(isr) < self.factor}
+        return sorted(lacking | {at for at, each in self.leaders.items() if each == NO_LEADER})
 
     def values(self, fields: Iterable[str]) -> set[tuple[object, ...]] | None:
         """Return the different values that partitions have in some fields, in any order.

@@ -115,6 +115,16 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             found.update([tuple([getattr(p, field) for field in fields]) for p in body.others])
         return found
 
+    def degraded(self, min_isr: int, shared: SharedValues) -> list[Partition]:
+        """Return partitions as `DeferredEntry.degraded`; only these are made.
+
+        Raises:
+            msgspec.DecodeError, ValueError, LookupError: the partitions cannot be read.
+        """
+        body = _body_decoder.decode(self.body) if self.body else _NO_BODY
+        places = body.columns.degraded(min_isr)
+        return [*body.columns.partitions(self.topic.topic_id, shared, places), *body.others]
+
     def placement(self, shared: SharedValues) -> Placement:
         """Return where the partitions are.
 
@@ -182,6 +192,20 @@ class LoadedTopic(DeferredEntry):
             return self.make().placement()
         try:
             return stored.placement(self._shared)
+        except _UNREADABLE as error:
+            raise self._foreign(error) from error
+
+    def degraded(self, min_isr: int) -> Sequence[Partition]:
+        """Return partitions as `DeferredEntry.degraded`.
+
+        Raises:
+            CorruptLogError: as `make`.
+        """
+        stored = self._stored
+        if stored is None:
+            return tuple(self.make().partitions)
+        try:
+            return stored.degraded(min_isr, self._shared)
         except _UNREADABLE as error:
             raise self._foreign(error) from error
 

@@ -3,6 +3,7 @@
 Reading never writes, and waits at most 100 ms for a lock.
 """
 
+import functools
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -47,8 +48,12 @@ class HistoryFile(HistoryIndex):
             )
 
 
+# Questions about many partitions name the same topics again and again.
+_id_text = functools.lru_cache(1_000)(uuid_text)
+
+
 def _stored(value: Any) -> Any:
-    return uuid_text(value) if isinstance(value, bytes) else value
+    return _id_text(value) if isinstance(value, bytes) else value
 
 
 @contextmanager

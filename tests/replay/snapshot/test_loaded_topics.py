@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from sqlalchemy import URL
 
+from records.base import Uuid
 from records.errors import CorruptLogError
 from replay.expressions.bisect import find_flips
 from replay.expressions.expression import Expression
@@ -14,6 +15,7 @@ from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.image.topics import Topic, TopicEntry
+from replay.incidents.health import partition_kinds
 from replay.loader import Replayer, load_image
 from replay.snapshot import layers
 from replay.snapshot.file import SnapshotFile
@@ -122,6 +124,8 @@ def _are_equal(loaded: MetadataImage, expected: MetadataImage) -> None:
     unread = _unread(loaded)
     assert image_digest(loaded) == image_digest(expected)
     assert loaded == expected and expected == loaded
+    for each in topics:
+        _have_equal_degraded(loaded, expected, each.topic_id)
     assert _unread(loaded) == unread
     for each in topics:
         topic_id = each.topic_id
@@ -140,6 +144,34 @@ def _are_equal(loaded: MetadataImage, expected: MetadataImage) -> None:
     assert loaded.partition(uid("no such topic"), 0) is None
     assert _unread(loaded) == 0
     assert loaded == expected and image_digest(loaded) == image_digest(expected)
+
+
+def _have_equal_degraded(loaded: MetadataImage, expected: MetadataImage, topic_id: Uuid) -> None:
+    """Compare the partitions that may be in an outage; whole ones may be among them."""
+    partitions = tuple(expected.partitions(topic_id))
+    for min_isr in range(5):
+        degraded = [each for each in partitions if partition_kinds(each, min_isr)]
+        for image in (loaded, expected):
+            made = image.degraded_partitions(topic_id, min_isr)
+            found = sorted(made, key=lambda each: each.partition_id)
+            assert [each for each in found if partition_kinds(each, min_isr)] == degraded
+            assert len(set(found)) == len(found) and set(found) <= set(partitions)
+
+
+def test_only_degraded_partitions_of_a_snapshot_are_made_to_look_for_outages() -> None:
+    image = image_of(
+        topic("a"),
+        *(partition("a", 0), partition("a", 1, isr=(1,)), partition("a", 2, leader=-1)),
+        partition("a", 3, isr=(3, 2, 1), leader=2),
+        topic("b"),
+    )
+    loaded = _as_loaded(image)
+    for min_isr in (0, 2, 3):
+        found = loaded.degraded_partitions(uid("a"), min_isr)
+        assert [each.partition_id for each in found] == [1, 2]
+    assert len(list(loaded.degraded_partitions(uid("a"), 4))) == 4
+    assert list(loaded.degraded_partitions(uid("b"), 0)) == []
+    assert _unread(loaded) == 2
 
 
 @pytest.mark.usefixtures("sizes")
