@@ -83,6 +83,7 @@ class Scope(NamedTuple):
 
     Attributes:
         first: The range's first offset.
+        whole_ms: Time from the range's first to its last record, ms; None if it is not known.
         is_silent_when_idle: True if the whole log was read, and has no NoOps.
         end: What the range ends with, in words.
     """
@@ -90,6 +91,7 @@ class Scope(NamedTuple):
     found: Overview
     clock: Clock
     first: int
+    whole_ms: int | None
     is_silent_when_idle: bool
     end: str
 

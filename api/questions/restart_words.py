@@ -19,6 +19,10 @@ _RESTARTS_MAX = 3
 _OFF_MS_MIN = 1_000
 """Minimum time off that is told."""
 
+_START_MS_MAX = 1_000
+"""Maximum time for which a controller wrote that failed as it started: it writes a NoOp after half
+a second."""
+
 _SAME_MS_MAX = 5_000
 """Maximum difference between the time off of a broker and a time without a leader that are of one
 event: a broker that is back leads a little later.
@@ -76,7 +80,7 @@ def restart_text(each: NodeRestarts, scope: Scope, before: Sequence[NodeRestarts
     if _is_of_process(each, {it.nodes for it in before if it.is_broker}):
         return (
             f"the process of broker {each.nodes[0]} started {counted(each.times, 'more time')}"
-            f"{_when(each, scope)}, but its broker did not register"
+            f"{_when(each, scope)}, but its broker did not register{_until(each, scope)}"
         )
     who = node_names(each.nodes, is_broker=each.is_broker, is_all=each.is_all)
     together = " together" if len(each.nodes) > 1 else ""
@@ -85,6 +89,18 @@ def restart_text(each: NodeRestarts, scope: Scope, before: Sequence[NodeRestarts
         f"{who} restarted{together}{times}{_when(each, scope)}{_ended(each)}"
         f"{_without_partitions(each)}{_off(each, scope)}"
     )
+
+
+def _until(each: NodeRestarts, scope: Scope) -> str:
+    """Return when the broker of a process registered at last, and for how long each run wrote."""
+    then = each.registered_time
+    until = "" if then is None else f" before {scope.clock.text(then)}"
+    least, most = each.wrote_ms_min, each.wrote_ms_max
+    if least is None or most is None or most >= _START_MS_MAX:
+        return until
+    runs = "it" if each.times == 1 else "each run"
+    wrote = lasted_between(round(least, -2), round(most, -2))
+    return f"{until}; {runs} wrote for {wrote}: as after a failure at start-up"
 
 
 def _when(each: NodeRestarts, scope: Scope) -> str:
@@ -132,7 +148,7 @@ def _without_partitions(each: NodeRestarts) -> str:
 
 
 def _off(each: NodeRestarts, scope: Scope) -> str:
-    in_all = "" if each.times == 1 else " in all"
+    in_all = "" if each.times == 1 else _of_whole(scope)
     least = most = each.off_ms
     # A node that was not shut down had been off before it was missed.
     at_least = "" if each.clean == each.times else "at least "
@@ -147,6 +163,11 @@ def _off(each: NodeRestarts, scope: Scope) -> str:
     if max(each.off_ms_max, most) < _OFF_MS_MIN:
         return ""
     return f"; off {at_least}{lasted_between(least, most)}{in_all}{_longest(each, scope)}"
+
+
+def _of_whole(scope: Scope) -> str:
+    """Return the time that the whole range takes, of which a node was off for some."""
+    return " in all" if scope.whole_ms is None else f" of {lasted(scope.whole_ms)}"
 
 
 def _longest(each: NodeRestarts, scope: Scope) -> str:

@@ -1,6 +1,6 @@
 """Clauses of a summary about the range, the controllers, gaps and what is not known."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from api.questions.clauses import Clause, Clock, Scope, often
 from api.questions.parts import Stretch
@@ -11,12 +11,16 @@ from replay.incidents.node_restarts import NodeRestarts
 from replay.incidents.overview import Overview
 
 
-def scope_of(parts: Sequence[Stretch], found: Overview, times: Iterable[int | None]) -> Scope:
+def scope_of(
+    parts: Sequence[Stretch], found: Overview, times: tuple[int | None, int | None]
+) -> Scope:
     """Return the scope of a summary, given times of its range's first and last record."""
     oldest, newest = parts[0], parts[-1]
     is_whole = oldest.first <= oldest.past.reader.history_start and _is_all(newest)
     is_silent = is_whole and not found.has_noops
-    return Scope(found, Clock.of(times), oldest.first, is_silent, end_of(parts))
+    begin, end = times
+    whole_ms = None if begin is None or end is None else end - begin
+    return Scope(found, Clock.of(times), oldest.first, whole_ms, is_silent, end_of(parts))
 
 
 def of_range(parts: Sequence[Stretch]) -> Clause | None:

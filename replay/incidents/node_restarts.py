@@ -1,11 +1,11 @@
 """Restarts of the same nodes: how often they restarted together, how runs ended, and times off."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
 
-from replay.incidents.restarts import Together
+from replay.incidents.restarts import Restart, Together
 
 TIMES_MAX = 3
 """Maximum number of restarts that ended alike whose times are kept; more are only counted."""
@@ -36,6 +36,10 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
         apart_ms_min, apart_ms_max: Shortest and longest time between two restarts; 0 for one.
         off_ms, off_ms_max: How long all of them were off, in all and at most, as far as the log
             shows it.
+        wrote_ms_min, wrote_ms_max: Of controllers: the shortest and the longest time from the first
+            to the last record of the term that shows a restart; None if one of them is not known.
+        registered_time: When a broker of the same node registered next, ms since 1970; None if
+            none did.
         off_ms_most: How long they were off in all if they stopped right after the last record
             before each silence of the log; None if the log is not silent before each restart.
     """
@@ -62,23 +66,32 @@ class NodeRestarts(msgspec.Struct, frozen=True, kw_only=True):
     off_ms: int
     off_ms_max: int
     off_ms_most: int | None
+    wrote_ms_min: int | None = None
+    wrote_ms_max: int | None = None
+    registered_time: int | None = None
 
 
-def restarts_of(found: Iterable[Together]) -> tuple[NodeRestarts, ...]:
+def restarts_of(found: Sequence[Together]) -> tuple[NodeRestarts, ...]:
     """Return the restarts by the nodes that restarted together, those with most first."""
     by_nodes: dict[tuple[bool, tuple[int, ...]], list[Together]] = {}
     for each in found:
         by_nodes.setdefault((each.is_broker, each.nodes), []).append(each)
-    summed = [_summed(nodes, each) for (_, nodes), each in by_nodes.items()]
+    registered = [it for each in found if each.is_broker for it in each.restarts]
+    summed = [_summed(nodes, each, registered) for (_, nodes), each in by_nodes.items()]
     return tuple(sorted(summed, key=lambda each: (-each.times, each.from_offset)))
 
 
-def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
+def _summed(
+    nodes: tuple[int, ...], found: Sequence[Together], registered: Sequence[Restart]
+) -> NodeRestarts:
     first, last = found[0].restarts[0], found[-1].restarts[-1]
     begins = [each.restarts[0].time for each in found]
     apart = [max(0, after - before) for before, after in pairwise(begins)]
     ends = [0, *(each.restarts[-1].time for each in found)]
     off = [each.off_ms(since) for each, since in zip(found, ends, strict=False)]
+    wrote = [each.wrote_ms for each in found if each.wrote_ms is not None]
+    is_known = len(wrote) == len(found)
+    then = (each.time for each in registered if each.offset > last.offset and each.node_id in nodes)
     return NodeRestarts(
         nodes=nodes,
         is_broker=found[0].is_broker,
@@ -101,6 +114,9 @@ def _summed(nodes: tuple[int, ...], found: Sequence[Together]) -> NodeRestarts:
         apart_ms_max=max(apart, default=0),
         off_ms=sum(off),
         off_ms_max=max(off),
+        wrote_ms_min=min(wrote) if is_known else None,
+        wrote_ms_max=max(wrote) if is_known else None,
+        registered_time=None if found[0].is_broker else next(then, None),
         off_ms_most=_sum(
             [each.off_ms_most(since) for each, since in zip(found, ends, strict=False)]
         ),

@@ -166,6 +166,7 @@ class OverviewReader:
                 self._topics.together(each.rows)
                 if len(rows) < len(each.rows):
                     self._by_whom.know([row for row in each.rows if row.offset < self._from])
+                self._restarts.last_time = before
                 self._by_whom.add(rows)
                 self._unclean += _unclean(rows, self._tracking.tracker.state)
                 if before:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -66,6 +66,8 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
         seen_time: Append time of the last record before that one of them wrote as the controller;
             None if it is not known, or if the log has none between that and their restart.
         partitions: Number of partitions that there were when the first of them went down.
+        wrote_ms: For a restart of a controller: time from the first to the last record of the term
+            that shows it, if the term ended.
     """
 
     is_broker: bool
@@ -74,6 +76,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
     restarts: tuple[Restart, ...]
     seen_time: int | None = None
     partitions: int = 0
+    wrote_ms: int | None = None
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -150,7 +153,11 @@ class _Run(msgspec.Struct):
 
 
 class Restarts:
-    """Collects the restarts in a range: a new registration, or a new term of the only voter."""
+    """Collects the restarts in a range: a new registration, or a new term of the only voter.
+
+    Attributes:
+        last_time: Append time of the record before the row that is added, set by the caller.
+    """
 
     def __init__(
         self,
@@ -182,6 +189,10 @@ class Restarts:
         # Nodes that were voters or controllers, and who led before each term.
         self._voters = set(self._controllers) | ({leader} if leader is not None else set())
         self._terms: list[tuple[int, int | None]] = []
+        # By the first offset of each term that ended: time from its first to its last record.
+        self._wrote: dict[int, int] = {}
+        self._term: Envelope | None = None
+        self.last_time = 0
         self._of_brokers: list[tuple[Restart, frozenset[int]]] = []
         self._of_controllers: list[Restart] = []
         self._of_terms: list[Restart] = []
@@ -228,12 +239,24 @@ class Restarts:
         registered = [brokers for _, brokers in self._of_brokers]
         found = [*_brokers_together([*zip(told, registered, strict=False)])]
         found += [
-            Together(is_broker=False, is_all=False, is_both=False, restarts=(each,))
+            Together(
+                is_broker=False,
+                is_all=False,
+                is_both=False,
+                restarts=(each,),
+                wrote_ms=self._wrote_of(each),
+            )
             for each in others
         ]
         leaders = dict(self._terms)
         found = [self._placed(each, silences, leaders) for each in found]
         return tuple(sorted(found, key=lambda each: each.restarts[0].offset))
+
+    def _wrote_of(self, restart: Restart) -> int | None:
+        """Return how long the restarted controller wrote, if its term shows the restart."""
+        index = bisect_right(self._terms, restart.offset, key=itemgetter(0))
+        begin = self._terms[index - 1][0] if index else -1
+        return self._wrote.get(begin) if begin >= restart.down_offset else None
 
     def _placed(
         self, each: Together, silences: Sequence[Silence], leaders: Mapping[int, int | None]
@@ -325,7 +348,9 @@ class Restarts:
             self._of_terms.append(_restart(record.leader_id, row, _place(row), None))
         self._voters.update(each.voter_id for each in record.voters)
         self._terms.append((row.offset, self._leader))
-        self._leader = record.leader_id
+        if self._term is not None:
+            self._wrote[self._term.offset] = max(0, self.last_time - self._term.timestamp)
+        self._leader, self._term = record.leader_id, row
 
 
 _UNFENCED = -1

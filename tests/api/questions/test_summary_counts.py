@@ -254,3 +254,37 @@ def test_one_event_has_one_duration(metalog: Metalog, data_set: DataSet, tmp_pat
     assert ", longest 2 min 59 s from " in away
     assert "longest" not in restarts
     assert not is_bad, "8 were planned, and 2 could stop nothing"
+
+
+@_logs("otus-histories/HW02_kafka_data")
+def test_a_crash_loop_is_told_with_its_end_and_how_long_each_run_wrote(
+    metalog: Metalog, data_set: DataSet, tmp_path: Path
+) -> None:
+    runs: list[list[_Row]] = []
+    for row in Counted(data_set).rows:
+        if row["type"] == "LeaderChangeMessage":
+            runs.append([])
+        runs[-1].append(row)
+    loop = [run for run in runs if "RegisterBrokerRecord" not in {row["type"] for row in run}]
+    after = runs[runs.index(loop[-1]) + 1]
+    back = next(row["timestamp"] for row in after if row["type"] == "RegisterBrokerRecord")
+    wrote = [run[-1]["timestamp"] - run[0]["timestamp"] for run in loop]
+    first, last = (run[0]["timestamp"] for run in (loop[0], loop[-1]))
+    clauses = metalog("summary", imported(data_set, tmp_path), "--json").json["clauses"]
+    (told,) = [each["text"] for each in clauses if "process" in each["text"]]
+    clock = [time_text(each)[11:19] for each in (first, last, back)]
+    assert told == (
+        f"the process of broker 1 started {len(loop)} more times, {clock[0]} to {clock[1]}, but "
+        f"its broker did not register before {clock[2]}; each run wrote for "
+        f"{min(wrote) / 1_000:.1f} to {max(wrote) / 1_000:.1f} s: as after a failure at start-up"
+    )
+
+
+@_logs(_INDUS, _OGS, "greenhouse-rolled-history/kafka_data_data", _AZERCELL)
+def test_time_off_is_told_with_the_time_that_the_log_takes(
+    metalog: Metalog, data_set: DataSet, tmp_path: Path
+) -> None:
+    rows = Counted(data_set).rows
+    whole = duration_text(rows[-1]["timestamp"] - rows[0]["timestamp"])
+    _, told = _told(metalog, data_set, tmp_path, "restarts")
+    assert re.search(rf"; off .* of {whole}(, longest .*)?$", told)
