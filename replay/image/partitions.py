@@ -12,9 +12,9 @@ NONE = -1
 
 NO_LEADER = -1
 
-# Kafka's default of a change's `leader`, because -1 already means no leader.
-_LEADER_UNSET = -2
-_RECOVERY_STATE_UNSET = -1
+LEADER_UNSET = -2
+RECOVERY_STATE_UNSET = -1
+"""Values in a change that leaves these fields alone. A leader of -1 already means none."""
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
@@ -70,8 +70,8 @@ def changed(old: Partition, record: PartitionChangeRecord) -> Partition:
     if record.replicas is not None and not record.directories and len(directories) != len(replicas):
         directories = ()  # they belonged to other replicas
     # Naming a leader starts a new leader epoch, even if it is the same one.
-    leader_set = record.leader != _LEADER_UNSET
-    recovery_state_set = record.leader_recovery_state != _RECOVERY_STATE_UNSET
+    leader_set = record.leader != LEADER_UNSET
+    recovery_state_set = record.leader_recovery_state != RECOVERY_STATE_UNSET
     elr, last_known_elr = record.eligible_leader_replicas, record.last_known_elr
     return Partition(
         old.topic_id,

@@ -48,6 +48,10 @@ def kind_of(record: Record) -> str:
     return _KIND_OF_TYPE.get(type(record), OTHERS)
 
 
+GREW = "ISR%s grew"
+SHRANK = "ISR%s shrank"
+"""Effects of records that change the size of an ISR."""
+
 _DETAILS_MAX = 3
 """Maximum number of details per effect; if an effect occurs more often, it is only counted."""
 
@@ -268,8 +272,8 @@ _OTHERS = {
 }
 
 
-_SHRANK = ("ISR%s shrank",)
-_GREW = ("ISR%s grew",)
+_SHRANK = (SHRANK,)
+_GREW = (GREW,)
 
 
 def _text(count: int, effect: str, details: Sequence[str]) -> str:

@@ -13,11 +13,14 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.incidents.affected_objects import GOING, affected_objects
 from replay.incidents.causes import BROKER_RECORDS, OWN, Causes, broker_of, is_up
+from replay.incidents.compiled_changes import plain_changes
 from replay.incidents.event import (
     BROKERS,
     CONTROLLERS,
+    GREW,
     OTHERS,
     PARTITIONS,
+    SHRANK,
     SILENT,
     TOPICS,
     Group,
@@ -80,6 +83,20 @@ class EventBuilder:
             **dict.fromkeys(SILENT, self._state.replay),
         }
         self.last_time = 0
+        self._plain = plain_changes(
+            "EventChanges",
+            delta.topics.live,
+            self._partition_set,
+            labels=self._state.labels,
+            names=self._state.partition_names,
+            up=self._up,
+            caused=self._caused,
+            latest=self._latest,
+            changed=self._changed,
+            group=Group,
+            kinds=(PARTITIONS, TOPICS),
+            effects=(GREW, SHRANK, *_NEW_PARTITION),
+        )
 
     def stateless(self, rows: Iterable[Envelope]) -> None:
         """Add events for rows that cannot be replayed, because the state before them is unknown."""
@@ -99,12 +116,20 @@ class EventBuilder:
         self._causes.enter(rows)
         self._batch_start = rows[0].offset if rows else 0
         self._is_calm = self._causes.is_calm
-        rules, change, row = self._rules, self._partition, None
+        change, changed, rules, row = (
+            self._topics.change,
+            self._partition_changed,
+            self._rules,
+            None,
+        )
+        left: Iterable[Envelope] = rows
+        if self._plain is not None:
+            left = self._plain.replay(tuple(rows), self._is_calm)
         try:
-            for row in rows:
+            for row in left:
                 record = row.payload
                 if type(record) is partitions.PartitionChangeRecord:
-                    change(row, record)
+                    changed(row, *change(record))
                 else:
                     rules.get(type(record), self._other)(row)
         except ContradictionError as error:
@@ -117,7 +142,8 @@ class EventBuilder:
 
     def changed_groups(self) -> list[Group]:
         """Return the groups that were made or changed since the last call."""
-        found, self._changed = list(self._changed), {}
+        found = list(self._changed)
+        self._changed.clear()
         return found
 
     def add_asked_before(self, source: BatchSource, until: int) -> None:
@@ -231,6 +257,15 @@ class EventBuilder:
 
     def _new_partition(self, row: Envelope) -> None:
         _, after = self._state.set_partition(row)
+        self._partition_made(row, after)
+
+    def _partition_set(self, row: Envelope, before: Partition | None, after: Partition) -> None:
+        if before is None:
+            self._partition_made(row, after)
+        else:
+            self._partition_changed(row, before, after)
+
+    def _partition_made(self, row: Envelope, after: Partition) -> None:
         name = self._state.partition_name(after.topic_id, after.partition_id)
         self._batch_group(TOPICS, row).add(row, name, _NEW_PARTITION)
 
@@ -256,8 +291,8 @@ class EventBuilder:
         group.heading = text
         group.add(row, f"broker:{broker_id}")
 
-    def _partition(self, row: Envelope, record: partitions.PartitionChangeRecord) -> None:
-        before, after = self._topics.change(record)
+    def _partition_changed(self, row: Envelope, before: Partition, after: Partition) -> None:
+        """Add the change of a partition that a record has made."""
         is_moved = before.leader != after.leader
         # What a record leaves alone is the same object.
         cause = self._cause(row, before, after) if is_moved or before.isr is not after.isr else None

@@ -57,7 +57,7 @@ class LiveTopics(UnversionedTopics):
         return before[topic_id] if topic_id in before else self.topic(topic_id)
 
     def changed_partitions(self, topic_id: Uuid) -> Mapping[int, Partition | None]:
-        live = self._live.get(topic_id)
+        live = self.live.get(topic_id)
         return {} if live is None else {each: live.get(each) for each in self._before[topic_id]}
 
     def partitions_before(self, topic_id: Uuid) -> Mapping[int, Partition | None]:

@@ -23,7 +23,7 @@ def note_silences(
     outages: Iterable[Outage],
     known: Sequence[Silence],
     known_from: tuple[int, int],
-    earlier: Callable[[], Sequence[Silence]],
+    earlier: Callable[[], Iterable[Silence]],
 ) -> None:
     """Set `silence_ms` of the outages that may have begun in a silence.
 
@@ -35,14 +35,14 @@ def note_silences(
     early_ms = first_time + AFTER_SILENCE_MS_MAX
     every: Sequence[Silence] | None = None
     for each in outages:
+        cause = each.known_cause
+        if cause is OWN or cause is None:  # nearly all of them
+            continue
         offset, time = each.from_offset, each.from_time
         if offset is None or time is None:
             continue
         is_early = offset < first or time <= early_ms
-        if not (known or is_early):
-            continue
-        cause = each.known_cause
-        if cause is None or cause is OWN or not is_of_lost_broker(cause):
+        if not (known or is_early) or not is_of_lost_broker(cause):
             continue
         if is_early and every is None:
             every = [*earlier(), *known]

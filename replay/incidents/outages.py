@@ -1,6 +1,6 @@
 """Finds the outages in a range of a log."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -13,7 +13,7 @@ from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
 from replay.incidents.lower_bounds import note_silences, silences_below
-from replay.incidents.outage import Outages
+from replay.incidents.outage import Outage, Outages
 from replay.incidents.outage_tracker import OutageTracker
 from replay.incidents.silences import Silence, silence_before
 from replay.loader import BatchSource, Newest, Place, load_image
@@ -120,14 +120,12 @@ class Tracking:
 
     def finish(self, from_offset: int, until_ms: int | None = None) -> Outages:
         """Return the outages found, as `OutageTracker.finish` does, with `silence_ms` set."""
-        found = self.tracker.finish(from_offset, self.place.last, until_ms)
-        note_silences(
-            found.intervals,
-            self._silences,
-            self._begin,
-            lambda: tuple(silences_below(self._source, self._begin[0])),
-        )
-        return found
+        return self.tracker.finish(from_offset, self.place.last, until_ms, self._note_silences)
+
+    def _note_silences(self, outages: Iterable[Outage]) -> None:
+        first = self._begin[0]
+        earlier = partial(silences_below, self._source, first)
+        note_silences(outages, self._silences, self._begin, earlier)
 
 
 def _tracker_before(

@@ -27,6 +27,9 @@ class ReplayState:
     Attributes:
         replay: Applies one row; raises CorruptLogError, as `MetadataDelta.replay`.
         partition: Returns a partition by topic id and partition id; None if there is none.
+        labels: What `topic_label` has returned, by topic.
+        partition_names: What `partition_name` has returned, by topic and number: a log names the
+            same partitions again and again.
     """
 
     def __init__(self, delta: MetadataDelta) -> None:
@@ -37,11 +40,10 @@ class ReplayState:
         """
         self._delta = delta
         self._topics = self._delta.topics
-        self._labels: dict[Uuid, str] = {}
+        self.labels: dict[Uuid, str] = {}
         # The names of removed topics.
         self._former: dict[Uuid, str] = {}
-        # By topic and number: a log names the same partitions again and again.
-        self._partition_names: dict[Uuid, dict[int, str]] = {}
+        self.partition_names: dict[Uuid, dict[int, str]] = {}
         # Called once or more per record of a log.
         self.replay = self._delta.replay
         self.partition = self._topics.partition
@@ -101,16 +103,16 @@ class ReplayState:
 
     def topic_label(self, topic_id: Uuid) -> str:
         """Return a topic's full name, escaped as in object names."""
-        label = self._labels.get(topic_id)
+        label = self.labels.get(topic_id)
         if label is None:
-            label = self._labels[topic_id] = escaped(self.topic_name(topic_id))
+            label = self.labels[topic_id] = escaped(self.topic_name(topic_id))
         return label
 
     def partition_name(self, topic_id: Uuid, partition_id: int) -> str:
         """Return the object name of a partition, such as `partition:orders/0`."""
-        names = self._partition_names.get(topic_id)
+        names = self.partition_names.get(topic_id)
         if names is None:
-            names = self._partition_names[topic_id] = {}
+            names = self.partition_names[topic_id] = {}
         name = names.get(partition_id)
         if name is None:
             label = self.topic_label(topic_id)
@@ -156,8 +158,8 @@ class ReplayState:
 
     def forget_label(self, topic_id: Uuid) -> None:
         """Drop the cached name of a topic that was moved."""
-        self._labels.pop(topic_id, None)
-        self._partition_names.pop(topic_id, None)
+        self.labels.pop(topic_id, None)
+        self.partition_names.pop(topic_id, None)
 
     def min_isr(self, topic_id: Uuid) -> int | None:
         """Return a topic's effective min.insync.replicas, None if the log does not contain it.

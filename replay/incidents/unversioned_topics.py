@@ -29,12 +29,14 @@ class UnversionedTopics(TopicsDelta):
 
     Records have the same effects and raise the same errors as in `TopicsDelta`. Versions are not
     kept, so no image can be made: `apply` must not be called.
+
+    Attributes:
+        live: Partitions by topic and number, of the topics that any record or question has named.
     """
 
     def __init__(self, image: TopicsImage) -> None:
         super().__init__(image)
-        # Partitions of the topics that any record or question has named.
-        self._live: dict[Uuid, dict[int, Partition]] = {}
+        self.live: dict[Uuid, dict[int, Partition]] = {}
 
     def change(self, record: PartitionChangeRecord) -> tuple[Partition, Partition]:
         """Change some fields of a partition; return the partition before and after.
@@ -42,7 +44,7 @@ class UnversionedTopics(TopicsDelta):
         Raises:
             ContradictionError: there is no such partition.
         """
-        live = self._live.get(record.topic_id)
+        live = self.live.get(record.topic_id)
         if live is None:
             live = self._existing(record.topic_id)
         partition_id = record.partition_id
@@ -59,7 +61,7 @@ class UnversionedTopics(TopicsDelta):
             ContradictionError: there is no such topic.
         """
         topic_id = record.topic_id
-        live = self._live.get(topic_id)
+        live = self.live.get(topic_id)
         if live is None:
             live = self._existing(topic_id)
         elif live:  # its partitions share the id's bytes
@@ -75,7 +77,7 @@ class UnversionedTopics(TopicsDelta):
         Raises:
             ContradictionError: there is no such topic.
         """
-        live = self._live.get(partition.topic_id)
+        live = self.live.get(partition.topic_id)
         if live is None:
             live = self._existing(partition.topic_id)
         live[partition.partition_id] = partition
@@ -109,11 +111,11 @@ class UnversionedTopics(TopicsDelta):
 
     def remove_topic(self, record: RemoveTopicRecord) -> Topic:
         topic = super().remove_topic(record)
-        self._live.pop(record.topic_id, None)
+        self.live.pop(record.topic_id, None)
         return topic
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
-        live = self._live.get(topic_id)
+        live = self.live.get(topic_id)
         if live is None:
             live = {} if self.topic(topic_id) is None else self._existing(topic_id)
         return live.get(partition_id)
@@ -135,10 +137,10 @@ class UnversionedTopics(TopicsDelta):
         Raises:
             ContradictionError: there is no such topic.
         """
-        live = self._live.get(topic_id)
+        live = self.live.get(topic_id)
         if live is None:
             base = self._touch(topic_id).partitions()
-            live = self._live[topic_id] = {each.partition_id: each for each in base}
+            live = self.live[topic_id] = {each.partition_id: each for each in base}
         return live
 
 

@@ -24,6 +24,8 @@ from tests.replay.incidents.real import imported
 from tests.replay.time_travel.test_skim import SkimmedLog
 from tests.samples import drawn
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 UP = tuple([broker(n, fenced=False) for n in (1, 2, 3)])
 TOPICS = (topic("a"), partition("a", 0), topic("b"), partition("b", 0))
 

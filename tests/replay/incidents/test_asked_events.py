@@ -16,6 +16,8 @@ from replay.timeline import Timeline
 from tests.replay.asked_log import asked_log, who_asked
 from tests.replay.builders import Base, FakeLog, image_after
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 _WHOLE = asked_log()
 
 

@@ -41,6 +41,8 @@ from tests.replay.builders import (
 )
 from tests.replay.incidents.real import imported
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 UP = tuple([broker(n, fenced=False) for n in (1, 2, 3)])
 TOPIC = (topic("orders"), partition("orders", 0), partition("orders", 1))
 FENCE, UNFENCE = FenceBrokerRecord(id=1, epoch=10), UnfenceBrokerRecord(id=1, epoch=10)

@@ -4,6 +4,8 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from metadata_log.reader.log_reader import LogReader
 from replay.image.metadata import MetadataImage
 from replay.incidents.outage import Outage
@@ -11,6 +13,8 @@ from replay.incidents.outages import find_outages
 from replay.timeline import Timeline
 from tests.real_logs import DataSet, each_data_set, each_data_set_where
 from tests.replay.incidents.real import imported
+
+pytestmark = pytest.mark.usefixtures("either_codec")
 
 
 def silence_ms(data_set: DataSet, broker_id: int, at: int) -> int:

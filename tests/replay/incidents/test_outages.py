@@ -37,6 +37,8 @@ from tests.replay.builders import (
     uid,
 )
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 ORDERS = (topic("orders"), partition("orders", 0))
 UP = tuple([broker(n, fenced=False) for n in (1, 2, 3)])
 

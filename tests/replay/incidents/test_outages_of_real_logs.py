@@ -12,6 +12,8 @@ from tests.real_logs import DataSet, each_data_set, each_data_set_where
 from tests.replay.incidents.naive_outages import Interval, naive_outages
 from tests.replay.incidents.real import imported
 
+pytestmark = pytest.mark.usefixtures("either_codec")
+
 
 def interval(outage: Outage) -> Interval:
     name = outage.object
