@@ -73,9 +73,15 @@ def position_at(log: ChainedLog, end_offset: int) -> Position:
     if end_offset == log.history_start:
         leader_epoch, crc = _at_start(log)
     else:
-        last = next(iter(log.batches(end_offset - 1, end_offset)))
+        batches = iter(log.batches(end_offset - 1, log.mark.end_offset))
+        last = next(batches)
         leader_epoch = last.leader_epoch
-        crc = source_crc(last) if log.kind is Kind.MIRROR else crc_before(log, last.end_offset)
+        if log.kind is Kind.MIRROR:
+            crc = source_crc(last)
+        else:
+            # The log is not read to its end, which is where its last block is checked.
+            is_end = last.end_offset == log.mark.end_offset
+            crc = _crc_before(log, None if is_end else next(batches))
     return Position(
         cluster_id=log.cluster_id,
         end_offset=end_offset,
@@ -95,7 +101,10 @@ def _at_start(log: ChainedLog) -> tuple[int, int | None]:
 
 def crc_before(log: ChainedLog, offset: int) -> int:
     """Return the CRC of the block that ends at an offset, read from the next block or the mark."""
-    following = next(iter(log.batches(offset, offset + 1)), None)
+    return _crc_before(log, next(iter(log.batches(offset, offset + 1)), None))
+
+
+def _crc_before(log: ChainedLog, following: Batch | None) -> int:
     if following is None:
         return log.mark.last_crc32c
     return following.rows[0].previous_crc32c or 0

@@ -142,21 +142,20 @@ class SnapshotFile:
     def _pass_over(self, error: Exception) -> None:
         _LOG.warning("snapshots in %s passed over: %s", self._path, error)
 
-    def _rows(self) -> list[_Row]:
-        """Return the snapshots, newest first."""
+    def _rows(self) -> Iterator[_Row]:
+        """Yield the snapshots, newest first; each is decoded only then."""
         # Opening a FIFO would wait for its other end.
         if not self._path.is_file():
-            return []
+            return
         with self._reading() as connection:
             if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-                return []  # the first snapshot is still being made
+                return  # the first snapshot is still being made
             self._check_revision(connection)
             connection.row_factory = sqlite3.Row
             query = "SELECT * FROM snapshot WHERE cluster_id = ? ORDER BY end_offset DESC"
             found = connection.execute(query, (self._cluster_id,)).fetchall()
-        return [
-            _Row(row["id"], decode_info(dict(row), row["id"]), row["checksum"]) for row in found
-        ]
+        for row in found:
+            yield _Row(row["id"], decode_info(dict(row), row["id"]), row["checksum"])
 
     def _load(self, row: _Row) -> MetadataImage | None:
         """Return the image of a snapshot; None, with a warning, if it cannot be read."""
