@@ -5,13 +5,14 @@ from typing import Any
 
 from records import control, partitions, security, topics
 from records.base import Record
+from records.configs import ConfigRecord
 from records.secrets import REDACTED
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from replay.incidents.replay_state import ReplayState
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS
-from replay.time_travel.labels import escaped
+from replay.time_travel.labels import config_label, escaped
 
 # Their names lie in the record itself.
 _BY_RECORD = frozenset(
@@ -44,6 +45,9 @@ def affected_objects(record: Any, state: ReplayState) -> Iterable[str]:
     Args:
         state: For a record type in GOING, the state before the record; else the state after it.
     """
+    if type(record) is ConfigRecord:  # most of them
+        resource = record.resource_type, record.resource_name
+        return (f"config:{config_label(MetadataImage.EMPTY, resource)}",)
     if type(record) in _NAMED_BY_STATE:
         return _by_state(record, state)
     return _by_record(record)

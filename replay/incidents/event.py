@@ -162,7 +162,8 @@ class Group:
             detail: More about the effect, shown if the effect occurs only a few times in the event.
         """
         self.last = row
-        self.names.update(dict.fromkeys(names))
+        for name in names:
+            self.names[name] = None
         count = self.counts.get(effect, 0)
         if detail and count < _DETAILS_MAX:
             self._details.setdefault(effect, []).append(detail)

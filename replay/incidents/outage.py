@@ -11,6 +11,9 @@ record that ends the condition, that removes the partition or broker, or that ta
 offline to be removed: a planned removal is no outage.
 """
 
+from itertools import groupby
+from operator import attrgetter
+
 import msgspec
 
 from records.base import Uuid
@@ -124,3 +127,18 @@ class Outages(msgspec.Struct, frozen=True, kw_only=True):
     known: frozenset[Uuid]
     unknown: frozenset[Uuid]
     provenance: Provenance
+
+
+def longest_first(outages: list[Outage]) -> list[Outage]:
+    """Return outages sorted by duration, then by beginning, then by the object's name."""
+    outages.sort(key=_beginning)
+    found: list[Outage] = []
+    for _, together in groupby(outages, _beginning):
+        some = list(together)
+        found += some if len(some) == 1 else sorted(some, key=attrgetter("object"))
+    found.sort(key=attrgetter("duration_ms"), reverse=True)
+    return found
+
+
+def _beginning(outage: Outage) -> int:
+    return outage.from_offset or 0

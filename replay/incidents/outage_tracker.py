@@ -1,8 +1,7 @@
 """Follows a log and collects the outages of its partitions and brokers."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import chain, groupby
-from operator import attrgetter
+from itertools import chain
 from typing import Any
 
 from records.base import Record, Uuid
@@ -24,7 +23,7 @@ from replay.incidents.compiled_changes import plain_changes
 from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.health import UNDER_REPLICATED, broker_kinds, partition_kinds
 from replay.incidents.moved_leads import PartitionKey
-from replay.incidents.outage import Outage, Outages
+from replay.incidents.outage import Outage, Outages, longest_first
 from replay.incidents.replay_state import MIN_ISR, ReplayState
 from replay.incidents.unversioned_topics import UnversionedDelta
 from replay.time_travel.change_index import PartitionState
@@ -214,7 +213,7 @@ class OutageTracker:
         note(found)
         topics = self._min_isr.keys() | {t for t, at in self._gone.items() if at >= from_offset}
         return Outages(
-            intervals=_longest_first(found),
+            intervals=longest_first(found),
             known=frozenset(topics - self._unknown),
             unknown=frozenset(topics & self._unknown),
             provenance=self._state.provenance(provenance),
@@ -400,21 +399,6 @@ class OutageTracker:
                 now.get(kind) or Outage(f"broker:{broker_id}", kind, *place, cause, None, None)
                 for kind in kinds
             )
-
-
-def _longest_first(outages: list[Outage]) -> list[Outage]:
-    """Return outages sorted by duration, then by beginning, then by the object's name."""
-    outages.sort(key=_beginning)
-    found: list[Outage] = []
-    for _, together in groupby(outages, _beginning):
-        some = list(together)
-        found += some if len(some) == 1 else sorted(some, key=attrgetter("object"))
-    found.sort(key=attrgetter("duration_ms"), reverse=True)
-    return found
-
-
-def _beginning(outage: Outage) -> int:
-    return outage.from_offset or 0
 
 
 def _is_alike(before: Partition | None, after: Partition) -> bool:
