@@ -204,7 +204,10 @@ def http_requests(address: str) -> Iterator[LargeRequest]:
     """Yield the largest request of each command that has a list, for HTTP at an address."""
     port = int(address.rpartition(":")[2])
     for name, body in _bodies():
-        head = f"POST {path_of(name)} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {JSON}\r\n"
+        head = (
+            f"POST {path_of(name)} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {JSON}\r\n"
+            f"Idempotency-Key: turns of {name}\r\n"
+        )
         sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
         yield LargeRequest(name, port, sent, is_kafka=False)
 

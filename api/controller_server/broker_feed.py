@@ -22,7 +22,6 @@ from api.kafka import apis, frames
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.frames import RequestFrame
-from api.kafka.large_requests import in_thread
 from api.kafka.messages.brokers import FollowLogRequest, FollowLogResponse
 from api.kafka.messages.replicas import (
     BrokerConfig,
@@ -31,6 +30,7 @@ from api.kafka.messages.replicas import (
     StopReplicaResponse,
     UpdateMetadataResponse,
 )
+from api.large_work import in_thread
 from api.requests.command import ITEMS_MAX
 from api.service.service import Service
 from api.transport.log_limit import limited_logger

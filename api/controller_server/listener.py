@@ -42,7 +42,6 @@ from api.kafka.envelopes import is_own_question, is_question, opened, response_i
 from api.kafka.errors import CODES, code_for
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame, encode_body
-from api.kafka.large_requests import beside
 from api.kafka.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -63,6 +62,7 @@ from api.kafka.messages.topics import (
 from api.kafka.metadata import ImageCluster, asks_for_all, metadata_response
 from api.kafka.request_order import Turn
 from api.kafka.translations import TRANSLATIONS, Translation
+from api.large_work import beside
 from api.requests.wire_requests import WireRequest
 from api.security.listeners import LOCAL, ListenerAddress
 from api.service.service import Service

@@ -1,6 +1,5 @@
 """Commands over HTTP: one handler for all, and one that appends records given as JSON lines."""
 
-import asyncio
 import hashlib
 import io
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,10 +10,10 @@ import msgspec
 
 from api.documents.changes import Change
 from api.documents.errors import Error
-from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
 from api.http.problems import problem_of_refusal
 from api.http.questions import LINES, path_of
 from api.http.request import Call, Reply, call_of, one_offset, reply_with
+from api.large_work import beside
 from api.requests.command import Command
 from api.requests.commands import COMMANDS, find_command, named
 from api.requests.json_errors import json_error
@@ -93,12 +92,14 @@ def change(scope: Mapping[str, Any]) -> Answer:
 
 async def _changed(command: Command, call: Call, body: bytes) -> Reply:
     cls = request_class(command.name)
-    is_large = len(body) > PARSED_AT_ONCE_BYTES_MAX
-    wanted = await _beside(is_large, lambda: request_from_json(_json(body), cls))
+    wanted = await beside(len(body), lambda: request_from_json(_json(body), cls))
     argument = named(wanted)[1] if cls is not command.request else wanted
     caller = call.acting_caller()
     origin = caller.origin(command.name, reason=call.reason, trace_parent=call.trace_parent)
-    origin = identified(origin, call.request_id, command.name, to_wire(argument))
+    payload = to_wire(argument)
+    origin = await beside(
+        len(payload), lambda: identified(origin, call.request_id, command.name, payload)
+    )
     done = await call.service.run(
         command.name,
         argument,
@@ -107,12 +108,7 @@ async def _changed(command: Command, call: Call, body: bytes) -> Reply:
         expected_versions=call.expected_versions,
         trace=call.trace,
     )
-    return await _beside(is_large, lambda: _reply_of(command, call, wanted, done))
-
-
-async def _beside(is_large: bool, work: Callable[[], T]) -> T:
-    """Do work that takes milliseconds; if it is large, in a thread, to let other requests run."""
-    return await asyncio.to_thread(work) if is_large else work()
+    return await beside(len(body), lambda: _reply_of(command, call, wanted, done))
 
 
 def _reply_of(command: Command, call: Call, wanted: Any, done: Done[Any]) -> Reply:
@@ -171,7 +167,7 @@ def append(scope: Mapping[str, Any]) -> Answer:
 
 
 async def _appended(call: Call, body: bytes) -> Reply:
-    lines = await _beside(len(body) > PARSED_AT_ONCE_BYTES_MAX, lambda: _lines(body))
+    lines = await beside(len(body), lambda: _lines(body))
     caller = call.acting_caller()
     origin = caller.origin("append", reason=call.reason, trace_parent=call.trace_parent)
     if call.request_id is not None:

@@ -15,10 +15,6 @@ BODY_SIZE_BYTES_MAX = MIB
 RECORDS_SIZE_BYTES_MAX = 2 * BATCH_SIZE_BYTES_MAX
 """Body of an append: a batch as JSON lines is about twice as large as in the log."""
 
-PARSED_AT_ONCE_BYTES_MAX = 16 * 1024
-"""Records of this size are parsed in about a millisecond. Larger bodies are parsed in a thread, so
-that other requests get their turn; starting it costs as much as parsing a record or two."""
-
 CONNECTIONS_MAX = 1_200
 """Default of `--http-connections`: a thousand event streams, and other requests. A stream takes
 about 20 KiB, plus the events that its client has not received yet."""

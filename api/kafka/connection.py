@@ -14,11 +14,11 @@ from api.kafka.envelopes import sealed
 from api.kafka.errors import name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import MalformedFrameError, RequestFrame
-from api.kafka.large_requests import in_thread
 from api.kafka.login import SessionRenewal, open_authenticated
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.envelope import EnvelopeResponse
 from api.kafka.streams import close_writer, read_frame
+from api.large_work import in_thread
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
 from api.security.tls import ended_after_handshake
 from api.transport.addresses import disconnected, unanswered

@@ -22,10 +22,10 @@ from api.kafka.frames import (
     UnsupportedVersionError,
 )
 from api.kafka.identity import Identity
-from api.kafka.large_requests import LARGE_BYTES, beside
 from api.kafka.request_order import RequestOrder, Turn
 from api.kafka.streams import Received, close_writer, receive_frame, write_in_turns
 from api.kafka.versions import unsupported_versions, versions_response
+from api.large_work import LARGE_BYTES, beside
 from api.security.callers import connected_caller
 from api.security.errors import AuthenticationError
 from api.security.listeners import OPEN, ListenerSecurity

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec.structs import replace
 
+from api.large_work import beside
 from api.requests.command import Command
 from api.requests.commands import any_command
 from api.service.alone import Alone
@@ -321,8 +322,13 @@ class Service(Alone):
         expected_versions: tuple[ExpectedVersion, ...],
         trace: Trace | None,
     ) -> Answer[Any]:
+        if found.is_question:
+            origin = replace(origin, request_id=None)  # a repeated one is answered anew
         if origin.request_id is not None and origin.request_hash is None:
-            origin = identified(origin, origin.request_id, found.name, to_wire(request))
+            payload = to_wire(request)
+            origin = await beside(
+                len(payload), lambda: identified(origin, origin.request_id, found.name, payload)
+            )
         if isinstance(request, AppendRows):
             return await self.appends.append_rows(request, caller, origin)
         committed = await self._committed_before(origin, found.name, request)

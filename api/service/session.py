@@ -2,6 +2,7 @@
 
 import asyncio
 
+from api.large_work import beside
 from api.questions.pages import Cursor
 from api.requests.commands import find_command
 from api.requests.transactions import Transact
@@ -46,7 +47,9 @@ class Session(CommandClient):
         )
         # The steps of a transaction may have been sent under other names.
         payload = to_wire(wanted) if isinstance(wanted, Transact) else request.request
-        origin = identified(origin, request.request_id, command.name, payload)
+        origin = await beside(
+            len(payload), lambda: identified(origin, request.request_id, command.name, payload)
+        )
         answer = await self._service.run(command.name, wanted, caller=caller, origin=origin)
         return WireAnswer.of(answer)
 

@@ -45,6 +45,9 @@ _KEYS = SECRET_FIELDS["UserScramCredentialRecord"]
 
 _HASH = "hash of the hmac"
 
+_SECRETIVE = frozenset({"value", "request", "hmac", "stored_key"})
+"""The fields of which an object has one if it holds a secret or a transaction's step."""
+
 
 def restored(
     raw: bytes,
@@ -197,7 +200,34 @@ class HiddenSecrets:
 
     def hidden_plain(self, plain: Any, path: str = "") -> Any:
         """Return a request, in the form sent over connections, with secrets as null."""
+        # A long request has tens of thousands of values, most of which cannot hold a secret.
+        if isinstance(plain, dict):
+            if not _SECRETIVE.isdisjoint(plain):
+                found = self._hidden_fields(plain, path)
+                if found is not None:
+                    return found
+            return {
+                key: self.hidden_plain(item, f"{path}/{key}") if _may_hold(item) else item
+                for key, item in plain.items()
+            }
+        if isinstance(plain, list):
+            if len(plain) == 2 and "/configs/" in path:
+                name, secret = plain
+                if isinstance(name, str) and isinstance(secret, str) and is_secret_config(name):
+                    self._refer(name, secret, f"{path}/1")
+                    return [name, None]
+            return [
+                self.hidden_plain(item, f"{path}/{index}") if _may_hold(item) else item
+                for index, item in enumerate(plain)
+            ]
+        return plain
+
+    def _hidden_fields(self, plain: dict[str, Any], path: str) -> dict[str, Any] | None:
+        """Return the fields of an object with a secret; None if it has none itself."""
         match plain:
+            case {"name": str(name), "value": str(secret)} if is_secret_config(name):
+                self._refer(name, secret, f"{path}/value")
+                return {**plain, "value": None}
             case {"command": str(), "request": bytes(wire)}:  # a transaction's step
                 step = self.hidden_plain(msgspec.msgpack.decode(wire), f"{path}/request")
                 return {**plain, "request": msgspec.msgpack.encode(step)}
@@ -208,17 +238,7 @@ class HiddenSecrets:
                 index = self._index_of_credential(plain)
                 self._refer_to_keys(index, [f"{path}/{key}" for key in _KEYS])
                 return {**plain, **dict.fromkeys(_KEYS)}
-            case {"name": str(name), "value": str(secret)} if is_secret_config(name):
-                self._refer(name, secret, f"{path}/value")
-                return {**plain, "value": None}
-            case [str(name), str(secret)] if "/configs/" in path and is_secret_config(name):
-                self._refer(name, secret, f"{path}/1")
-                return [name, None]
-            case dict():
-                return {k: self.hidden_plain(item, f"{path}/{k}") for k, item in plain.items()}
-            case list():
-                return [self.hidden_plain(v, f"{path}/{i}") for i, v in enumerate(plain)]
-        return plain
+        return None
 
     def _hidden_configs(
         self, configs: tuple[tuple[str, str | None], ...], path: str
@@ -271,6 +291,11 @@ class HiddenSecrets:
         )
         field = None if index is None else "value"
         self.references.append(SecretReference(path=path, record_index=index, field=field))
+
+
+def _may_hold(plain: Any) -> bool:
+    """True if a plain value can hold a secret; most values of a long request are scalars."""
+    return isinstance(plain, dict | list) and bool(plain)
 
 
 def hash_of_hmac(response: Any) -> dict[str, bytes]:

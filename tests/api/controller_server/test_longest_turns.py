@@ -16,10 +16,12 @@ from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.dispatch import broker_dispatch
 from api.broker.forwarding import FORWARDED
+from api.controller_server.forwarded_requests import Forwarded, answering
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.dispatch import DispatchTable
+from api.kafka.envelopes import is_question
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.translations import TRANSLATIONS
 from api.requests.commands import COMMANDS
@@ -65,15 +67,25 @@ class _Calls:
         self.count += event == "call"
 
 
-async def _longest_turn(dispatch: DispatchTable, api: Api, count: int) -> float:
-    """Return the number of calls in the longest turn while a request is answered."""
-    raw = request_frame(api, api.max_version, count)[LENGTH.size :]
-    frame = frames.decode_request(raw, {api.key: api})
-    with _Calls() as calls:
+async def _longest_turn(
+    dispatch: DispatchTable, api: Api, count: int, request_id: str | None = None
+) -> float:
+    """Return the number of calls in the longest turn while a request is answered.
+
+    Args:
+        request_id: The id with which a broker forwarded the request.
+    """
+    frame = _frame(api, count)
+    with _Calls() as calls, answering(Forwarded(request_id)):
         turns = Turns(lambda: calls.count)
         async with turns.measured():
             await dispatch.handlers[api](frame, Caller())
     return turns.longest
+
+
+def _frame(api: Api, count: int) -> RequestFrame:
+    raw = request_frame(api, api.max_version, count)[LENGTH.size :]
+    return frames.decode_request(raw, {api.key: api})
 
 
 def _of_controller(at: Server) -> DispatchTable:
@@ -111,3 +123,20 @@ async def test_answers_of_a_broker_take_turns(rights: str) -> None:
     authorization = Authorization(AUTHORIZERS[rights])
     dispatch = broker_dispatch("c", Cluster(LOCAL), authorization, {}, forward)
     await _check(dispatch, frozenset(FORWARDED))
+
+
+async def test_an_id_makes_no_turn_longer(tmp_path: Path) -> None:
+    settings, longer, checked = Settings(authorizer=AUTHORIZERS["none"]), {}, 0
+    async with server(tmp_path, settings=settings) as at:
+        dispatch = _of_controller(at)
+        for api in FORWARDED:
+            if not has_items(api, api.max_version) or is_question(_frame(api, 1)):
+                continue  # brokers give ids to changes only
+            await _longest_turn(dispatch, api, 1)  # what happens only once
+            without = await _longest_turn(dispatch, api, FEW)
+            with_id = await _longest_turn(dispatch, api, FEW, request_id=f"{api.name}-1")
+            checked += 1
+            if with_id - without > FEW:
+                longer[api.name] = (without, with_id)
+    assert not longer
+    assert checked > 5
