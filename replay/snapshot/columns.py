@@ -212,29 +212,34 @@ def in_columns(partitions: Sequence[Partition]) -> tuple[list[Partition], list[P
     In columns, all have the same number of replicas, and either the directories of all of them are
     known or none: as most of the topic's partitions.
     """
-    shapes = [_shape(each) if _is_plain(each) else None for each in partitions]
+    shapes = [_shape(each) for each in partitions]
+    if shapes and shapes[0] and shapes.count(shapes[0]) == len(shapes):
+        return list(partitions), []
     counts = Counter(filter(None, shapes))
-    usual = max(counts, key=lambda shape: (counts[shape], shape)) if counts else ()
+    usual = max(counts, key=lambda shape: (counts[shape], shape)) if counts else -1
     plain = [each for each, shape in zip(partitions, shapes, strict=True) if shape == usual]
     others = [each for each, shape in zip(partitions, shapes, strict=True) if shape != usual]
     return plain, others
 
 
-def _is_plain(partition: Partition) -> bool:
-    """True if all fields without a column have their usual values."""
-    return bool(partition.replicas) and not (
+def _shape(partition: Partition) -> int:
+    """Return what partitions in columns have in common: twice the replicas, 1 more with directories.
+
+    Returns 0 if a field without a column has an unusual value.
+    """
+    replicas, directories = partition.replicas, partition.directories
+    if (
         partition.removing_replicas
         or partition.adding_replicas
         or partition.leader_recovery_state
         or partition.eligible_leader_replicas
         or partition.last_known_elr
         or partition.mode != READ_WRITE
-        or len(partition.directories) not in (0, len(partition.replicas))
-    )
-
-
-def _shape(partition: Partition) -> tuple[int, bool]:
-    return len(partition.replicas), bool(partition.directories)
+    ):
+        return 0
+    if not directories:
+        return 2 * len(replicas)
+    return 2 * len(replicas) + 1 if len(directories) == len(replicas) else 0
 
 
 def _indexed(rows: Iterable[tuple[V, ...]]) -> tuple[tuple[V, ...], _Indexes]:
