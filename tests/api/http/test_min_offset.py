@@ -40,7 +40,8 @@ async def test_questions_that_wait_hold_up_no_others(web: Web, name: str) -> Non
     waiting = [asyncio.create_task(ask) for ask in asks]
     for path in ("/v1/topics/list", "/v1/info"):
         async with asyncio.timeout(answers.MIN_OFFSET_WAIT_S / 2):
-            assert (await web.http.get(path)).status_code == 200
+            answer = await web.http.get(path)
+            assert answer.status_code == 200, answer.text
     assert not [task.result().text for task in waiting if task.done()]
     for task in waiting:
         task.cancel()
@@ -52,7 +53,8 @@ async def test_tails_that_wait_hold_up_no_others(web: Web) -> None:
     asks = [web.http.get(path_of("tail"), params=late) for _ in range(DOCUMENTS_AT_ONCE + 1)]
     waiting = [asyncio.create_task(ask) for ask in asks]
     async with asyncio.timeout(15):
-        assert (await web.http.get("/v1/topics/list")).status_code == 200
+        answer = await web.http.get("/v1/topics/list")
+        assert answer.status_code == 200, answer.text
     assert not [task.result().text for task in waiting if task.done()]
     for task in waiting:
         task.cancel()
