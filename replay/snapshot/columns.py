@@ -223,7 +223,7 @@ def in_columns(partitions: Sequence[Partition]) -> tuple[list[Partition], list[P
 
 
 def _shape(partition: Partition) -> int:
-    """Return what partitions in columns have in common: twice the replicas, 1 more with directories.
+    """Return what a topic's columns need in common: twice the replicas, 1 more with directories.
 
     Returns 0 if a field without a column has an unusual value.
     """
