@@ -93,7 +93,7 @@ def _least_and_most(time: LeaderlessTime, scope: Scope) -> tuple[int, int]:
     They differ for a crash of a node that was the controller, too: it did not write that it was
     gone. It crashed after its last record, and was back when its new process wrote the first one.
     """
-    least = most = time.duration_ms
+    least = most = time.least_ms
     crash = _crash_of(time, scope.found.restarts)
     if crash is not None and time.to_time is not None and crash.seen_time is not None:
         least = max(least, time.to_time - crash.down_time)
@@ -128,7 +128,8 @@ def _is_from_log(time: LeaderlessTime, scope: Scope) -> bool:
 
 
 def _bounds(time: LeaderlessTime, scope: Scope) -> str:
-    since = scope.clock.since(time.from_time)
+    earlier_ms = time.least_ms - time.duration_ms
+    since = scope.clock.since(time.from_time and time.from_time - earlier_ms)
     if time.found_at is not UNSET:
         since = f"offset {time.found_at:,} on, where it was found after a gap"
     if time.last_seen_at is not UNSET:

@@ -190,6 +190,10 @@ def _json(cut: CutOutage) -> dict[str, Any]:
     }
     if cut.is_at_least:
         document["at_least"] = True
+    if outage.gone_ms:
+        document["least_ms"] = outage.duration_ms + outage.gone_ms
+    if outage.seen_ms is not None:
+        document["most_ms"] = outage.duration_ms + outage.seen_ms
     if outage.silence_ms:
         document["silence_ms"] = outage.silence_ms
     if cut.found_at is not None:

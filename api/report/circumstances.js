@@ -1,6 +1,6 @@
 // What else was so when outages began: brokers that were down at the same time, a new controller, restarts.
 
-import { FENCED, SHUTTING_DOWN } from "report/data.js";
+import { FENCED, LEADERLESS, SHUTTING_DOWN } from "report/data.js";
 import { gapsOf } from "report/gaps.js";
 import { ofKind } from "report/outages.js";
 import { countText, durationText } from "report/words.js";
@@ -8,7 +8,7 @@ import { countText, durationText } from "report/words.js";
 const BEFORE_MS = 600_000;
 const SILENCE_MS = 5000;
 const AFTER_SILENCE_MS = 60_000;
-const LOST_BROKER = / was fenced \(|restarted: it registered again/;
+const LOST_BROKER = / was fenced \((?!controlled shutdown, inferred)|restarted: it registered again/;
 
 /** @typedef {import("report/outages.js").Outage} Outage */
 
@@ -46,6 +46,30 @@ export function restarts(data, began, ended) {
   const [from, to] = [began.from ?? data.first, ended.to ?? data.last];
   const isNear = (/** @type {number} */ last) => last >= from || (began.fromTime ?? 0) - data.time[data.rowAt(last)] <= BEFORE_MS;
   return clauses.filter(({ about, from_offset: first, to_offset: last }) => about === "restarts" && first !== null && last !== null && first <= to && isNear(last)).map(({ text }) => `${text}.`);
+}
+
+/** How long some outages lasted, in words. @param {import("report/data.js").Data} data @param {Outage[]} outages @param {number} since @param {number} until */
+export function lasted(data, outages, since, until) {
+  const { least, most } = bounds(data, outages, since, until);
+  if (most === null) return `at least ${durationText(least)}`;
+  return least === most ? durationText(least) : `${durationText(least)} to ${durationText(most)}`;
+}
+
+/** How long some outages lasted at least and at most, null if that is not known: a process of broker and controller that restarted
+ * was gone before its broker was fenced. @param {import("report/data.js").Data} data @param {Outage[]} outages @param {number} since @param {number} until */
+export function bounds(data, outages, since, until) {
+  let gone = since, seen = since, isOpen = false;
+  const looked = new Set();
+  for (const each of outages) {
+    const known = data.header.gone.find((/** @type {any[]} */ [offset]) => offset === each.cause?.offset);
+    const isOf = known !== undefined && (each.bit !== LEADERLESS || (each.fromRow > 0 && data.stateAt(each.object, each.fromRow - 1)?.leader === known[1]));
+    const key = `${each.cause?.offset} ${isOf}`;
+    if (looked.has(key)) continue;
+    looked.add(key);
+    if (isOf) [gone, seen] = [Math.min(gone, known[2]), Math.min(seen, known[3] ?? known[2])];
+    isOpen ||= (!isOf || known[3] === null) && (each.from === null || silenceBeforeOutage(data, each) > 0);
+  }
+  return { least: Math.max(0, until - gone), most: isOpen ? null : Math.max(0, until - seen) };
 }
 
 /** How long no controller wrote before the term in which a broker was found gone that an outage began with; 0 if that says nothing.

@@ -10,7 +10,7 @@ const NONE = new Float64Array(), SMALL = new Int32Array();
 /** Lists in the header that newer data extend. */
 const LISTS = ["fields", "shapes", "types", "origins", "values", "texts", "links", "causes", "broker_links", "outage_texts"];
 /** Fields of the header that newer data replace. */
-const REPLACED = ["last", "confirmed_end", "opens", "opens_on", "eventful", "times"];
+const REPLACED = ["last", "confirmed_end", "opens", "opens_on", "eventful", "times", "gone"];
 
 /** @typedef {{header: import("report/columns.js").Header, column: (name: string) => Column}} Block */
 

@@ -1,7 +1,7 @@
 // The panel of an outage: when it began and ended, by which record, what came before, what may be lost.
 
 import { ChangesAround, changesAround } from "report/changes_around.js";
-import { brokersDown, newController, restarts, silenceBeforeOutage } from "report/circumstances.js";
+import { brokersDown, lasted, newController, restarts } from "report/circumstances.js";
 import { outagesCommand, whyCommand } from "report/commands.js";
 import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { commandLine, fill, make } from "report/dom.js";
@@ -119,7 +119,7 @@ export class OutagePanel {
     const before = chain.filter((link) => (began.from === null || link.offset < began.from) && !causes.has(link.offset));
     const terms = [
       ...this._topics(outages, row),
-      ...this._ends(began, ended),
+      ...this._ends(outages, began, ended),
       term("cause", ...byCause(outages).map((of) => this._cause(of, outages.length)), ...whyNobodyElse(data, outages).map((text) => make("div", {}, text))),
       term("in whose name", ...this._who(outages, chain)),
       ...this._meanwhile(outages, began, ended),
@@ -157,14 +157,13 @@ export class OutagePanel {
     return [term("topics", plain(topics.slice(0, TOPICS_AT_FIRST).join(", ") + more))];
   }
 
-  _ends(/** @type {Outage} */ began, /** @type {Outage} */ ended) {
+  _ends(/** @type {Outage[]} */ outages, /** @type {Outage} */ began, /** @type {Outage} */ ended) {
     const { data } = this;
     const start = began.from === null ? [`before offset ${data.header.history_from}`] : this._record(began.from, /** @type {number} */ (began.fromTime));
     const time = ended.toTime ?? data.header.times[1] ?? data.time[data.rows - 1], since = began.fromTime ?? data.time[0];
     // What comes after the last record is not known: a log is often copied when its node was stopped.
     const end = ended.to === null ? [make("time", { datetime: timeText(time) }, timeText(time)), ", where the records end: it is not over by then"] : this._record(ended.to, time);
-    const isAtLeast = began.from === null || silenceBeforeOutage(data, began) > 0;
-    return [term("from", ...start), term("to", ...end), term("lasted", `${isAtLeast ? "at least " : ""}${durationText(Math.max(0, time - since))}`)];
+    return [term("from", ...start), term("to", ...end), term("lasted", lasted(data, outages, since, time))];
   }
 
   _record(/** @type {number} */ offset, /** @type {number} */ time) {

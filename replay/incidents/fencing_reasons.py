@@ -4,7 +4,7 @@ Kafka's controller writes the same record for a broker that missed its heartbeat
 asked to stop while it led nothing. docs/causes.md has the rules that tell them apart.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from metadata_log.format.batch import latest_time
@@ -51,6 +51,17 @@ class _Fencing(NamedTuple):
         return first_reason(led=self.led)
 
 
+class Gone(NamedTuple):
+    """When a process of broker and controller was gone at the latest, and seen last, ms since 1970.
+
+    `seen_time` is None if that is not known.
+    """
+
+    broker_id: int
+    time: int
+    seen_time: int | None
+
+
 def first_reason(*, led: bool) -> str:
     """Return why a broker was fenced, as far as its record tells; one that leads is never fenced
     because it stops.
@@ -66,6 +77,8 @@ class FencingReasons:
         self._log = TermsAndRuns(source)
         # By offset, and whether the broker led anything: the reason, and the offset that shows it.
         self._known: dict[tuple[int, bool], tuple[str, int]] = {}
+        # By offset: the brokers of all fencings that were asked for.
+        self._brokers: dict[int, int] = {}
         # Those that later records may decide.
         self._open: dict[tuple[int, bool], _Fencing] = {}
 
@@ -94,8 +107,44 @@ class FencingReasons:
             return self._known[key][0]
         if key in self._open:
             return self._open[key].first_reason
+        self._brokers[row.offset] = broker_id
         place = row.offset, row.batch_offset, row.timestamp
         return self._decide(key, _Fencing(*place, broker_id, led, brokers))
+
+    def gone(self, offset: int, broker_id: int) -> Gone | None:
+        """Return since when a fenced broker was gone, if its process is known to have restarted.
+
+        A process that is broker and controller did, if it led before its broker registered.
+        """
+        self._log.read(self._source)
+        term, after = self._log.around(offset)
+        back, run = self._log.return_of(broker_id, offset), self._log.run_of(broker_id, offset)
+        if term is None or back is None or term.leader != broker_id:
+            return None
+        if back.incarnation_id is None or (run is not None and run.offset > term.begin):
+            return None
+        if run is not None and run.incarnation_id == back.incarnation_id:
+            return None
+        if after is not None and after.begin < back.offset:
+            return None
+        return Gone(broker_id, term.time, self._seen_before(term))
+
+    def all_gone(self) -> Iterator[tuple[int, Gone]]:
+        """Yield the fencings that were asked for, by offset, with what `gone` says of them."""
+        for offset, broker_id in self._brokers.items():
+            found = self.gone(offset, broker_id)
+            if found is not None:
+                yield offset, found
+
+    def _seen_before(self, term: Term) -> int | None:
+        """Return when a term's node wrote last before it, if it was the controller, too."""
+        before, _ = self._log.around(term.begin - 1)
+        if before is None or before.leader != term.leader:
+            return None
+        first = max(before.begin, term.begin - _RECORDS_BEFORE)
+        batches = self._source.batches(first, term.begin)
+        types = {type(row.payload) for batch in batches for row in batch.rows}
+        return None if types.isdisjoint((NoOpRecord, NoOpRunRecord)) else term.time_before
 
     def _decide(self, key: tuple[int, bool], fencing: _Fencing) -> str:
         self._open.pop(key, None)
@@ -138,7 +187,7 @@ class FencingReasons:
         """Return the process that was fenced."""
         run = self._log.run_of(fencing.broker_id, fencing.offset)
         if run is not None:
-            return run
+            return run.incarnation_id
         runs = (it.incarnation_id for it in fencing.brokers() if it.broker_id == fencing.broker_id)
         return next(runs, None)
 

@@ -21,6 +21,8 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
         duration_ms: Counted like the duration of an `Outage`.
         is_at_least: True if it may have begun earlier than `duration_ms` counts.
         silence_ms: As of the first `Outage`.
+        least_ms, most_ms: How long it lasted at least and at most; `most_ms` is None if it may have
+            begun earlier, and it is not known how much.
         partitions: Number of different partitions without a leader.
         cause, cause_offset: Description and offset of the record that caused the first outage;
             None if unknown.
@@ -37,6 +39,8 @@ class LeaderlessTime(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     is_at_least: bool
     silence_ms: int
+    least_ms: int
+    most_ms: int | None
     partitions: int
     cause: str | None
     cause_offset: int | None
@@ -57,25 +61,32 @@ def leaderless_times(outages: Iterable[Outage]) -> list[LeaderlessTime]:
             end = -1
         if end is not None:
             end = None if outage.to_offset is None else max(end, outage.to_offset)
-    return [_joined(outages) for outages in found]
+    times: list[LeaderlessTime] = []
+    for outages in found:
+        times.append(_joined(outages, (times[-1].to_time or 0) if times else 0))
+    return times
 
 
 def _begin(outage: Outage) -> int:
     return -1 if outage.from_offset is None else outage.from_offset
 
 
-def _joined(outages: list[Outage]) -> LeaderlessTime:
+def _joined(outages: list[Outage], since: int) -> LeaderlessTime:
     first, cause = outages[0], outages[0].cause
     ends = [each.to_offset for each in outages]
     times = [each.to_time for each in outages]
+    duration_ms = _duration_ms(outages)
+    least_ms, most_ms = _bounds_ms(outages, duration_ms, since)
     return LeaderlessTime(
         from_offset=first.from_offset,
         from_time=first.from_time,
         to_offset=None if None in ends else max(end for end in ends if end is not None),
         to_time=None if None in times else max(time for time in times if time is not None),
-        duration_ms=_duration_ms(outages),
+        duration_ms=duration_ms,
         is_at_least=first.is_at_least,
         silence_ms=first.silence_ms,
+        least_ms=least_ms,
+        most_ms=most_ms,
         partitions=len({(each.topic_id, each.object) for each in outages}),
         cause=None if cause is None else cause.text,
         cause_offset=None if cause is None else cause.offset,
@@ -95,6 +106,23 @@ def _duration_ms(outages: list[Outage]) -> int:
         return max(throughout)
     spans = [_span(each) for each in outages]
     return max(0, max(end for _, end in spans) - min(begin for begin, _ in spans))
+
+
+def _bounds_ms(outages: list[Outage], duration_ms: int, since: int) -> tuple[int, int | None]:
+    """Return the shortest and the longest duration of overlapping outages that the log allows.
+
+    Args:
+        since: When all partitions had a leader last before that, ms since 1970.
+    """
+    begins = [(each, each.from_time) for each in outages if each.from_time is not None]
+    if len(begins) < len(outages):
+        return duration_ms, None
+    begin = min(time for _, time in begins)
+    gone = min(time - each.gone_ms for each, time in begins)
+    seen = min(time - (each.seen_ms or 0) for each, time in begins)
+    is_open = any(each.is_at_least and each.seen_ms is None for each in outages)
+    least, most = (duration_ms + max(0, begin - max(time, since)) for time in (gone, seen))
+    return least, None if is_open else most
 
 
 def _span(outage: Outage) -> tuple[int, int]:

@@ -8,7 +8,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from records.control import LeaderChangeMessage
-from replay.incidents.causes import OWN, is_of_lost_broker
+from replay.incidents.causes import OWN, Cause, is_of_lost_broker
+from replay.incidents.fencing_reasons import NO_HEARTBEAT, FencingReasons, Gone
+from replay.incidents.health import LEADERLESS
 from replay.incidents.outage import Outage
 from replay.incidents.silences import Silence, silence_before
 from replay.loader import BatchSource
@@ -49,6 +51,36 @@ def note_silences(
         silence = _silence_before(every or known, offset, time)
         if silence is not None and silence.offset > cause.registered:
             each.silence_ms = silence.duration_ms
+
+
+def note_gone(outages: Iterable[Outage], reasons: FencingReasons) -> None:
+    """Set `gone_ms` and `seen_ms` of the outages that began with a process of broker and controller
+    that restarted.
+    """
+    known: dict[int, Gone | None] = {OWN.offset: None}
+    for each in outages:
+        cause = each.known_cause
+        if cause is None:
+            continue
+        if cause.offset not in known:
+            known[cause.offset] = _gone(cause, reasons)
+        gone, time = known[cause.offset], each.from_time
+        if gone is None or time is None:
+            continue
+        if each.kind == LEADERLESS and _led(each) != gone.broker_id:
+            continue
+        each.gone_ms = max(0, time - gone.time)
+        each.seen_ms = None if gone.seen_time is None else max(each.gone_ms, time - gone.seen_time)
+
+
+def _gone(cause: Cause, reasons: FencingReasons) -> Gone | None:
+    if f" was fenced ({NO_HEARTBEAT}" not in cause.text:
+        return None
+    return reasons.gone(cause.offset, int(cause.text.split()[1]))
+
+
+def _led(outage: Outage) -> int | None:
+    return None if outage.before is None else outage.before.leader
 
 
 def _silence_before(silences: Sequence[Silence], offset: int, time: int) -> Silence | None:

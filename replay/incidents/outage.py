@@ -43,6 +43,8 @@ class Outage(msgspec.Struct, gc=False):
         to_offset: Offset of the record that ended the outage; None if it has not ended.
         silence_ms: How long no record was written before the controller's term in which the broker
             was found gone that the outage began with; 0 if that says nothing about its beginning.
+        gone_ms, seen_ms: How much earlier it had begun at least, and at most, as the controller in
+            the broker's process shows; None if that is not known.
         duration_ms: Counted from the start of the kept history if the outage began earlier, and up
             to the last record if it has not ended. Never negative, even if times in the log step
             back.
@@ -60,6 +62,8 @@ class Outage(msgspec.Struct, gc=False):
     to_offset: int | None = None
     to_time: int | None = None
     silence_ms: int = 0
+    gone_ms: int = 0
+    seen_ms: int | None = None
     duration_ms: int = 0
 
     @property

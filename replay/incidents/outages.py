@@ -1,6 +1,6 @@
 """Finds the outages in a range of a log."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -12,7 +12,7 @@ from replay.incidents.already_down import RowsOf
 from replay.incidents.fencing_reasons import FencingReasons
 from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
-from replay.incidents.lower_bounds import note_silences, silences_below
+from replay.incidents.lower_bounds import note_gone, note_silences, silences_below
 from replay.incidents.outage import Outage, Outages
 from replay.incidents.outage_tracker import OutageTracker
 from replay.incidents.silences import Silence, silence_before
@@ -89,8 +89,8 @@ class Tracking:
             UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
         """
         start = min(from_offset, end_offset)
-        reasons = FencingReasons(source)
-        self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr, reasons)
+        self._reasons = FencingReasons(source)
+        self.tracker = _tracker_before(source, newest, index, start, assumed_min_isr, self._reasons)
         self.next_offset = max(source.history_start, self.tracker.provenance.next_offset)
         self.place = Place(self.tracker.provenance)
         self._source = source
@@ -119,13 +119,14 @@ class Tracking:
             self._silences += silence_before(rows, self.place.last.timestamp)
 
     def finish(self, from_offset: int, until_ms: int | None = None) -> Outages:
-        """Return the outages found, as `OutageTracker.finish` does, with `silence_ms` set."""
-        return self.tracker.finish(from_offset, self.place.last, until_ms, self._note_silences)
+        """Return the outages found, as `OutageTracker.finish` does, with lower bounds."""
+        return self.tracker.finish(from_offset, self.place.last, until_ms, self._note_bounds)
 
-    def _note_silences(self, outages: Iterable[Outage]) -> None:
+    def _note_bounds(self, outages: Sequence[Outage]) -> None:
         first = self._begin[0]
         earlier = partial(silences_below, self._source, first)
         note_silences(outages, self._silences, self._begin, earlier)
+        note_gone(outages, self._reasons)
 
 
 def _tracker_before(

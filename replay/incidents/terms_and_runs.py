@@ -29,9 +29,12 @@ _TYPES: tuple[type[Record], ...] = (
 
 
 class Term(NamedTuple):
-    """A controller's term: its first offset, its node, and the time of the last record before."""
+    """A controller's term: its first offset and its time, its node, and the time of the record
+    before.
+    """
 
     begin: int
+    time: int
     leader: int
     time_before: int
 
@@ -92,12 +95,11 @@ class TermsAndRuns:
         index = bisect_right(found, after, key=attrgetter("offset"))
         return found[index] if index < len(found) else None
 
-    def run_of(self, broker_id: int, before: int) -> Uuid | None:
-        """Return the process of a broker that registered last before an offset, if it is known."""
-        runs = self._returns.get(broker_id, [])
-        index = bisect_left(runs, before, key=attrgetter("offset"))
-        known = (each.incarnation_id for each in reversed(runs[:index]))
-        return next(filter(None, known), None)
+    def run_of(self, broker_id: int, before: int) -> Return | None:
+        """Return the last registration of a broker before an offset, if it is known."""
+        found = self._returns.get(broker_id, [])
+        index = bisect_left(found, before, key=attrgetter("offset"))
+        return next((each for each in reversed(found[:index]) if each.incarnation_id), None)
 
     def _add(self, row: Envelope, source: BatchSource) -> None:
         offset = row.offset
@@ -105,7 +107,7 @@ class TermsAndRuns:
             case LeaderChangeMessage(leader_id=leader):
                 is_first = offset <= source.history_start
                 time = 0 if is_first else time_of(source, offset - 1)
-                self.terms.append(Term(offset, leader, time))
+                self.terms.append(Term(offset, row.timestamp, leader, time))
             case RegisterBrokerRecord(broker_id=broker_id, incarnation_id=run):
                 self._return(broker_id, Return(offset, run, False))
             case UnregisterBrokerRecord(broker_id=broker_id):

@@ -284,6 +284,7 @@ class GrowingReport:
             "opens": opens,
             "opens_on": None if incident is None else incident[2],
             "eventful": self._window.found,
+            "gone": [[offset, *found] for offset, found in self._reasons.all_gone()],
             "times": self._times(timeline.source, last),
             "gaps": [
                 [gap.from_offset, gap.to_offset, gap.from_time, gap.to_time] for gap in self._gaps

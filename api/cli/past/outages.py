@@ -144,9 +144,10 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     if not intervals:
         return
     print_line()
+    groups = [[each] for each in intervals] if verbose else _grouped(intervals)
     print_table(
         ("lasted", "kind", "object", "from", "", "to", "", "cause"),
-        [_row(group) for group in ([[i] for i in intervals] if verbose else _grouped(intervals))],
+        [_row(group) for group in sorted(groups, key=lambda group: -_least_ms(group[0]))],
     )
     if any("on_both_sides" in it for it in intervals):
         print_line(
@@ -200,7 +201,7 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
     began = [it["from_offset"] for it in group]
     ended = [it["to_offset"] for it in group]
     return (
-        _lasted(group, duration_text(first["duration_ms"])),
+        _bounded(first) or _lasted(group, duration_text(first["duration_ms"])),
         first["kind"],
         first["object"] if len(group) == 1 else f"{len(group):,} partitions",
         _beginning(first) if first["from_time"] is None else time_text(first["from_time"]),
@@ -209,6 +210,16 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
         first.get("last_seen_at", "") if first["to_time"] is None else max(ended),
         _cause(first),
     )
+
+
+def _bounded(interval: Interval) -> str | None:
+    """Return how long an outage lasted, if other records than its own say more about that."""
+    least, most = interval.get("least_ms"), interval.get("most_ms")
+    if least is None:
+        return None
+    if most is None:
+        return f"at least {duration_text(least)}"
+    return f"{duration_text(least)} to {duration_text(most)}"
 
 
 def _lasted(intervals: Iterable[Interval], text: str) -> str:
@@ -239,13 +250,19 @@ def _ending(interval: Interval) -> str:
     return "in or after the gap" if "on_both_sides" in interval else "in the gap"
 
 
+def _least_ms(interval: Interval) -> int:
+    duration_ms: int = interval["duration_ms"]
+    least_ms: int | None = interval.get("least_ms")
+    return duration_ms if least_ms is None else least_ms
+
+
 def _sum_text(kind: str, intervals: Collection[Interval], unit: Unit) -> str:
     """Return the sum of the durations of outages of a kind.
 
     Outages of partitions overlap, so their sum is in partition-hours: 50 partitions down for an
     hour are 50 partition-hours, not two days.
     """
-    duration_ms = sum(it["duration_ms"] for it in intervals)
+    duration_ms = sum(map(_least_ms, intervals))
     if kind not in _OF_PARTITIONS:
         return _lasted(intervals, duration_text(duration_ms))
     return _lasted(intervals, partition_time_text(duration_ms, unit))
@@ -262,7 +279,7 @@ def _print_sums(what: str, kinds: Collection[str], intervals: list[Interval]) ->
     if not sums:
         return
     print_line()
-    rows = [(sum(it["duration_ms"] for it in of), *key, of) for key, of in sums.items()]
+    rows = [(sum(map(_least_ms, of)), *key, of) for key, of in sums.items()]
     rows.sort(key=lambda row: (-row[0], row[1], row[2]))
     unit = unit_of(row[0] for row in rows)
     print_table(

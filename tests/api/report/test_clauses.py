@@ -1,5 +1,6 @@
 """A click on a clause of the summary shows what the clause is about, as real logs have it."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,3 +115,21 @@ def test_a_healthy_end_opens_the_replicas_of_its_partitions(
     assert replicated.startswith("10 partitions have 3 replicas: ")
     assert texts(page, ".events .nothing") == []
     assert texts(page, ".events > li")
+
+
+@each_data_set_where(
+    lambda each: str(each).startswith(("indus-rig", "azercell3")), is_heavy=lambda _: False
+)
+def test_an_outage_is_as_long_as_the_summary_says(
+    metalog: Metalog, data_set: DataSet, opened: Opened, tmp_path: Path
+) -> None:
+    page = _opened(metalog, data_set, opened, tmp_path)
+    answer = metalog("summary", tmp_path / "log", "--json").json
+    (clause,) = [each["text"] for each in answer["clauses"] if each["about"] == "leaderless"]
+    _click(page, clause[:20])
+    terms = dict(zip(texts(page, ".outage dt"), texts(page, ".outage dd"), strict=True))
+    time = max(answer["leaderless"], key=lambda each: each["least_ms"])
+    bounds = [float(each) * 1_000 for each in re.findall(r"([\d.]+) s", terms["lasted"])]
+    expected = [time["least_ms"], *([time["most_ms"]] if time["most_ms"] else [])]
+    assert bounds == pytest.approx(expected, abs=50)
+    assert terms["lasted"].startswith("at least ") == (time["most_ms"] is None)

@@ -26,11 +26,16 @@ from tests.replay.incidents.real import imported
 
 _OUTAGES = """async () => {
   const { outagesOf, STATES } = await import("report/outages.js"), { data } = report, found = [];
-  const { silenceBeforeOutage } = await import("report/circumstances.js");
+  const { bounds, silenceBeforeOutage } = await import("report/circumstances.js");
   for (let object = 0; object < data.objects; object++) {
     if (!["partition", "broker"].includes(data.kinds[data.objectKind[object]])) continue;
     for (const each of outagesOf(data, object)) {
+      const [since, until] = [each.fromTime ?? data.time[0], each.toTime ?? data.header.times[1]];
+      const { least, most } = bounds(data, [each], since, until);
+      const isLonger = least > each.duration;
       found.push({
+        ...(isLonger ? { least_ms: least } : {}),
+        ...(isLonger && most !== null ? { most_ms: most } : {}),
         object: data.nameAt(object, each.fromRow), kind: STATES.get(each.bit).kind,
         from_offset: each.from, to_offset: each.to, from_time: each.fromTime, to_time: each.toTime,
         duration_ms: each.duration, cause: each.cause, silence_ms: silenceBeforeOutage(data, each),
