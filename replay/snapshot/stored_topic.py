@@ -245,24 +245,19 @@ def loaded_topics(plain: bytes, shared: SharedValues) -> list[LoadedTopic]:
         msgspec.DecodeError, ValueError, LookupError: the content is not a list of topics, or its
             partitions cannot be read.
     """
-    topics = [_in_new_form(each) for each in _topics_decoder.decode(plain)]
+    topics = _topics_decoder.decode(plain)
+    if any(each.partitions for each in topics):
+        topics = [StoredTopic.of(each.entry()) for each in topics]  # of an earlier format
     if topics:
         _sample(topics).entry(shared)
     return [LoadedTopic(each, shared) for each in topics]
 
 
-def _in_new_form(stored: StoredTopic) -> StoredTopic:
-    return StoredTopic.of(stored.entry()) if stored.partitions else stored
-
-
 def _sample(topics: list[StoredTopic]) -> StoredTopic:
     """Return the largest topic that is quickly decoded: it has most to say about its form."""
-    small = [each for each in topics if len(each.body) <= _SAMPLE_SIZE_MAX_BYTES]
-    return max(small, key=_size) if small else min(topics, key=_size)
-
-
-def _size(stored: StoredTopic) -> int:
-    return len(stored.body)
+    sizes = [len(each.body) for each in topics]
+    small = [size for size in sizes if size <= _SAMPLE_SIZE_MAX_BYTES]
+    return topics[sizes.index(max(small) if small else min(sizes))]
 
 
 def _ids(partitions: Iterable[Partition]) -> list[int]:
