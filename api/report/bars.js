@@ -62,11 +62,11 @@ function pattern(context, bit, color, ground) {
   return found;
 }
 
-/** The swatches of the legend, by state bit. @param {Element} element @returns {Map<number, HTMLCanvasElement>} */
+/** The swatches of the legend, by state bit; of ABSENT the hatching of what is unknown. @param {Element} element @returns {Map<number, HTMLCanvasElement>} */
 export function swatches(element) {
   /** @type {Paint|null} */
   let paint = null;
-  return new Map(LEGEND.map(([bit]) => {
+  return new Map([...LEGEND.map(([bit]) => bit), ABSENT].map((bit) => {
     const canvas = document.createElement("canvas");
     canvas.width = 44;
     canvas.height = 24;
@@ -74,7 +74,7 @@ export function swatches(element) {
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     paint ??= new Paint(context, element);
     context.scale(2, 2);
-    context.fillStyle = paint.fills.get(bit) ?? "";
+    context.fillStyle = paint.fills.get(bit) ?? paint.unknown;
     context.fillRect(0, 0, 22, 12);
     return [bit, canvas];
   }));

@@ -1,6 +1,6 @@
 // What a click on a clause of the summary shows.
 
-import { showEnd } from "report/end_panel.js";
+import { showEnd, showTail } from "report/end_panel.js";
 
 /** @typedef {import("report/summary.js").Clause} Clause */
 
@@ -19,4 +19,5 @@ export function showClause({ about, is_bad, from_offset, to_offset }, page) {
   else if (isEnd) outages.show("broker");
   else if (from_offset !== null && about === "leaderless") outages.showFirst(false);
   else if (from_offset !== null && about === "unclean") outages.showUnclean(from_offset);
+  else if (from_offset !== null && about === "tail") showTail(page, from_offset);
 }

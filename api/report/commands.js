@@ -53,6 +53,9 @@ const option = (where) => (where.startsWith("--") ? where : `--log ${where}`);
 /** @param {string} where @param {number} at */
 export const reassignmentsCommand = (where, at) => `metalog reassignments list ${option(where)} --at ${at}`;
 
+/** @param {string} where */
+export const infoCommand = (where) => `metalog info ${where}`;
+
 /** @param {string} where @param {number} at */
 export const topicsCommand = (where, at) => `metalog topics list ${option(where)} --at ${at}`;
 

@@ -1,6 +1,6 @@
 // The panel of the end of the data: what is wrong there, else which partitions have how many replicas.
 
-import { topicsCommand } from "report/commands.js";
+import { infoCommand, topicsCommand } from "report/commands.js";
 import { make } from "report/dom.js";
 import { ofKind, stateOf } from "report/outages.js";
 import { countText, plain, timeText } from "report/words.js";
@@ -31,6 +31,17 @@ export function showEnd({ data, outages, answers, selection, picture }, onlyRisk
     };
   };
   answers.show("end", () => undefined, show, () => null);
+}
+
+/** Show what it means that records are not known to be committed. @param {import("report/page.js").Page} page @param {number} from */
+export function showTail({ answers, selection }, from) {
+  const show = () => ({
+    nodes: [make("h3", {}, `Records from offset ${from} on are not known to be committed`), make("p", { class: "remark" },
+      "They are in the log of one node, and no checkpoint covers them: Kafka may still replace them, if another node leads that lacks them. "
+      + "Compare this log with those of the other nodes (metalog compare LOG DIR). Of a cluster that is gone, metalog confirm LOG confirms them once, with the evidence.")],
+    command: infoCommand(selection.where),
+  });
+  answers.show("tail", () => undefined, show, () => null);
 }
 
 /** What it means that partitions have one replica. */

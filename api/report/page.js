@@ -2,15 +2,13 @@
 
 import { Ask } from "asked/ask.js";
 import { Answers } from "report/answers.js";
-import { LEGEND, swatches } from "report/bars.js";
 import { showClause } from "report/clause_links.js";
-import { LEADERLESS, UNDER_REPLICATED } from "report/data.js";
 import { Difference } from "report/difference.js";
 import { afterPaint, make } from "report/dom.js";
 import { gapsOf, gapWords } from "report/gaps.js";
 import { helpButton, Keys } from "report/keys.js";
+import { legend } from "report/legend.js";
 import { List } from "report/list.js";
-import { MARKS } from "report/marks.js";
 import { Notes } from "report/notes.js";
 import { OutagePanel } from "report/outage_panel.js";
 import { whyOfRed } from "report/red.js";
@@ -171,29 +169,5 @@ function remarks(data, command) {
   if (data.wentBack.length) found.push(`Clocks went back ${countText(data.wentBack.length, "time")} (↶).`);
   if (command.masked) found.push("Names of hosts and addresses are replaced.");
   return found;
-}
-
-/** @param {{data: import("report/data.js").Data, picture: Picture, selection: Selection, player?: Player, map?: BrokerMap}} page */
-export function legend(page) {
-  const { picture, selection } = page;
-  // A page of some topics has neither brokers nor causes.
-  const states = page.data.header.is_of_topics ? LEGEND.filter(([bit]) => bit & (LEADERLESS | UNDER_REPLICATED)) : LEGEND;
-  const items = states.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
-  const signs = MARKS.map(([kind, sign, text, title]) => make("li", { class: "sign", title }, make("span", { class: kind, "aria-hidden": "true" }, sign), text));
-  const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items, ...signs);
-  const paint = () => {
-    const found = swatches(document.documentElement);
-    for (const item of items) {
-      item.querySelector("canvas")?.remove();
-      item.prepend(found.get(Number(item.dataset.outage)) ?? "");
-    }
-  };
-  paint();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
-  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick) => make("button", { type: "button", title, onclick }, text);
-  return make("nav", { class: "bar", "aria-label": "view" }, list, make("span", { class: "buttons" }, page.player?.button ?? null, page.map?.button ?? null,
-    page.data.header.eventful ? button("most eventful", "select the most eventful range", () => { const [from, to] = page.data.header.eventful; selection.set({ from, to }); picture.zoom(true); }) : null,
-    button("zoom in", "show the selection (z)", () => picture.zoom(false)),
-    button("whole", "show the whole report (0)", () => picture.zoom(true))));
 }
 

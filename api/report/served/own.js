@@ -5,7 +5,7 @@
 import { Answers } from "report/answers.js";
 import { diffCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
-import { legend } from "report/page.js";
+import { legend } from "report/legend.js";
 import { Picture } from "report/picture.js";
 import { Selection } from "report/selection.js";
 import { changeLines, countText, plain } from "report/words.js";

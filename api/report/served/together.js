@@ -3,7 +3,7 @@
 
 import { make } from "report/dom.js";
 import { helpButton, helpDialog } from "report/keys.js";
-import { legend } from "report/page.js";
+import { legend } from "report/legend.js";
 import { whyOfRed } from "report/red.js";
 import { Player } from "play/player.js";
 import { plain, timeText } from "report/words.js";

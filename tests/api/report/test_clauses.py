@@ -1,6 +1,7 @@
 """A click on a clause of the summary shows what the clause is about, as real logs have it."""
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,3 +134,40 @@ def test_an_outage_is_as_long_as_the_summary_says(
     expected = [time["least_ms"], *([time["most_ms"]] if time["most_ms"] else [])]
     assert bounds == pytest.approx(expected, abs=50)
     assert terms["lasted"].startswith("at least ") == (time["most_ms"] is None)
+
+
+@each_data_set_where(
+    lambda each: str(each).startswith(("greenhouse", "azerc", "kafka-raft-3node-33/data_kafka3")),
+    is_heavy=lambda _: False,
+)
+def test_the_legend_has_what_the_picture_has(
+    metalog: Metalog, data_set: DataSet, opened: Opened, tmp_path: Path
+) -> None:
+    page = _opened(metalog, data_set, opened, tmp_path)
+    intervals = metalog("outages", tmp_path / "log", "--json").json["intervals"]
+    kinds = {each["kind"].replace("_", "-") for each in intervals} - {"leaderless"}
+    answer = metalog("summary", tmp_path / "log", "--json").json
+    times, about = answer["leaderless"], [each["about"] for each in answer["clauses"]]
+    expected = [
+        *["leaderless"] * (not all(each["is_planned"] for each in times)),
+        *["planned stop"] * any(each["is_planned"] for each in times),
+        *["under-replicated"] * ("under-replicated" in kinds),
+        *["fenced"] * ("fenced" in kinds),
+        *["shutting down"] * ("shutting-down" in kinds),
+        *["not confirmed"] * ("tail" in about),
+    ]
+    assert texts(page, ".legend li[data-outage]") == expected
+    signs = texts(page, ".legend .sign")
+    assert any("created" in each for each in signs)
+    assert not any("note" in each for each in signs)
+
+
+@_healthy
+def test_what_may_be_replaced_is_explained(
+    metalog: Metalog, data_set: DataSet, opened: Opened, tmp_path: Path
+) -> None:
+    page = _opened(metalog, data_set, opened, tmp_path)
+    _click(page, "not known to be committed")
+    assert texts(page, ".answer h3") == ["Records from offset 0 on are not known to be committed"]
+    command = texts(page, ".answer > .command code")[0]
+    assert metalog(*shlex.split(command)[1:]).code == 0
