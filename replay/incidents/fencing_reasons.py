@@ -15,7 +15,7 @@ from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 from records.text import duration_text
 from replay.image.cluster import Broker
-from replay.incidents.terms_and_runs import Return, Term, TermsAndRuns
+from replay.incidents.terms_and_runs import Return, Term, TermsAndRuns, time_of
 from replay.loader import BatchSource
 
 NO_HEARTBEAT = "missed heartbeats"
@@ -79,6 +79,10 @@ class FencingReasons:
         self._known: dict[tuple[int, bool], tuple[str, int]] = {}
         # By offset: the brokers of all fencings that were asked for.
         self._brokers: dict[int, int] = {}
+        # By the first offset of each term that was asked for: the time of the record before.
+        self._times_before: dict[int, int] = {}
+        # The rows last read: several brokers are often fenced in one batch.
+        self._near: tuple[tuple[int, int], list[Envelope]] = (0, 0), []
         # Those that later records may decide.
         self._open: dict[tuple[int, bool], _Fencing] = {}
 
@@ -144,7 +148,13 @@ class FencingReasons:
         first = max(before.begin, term.begin - _RECORDS_BEFORE)
         batches = self._source.batches(first, term.begin)
         types = {type(row.payload) for batch in batches for row in batch.rows}
-        return None if types.isdisjoint((NoOpRecord, NoOpRunRecord)) else term.time_before
+        return None if types.isdisjoint((NoOpRecord, NoOpRunRecord)) else self._time_before(term)
+
+    def _time_before(self, term: Term) -> int:
+        """Return the time of the last record before a term, of which there is one."""
+        if term.begin not in self._times_before:
+            self._times_before[term.begin] = time_of(self._source, term.begin - 1)
+        return self._times_before[term.begin]
 
     def _decide(self, key: tuple[int, bool], fencing: _Fencing) -> str:
         self._open.pop(key, None)
@@ -168,13 +178,13 @@ class FencingReasons:
         term, after = self._log.around(fencing.offset)
         if term is None or after is None or not after.begin < back.offset:
             return False
-        if not 0 <= after.time_before - fencing.time <= STOP_MS_MAX:
+        if not 0 <= self._time_before(after) - fencing.time <= STOP_MS_MAX:
             return False
-        before = self._rows(fencing, term, fencing.batch_offset)
+        near = self._rows(fencing, term, after.begin)
+        before = [row for row in near if row.offset < fencing.batch_offset]
         pause = _longest_pause(before, fencing.time)
         if pause is None or pause >= NOOP_PAUSE_MS_MIN:
             return False
-        near = self._rows(fencing, term, after.begin)
         down = {_gone(row) for row in near if row.timestamp >= fencing.time - STOP_MS_MAX}
         if fencing.broker_id == term.leader:
             return True
@@ -203,9 +213,12 @@ class FencingReasons:
     def _rows(self, fencing: _Fencing, term: Term, end: int) -> list[Envelope]:
         """Return the rows of a term from shortly before a fencing up to an offset."""
         first = max(term.begin, fencing.batch_offset - _RECORDS_BEFORE)
-        batches = self._source.batches(first, end)
-        # A run of NoOps may have begun long before.
-        return [row for each in batches for row in each.rows if term.begin <= row.offset < end]
+        if self._near[0] != (first, end):
+            batches = self._source.batches(first, end)
+            # A run of NoOps may have begun long before.
+            rows = [row for it in batches for row in it.rows if term.begin <= row.offset < end]
+            self._near = (first, end), rows
+        return self._near[1]
 
 
 def _longest_pause(rows: Sequence[Envelope], until: int) -> int | None:

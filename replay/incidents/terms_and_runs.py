@@ -29,14 +29,11 @@ _TYPES: tuple[type[Record], ...] = (
 
 
 class Term(NamedTuple):
-    """A controller's term: its first offset and its time, its node, and the time of the record
-    before.
-    """
+    """A controller's term: its first offset and its time, and its node."""
 
     begin: int
     time: int
     leader: int
-    time_before: int
 
 
 class Return(NamedTuple):
@@ -81,7 +78,7 @@ class TermsAndRuns:
         for batch in batches:
             for row in batch.rows:
                 if type(row.payload) in _TYPES and first <= row.offset < end_offset:
-                    self._add(row, source)
+                    self._add(row)
 
     def around(self, offset: int) -> tuple[Term | None, Term | None]:
         """Return the term with an offset, if the log names its controller, and the next one."""
@@ -101,13 +98,11 @@ class TermsAndRuns:
         index = bisect_left(found, before, key=attrgetter("offset"))
         return next((each for each in reversed(found[:index]) if each.incarnation_id), None)
 
-    def _add(self, row: Envelope, source: BatchSource) -> None:
+    def _add(self, row: Envelope) -> None:
         offset = row.offset
         match row.payload:
             case LeaderChangeMessage(leader_id=leader):
-                is_first = offset <= source.history_start
-                time = 0 if is_first else time_of(source, offset - 1)
-                self.terms.append(Term(offset, row.timestamp, leader, time))
+                self.terms.append(Term(offset, row.timestamp, leader))
             case RegisterBrokerRecord(broker_id=broker_id, incarnation_id=run):
                 self._return(broker_id, Return(offset, run, False))
             case UnregisterBrokerRecord(broker_id=broker_id):
