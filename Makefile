@@ -97,7 +97,7 @@ clean: ## Remove the environment and what the demo and the mutants made
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/compiled: $(wildcard compiled/*.p*) .venv/installed
+.venv/compiled: $(wildcard compiled/*.p* compiled/*.toml) .venv/installed
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --reinstall ./compiled
 	@touch $@
 

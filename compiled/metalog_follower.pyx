@@ -116,7 +116,7 @@ cdef class Changes:
     cdef object before, after
     cdef tuple old_isr, new_isr
 
-    def __init__(self, row, change, creation, partition, unset, no_leader, dict live, otherwise):
+    def __cinit__(self, row, change, creation, partition, unset, no_leader, dict live, otherwise):
         """Keep where the state is.
 
         Args:
@@ -136,7 +136,7 @@ cdef class Changes:
         self.no_leader, self.live, self.otherwise = no_leader, live, otherwise
         self.left = ()
 
-    def replay(self, tuple rows, bint is_calm):
+    def replay(self, tuple rows not None, bint is_calm):
         """Return an iterator over the rows that are left to the caller; the others are applied.
 
         Args:

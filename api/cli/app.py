@@ -36,15 +36,23 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        from metadata_log.kraft_format import compiled_rows
-        from records.avro import compiled
-
         print_line(f"metalog {version('metadata-log')}")
-        is_whole = compiled_rows.is_used() is compiled.CHOICE.is_compiled
-        print_line(
-            f"codec: {compiled.name()}{'' if is_whole else ', but not for batches of Kafka'}"
-        )
+        print_line(f"codec: {_codec()}")
         raise typer.Exit(DONE)
+
+
+def _codec() -> str:
+    """Return the name of the codec in use, and what its distribution is not used for."""
+    from metadata_log.kraft_format import compiled_rows
+    from records.avro import compiled
+    from replay.incidents import compiled_changes
+
+    used = {
+        "batches of Kafka": compiled_rows.is_used(),
+        "changes of partitions": compiled_changes.is_used(),
+    }
+    unused = [work for work, is_used in used.items() if is_used is not compiled.CHOICE.is_compiled]
+    return f"{compiled.name()}{', but not for ' * bool(unused)}{' and '.join(unused)}"
 
 
 @app.callback()

@@ -89,7 +89,21 @@ def test_decoder_that_does_not_fit_is_left_unused_with_one_warning(
 
 
 @needs_compiled
-def test_version_says_that_only_rows_are_compiled() -> None:
-    program = "from api.cli.main import run; import sys; sys.exit(run(['--version']))"
-    printed, _ = run(_EARLIER_WHEEL + "\n" + program)
-    assert printed.endswith("\ncodec: compiled, but not for batches of Kafka\n")
+@pytest.mark.parametrize(
+    ("absent", "missing"),
+    [
+        (["metalog_kafka_codec"], "batches of Kafka"),
+        (["metalog_follower"], "changes of partitions"),
+        (["metalog_kafka_codec", "metalog_follower"], "batches of Kafka and changes of partitions"),
+    ],
+)
+def test_version_says_what_an_earlier_wheel_does_not_do(absent: list[str], missing: str) -> None:
+    program = f"""
+import sys
+from api.cli.main import run
+sys.modules.update(dict.fromkeys({absent}))
+sys.exit(run(["--version"]))
+"""
+    printed, warnings = run(program)
+    assert printed.endswith(f"\ncodec: compiled, but not for {missing}\n")
+    assert len(warnings.splitlines()) == len(absent)

@@ -277,6 +277,15 @@ def test_classes_that_keep_fields_otherwise_are_refused() -> None:
             module.Changes(*classes, (-2, -1), -1, {}, print)
 
 
+def test_what_has_no_layouts_is_refused() -> None:
+    import metalog_follower as module
+
+    with pytest.raises(TypeError):
+        module.Changes.__new__(module.Changes)
+    with pytest.raises(TypeError):
+        Kept("OutageChanges").changes.replay(None, True)  # type: ignore[arg-type]
+
+
 def test_nothing_is_kept_alive() -> None:
     """Counts references of what is touched often."""
     watched = [SHRINKS, BEFORE, OWN, SHRINKS.payload, UNDER_REPLICATED, SHRANK]
