@@ -100,6 +100,11 @@ class FencingReasons:
         """True if records after an offset showed the reason of a fencing up to it."""
         return any(offset <= at < shown for (offset, _), (_, shown) in self._known.items())
 
+    @property
+    def were_asked(self) -> bool:
+        """True if the reason of a fencing was asked for, which the record itself does not tell."""
+        return bool(self._brokers)
+
     def of(self, row: Envelope, broker_id: int, brokers: Brokers, *, led: bool) -> str:
         """Return why a broker was fenced.
 

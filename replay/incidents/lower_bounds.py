@@ -57,6 +57,8 @@ def note_gone(outages: Iterable[Outage], reasons: FencingReasons) -> None:
     """Set `gone_ms` and `seen_ms` of the outages that began with a process of broker and controller
     that restarted.
     """
+    if not reasons.were_asked:
+        return
     known: dict[int, Gone | None] = {OWN.offset: None}
     for each in outages:
         cause = each.known_cause
