@@ -243,7 +243,7 @@ def partition_effects(
 
 
 def _moved(after: Partition) -> str:
-    if after.leader == after.replicas[0]:
+    if after.replicas[:1] == (after.leader,):
         return "leader%s moved to the preferred replica"
     return f"leader%s moved to broker {after.leader}"
 

@@ -115,6 +115,12 @@ def test_a_change_without_a_cause_says_what_changed(
     assert [each[2] for each in found] == [text or "1 set of eligible leaders changed"]
 
 
+def test_a_leader_moves_in_a_partition_without_replicas() -> None:
+    without = partition("orders", 2, replicas=(), isr=(1, 2))
+    found = events(UP, (*TOPIC, without), (change("orders", 2, leader=2),), first=7)
+    assert told(found) == [(7, 7, "1 leader moved to broker 2", None)]
+
+
 def test_unclean_election_is_told() -> None:
     found = events(
         UP,
