@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Self
 
 from py4j.java_gateway import JavaObject
@@ -108,16 +109,12 @@ class Audit:
                 return found.selectExpr("*", f"offset >= {offsets.first} AS in_range")
             case name if name in RELATIONS:
                 history = self._history(offsets.last, with_origin=True)
-                found = relation(
+                return relation(
                     history, name, offsets.first, selection=selection, show_secrets=show_secrets
                 )
-                # Its few rows are added up by the query.
-                is_summed = name == "changes_by_principal"
-                return found if is_summed else _sortable(found, history, selection)
             case "partition_outages":
                 history = self._history(offsets.last, with_origin=True)
-                outages = partition_outages_view(history, self._period(offsets))
-                return _sortable(outages, history, selection)
+                return partition_outages_view(history, self._period(offsets))
             case "contradictions":
                 return first_contradiction(self._history(offsets.last, with_origin=True))
             case "gaps":
@@ -128,8 +125,7 @@ class Audit:
                 return self._period(offsets)
             case "partition_states":
                 history = self._history(offsets.last, with_origin=True)
-                states = partition_states_view(history, self._period(offsets), selection)
-                return _sortable(states, history, selection)
+                return partition_states_view(history, self._period(offsets), selection)
             case "broker_states":
                 brokers = Selection(kinds=("brokers",))
                 self._register(("all_changes", "period"), offsets, brokers)
@@ -182,15 +178,18 @@ class Audit:
             plan = parse_query(self.spark, text)
             if is_show_tables(plan):
                 return self.spark.sql(_SHOW_TABLES)
-            named = check_parsed(plan, VIEWS)
+            reads = check_parsed(plan, VIEWS)
+            register = partial(
+                self._register, show_secrets=show_secrets, is_stored=reads.is_repeated
+            )
             if is_remote(self.spark):
                 check_server_functions(self.spark)
-                self._register(named, offsets, show_secrets=show_secrets)
+                register(reads.views, offsets)
                 return self.spark.sql(text)
-            self._register(named - {LOG_VIEW}, offsets, show_secrets=show_secrets)
-            if LOG_VIEW in named:
+            register(reads.views - {LOG_VIEW}, offsets)
+            if LOG_VIEW in reads.views:
                 needed = self._needed(plan, offsets)
-                self._register({LOG_VIEW}, needed, show_secrets=show_secrets)
+                register({LOG_VIEW}, needed)
             frame = as_frame(self.spark, plan)
             check_analyzed(frame)
             return frame
@@ -218,10 +217,20 @@ class Audit:
         selection: Selection = EVERYTHING,
         *,
         show_secrets: bool = False,
+        is_stored: bool = False,
     ) -> None:
         for name in sorted(names):
             view = self.view(name, offsets, selection=selection, show_secrets=show_secrets)
+            if is_stored and self._is_of_tasks(name, offsets):
+                # A shuffle stores the rows of views that are read several times.
+                view = view.repartition("id")
             view.createOrReplaceTempView(name)
+
+    def _is_of_tasks(self, name: str, offsets: Range) -> bool:
+        """True if several tasks compute the rows of a view, unless they are kept."""
+        if name not in _OF_TASKS or (self._keep and name in _KEPT):
+            return False
+        return not self._history(offsets.last, with_origin=True).is_one_task
 
     def _relation(
         self, name: str, offsets: Range, selection: Selection, *, show_secrets: bool
@@ -229,10 +238,9 @@ class Audit:
         """Return the changes or changed objects in a range."""
         history = self._history(offsets.last, with_origin=True)
         if not self._keep:
-            rows = relation(
+            return relation(
                 history, name, offsets.first, selection=selection, show_secrets=show_secrets
             )
-            return _sortable(rows, history, selection)
         # All of them, for the other queries.
         key = (name, offsets.last, show_secrets)
         if key not in self._relations:
@@ -288,18 +296,6 @@ class Audit:
         )
 
 
-def _sortable(rows: DataFrame, history: History, selection: Selection) -> DataFrame:
-    """Return the rows, stored by a shuffle if sorting them would otherwise compute them twice.
-
-    To sort the rows of several tasks, Spark first samples them. Unless a shuffle has stored the
-    rows, Spark computes them for the sample and again for the sort. The rows of named queries,
-    which have a `selection`, are returned unchanged: such queries sort few rows or store them.
-    """
-    if history.is_one_task or selection != EVERYTHING:
-        return rows
-    return rows.repartition("id")
-
-
 def _time_at(offset: int) -> str:
     # A run of NoOps stands for several offsets, so the record may begin before the one looked for.
     # Only the first and the last time of a run are kept.
@@ -311,3 +307,7 @@ def _time_at(offset: int) -> str:
 _SHOW_TABLES = "VALUES {} AS tables(view, about)".format(
     ", ".join(f"('{name}', '{about}')" for name, about in sorted(VIEWS_ABOUT.items()))
 )
+
+_KEPT = frozenset({"changes", "changed_objects", "all_changes"})
+_OF_TASKS = _KEPT | RELATIONS.keys() | {"partition_outages", "partition_states"}
+_OF_TASKS -= {"changes_by_principal"}  # few rows, without an id

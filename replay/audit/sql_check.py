@@ -7,7 +7,7 @@ opens files. The analyzed plan is walked again, to check what the names resolved
 """
 
 from collections.abc import Iterator, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from py4j.java_gateway import JavaObject, is_instance_of
 from py4j.protocol import Py4JJavaError
@@ -46,6 +46,19 @@ _FUNCTIONS_ALLOWED = (
     "a query may call Spark's built-in functions, except those that run code or read files; see "
     "docs/spark.md"
 )
+
+
+class Reads(NamedTuple):
+    """What a query reads.
+
+    Attributes:
+        views: Names of the views.
+        is_repeated: True if Spark may compute their rows several times: to sample them before it
+            sorts them, or because the query names a view twice.
+    """
+
+    views: frozenset[str]
+    is_repeated: bool
 
 
 def parse_query(spark: SparkSession, text: str) -> JavaObject:
@@ -99,8 +112,8 @@ def is_show_tables(plan: JavaObject) -> bool:
     return is_here and bool(plan.pattern().isEmpty())
 
 
-def check_parsed(plan: JavaObject, views: Set[str]) -> frozenset[str]:
-    """Check a parsed plan, and return the views that it reads.
+def check_parsed(plan: JavaObject, views: Set[str]) -> Reads:
+    """Check a parsed plan, and return what it reads.
 
     Args:
         plan: The plan, as returned by `parse_query`.
@@ -150,10 +163,11 @@ class _ParsedPlan:
     def __init__(self, views: Set[str]) -> None:
         self._views = views
         self._named: set[str] = set()
+        self._is_repeated = False
         # Nodes to visit, each with the names defined by the WITH clauses around it.
         self._waiting: list[tuple[Any, frozenset[str]]] = []
 
-    def check(self, plan: JavaObject) -> frozenset[str]:
+    def check(self, plan: JavaObject) -> Reads:
         if _class_name(plan) == _LOGICAL + "DescribeRelation":
             self._described_view(plan.relation())
         else:
@@ -162,7 +176,7 @@ class _ParsedPlan:
             value, defined = self._waiting.pop()
             if isinstance(value, JavaObject):
                 self._visit(value, defined)
-        return frozenset(self._named)
+        return Reads(frozenset(self._named), self._is_repeated)
 
     def _visit(self, value: JavaObject, defined: frozenset[str]) -> None:
         name = _class_name(value)
@@ -172,6 +186,8 @@ class _ParsedPlan:
         if name == _LOGICAL + "UnresolvedWith":
             self._with_clause(value, defined)
             return
+        if name == _LOGICAL + "Sort":
+            self._is_repeated = True
         self._check_names(name, value, defined)
         self._waiting.extend((part, defined) for part in _parts(value, name))
 
@@ -208,6 +224,7 @@ class _ParsedPlan:
         name = parts[0].lower()
         if len(parts) == 1 and name in self._views | defined:
             if name not in defined:
+                self._is_repeated |= name in self._named
                 self._named.add(name)
             return
         raise _refused(

@@ -32,8 +32,12 @@ def with_spans(records: pyarrow.Table, undone: list[tuple[int, int]]) -> pyarrow
     span = numpy.searchsorted(begins, positions, "right") - 1
     span[positions > ends[span]] = -1
     is_open = (span >= 0) & (ends[span] == FOR_EVER)
-    return records.append_column("span", pyarrow.array(span)).filter(pyarrow.array(~is_open))
+    records = records.append_column("span", pyarrow.array(span))
+    return records.filter(pyarrow.array(~is_open)) if is_open.any() else records
 
+
+RECORDS = ("PartitionRecord", "PartitionChangeRecord", "RemoveTopicRecord", REMOVAL, BEGIN, CANCEL)
+"""The types of the records of events, by their numbers in the column `record`."""
 
 _Names = dict[bytes, list[tuple[int, str]]]
 """By topic id, each position at which the topic took a name (ascending), and the full name."""
@@ -82,22 +86,21 @@ def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict
 def event_table(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
     """Return the table of events, one row each.
 
-    The columns are those of `SAID`, partition_id, those of `FIELDS` that the records have, record,
-    span, is_removal and planned.
+    The columns are those of `SAID`, partition_id, those of `FIELDS` that the records have, record
+    (an index in `RECORDS`), span, is_removal and planned.
     """
     of_partitions = _batch(records.filter(records["record"].is_null()))
     values = set_values(of_partitions)
     kept = pyarrow.table({name: of_partitions[name] for name in (*SAID, "span")})
-    whole = values["leader_epoch"].is_valid()
-    kept = kept.append_column(
-        "record", pc.if_else(whole, "PartitionRecord", "PartitionChangeRecord")
-    )
+    is_change = values["leader_epoch"].is_null()
+    kept = kept.append_column("record", is_change.cast(pyarrow.int32()))
     for name in ("partition_id", *FIELDS):
         if name in values:
             kept = kept.append_column(name, values[name])
     rows, types, ids = zip(*removals, strict=True) if removals else ((), (), ())
     gone = records.select([*SAID, "span"]).take(pyarrow.array(rows, pyarrow.int64()))
-    gone = gone.append_column("record", pyarrow.array(types, pyarrow.string()))
+    numbers = [RECORDS.index(name) for name in types]
+    gone = gone.append_column("record", pyarrow.array(numbers, pyarrow.int32()))
     gone = gone.append_column("partition_id", pyarrow.array(ids, pyarrow.int32()))
     planned = numpy.full(kept.num_rows + gone.num_rows, NO_PLAN)
     planned[kept.num_rows :] = [_PLANNED.get(name, OVER) for name in types]

@@ -20,6 +20,7 @@ from replay.audit.fold.event_table import (
     FIELDS,
     NO_PLAN,
     ORIGIN,
+    RECORDS,
     event_table,
     names_and_removals,
     with_spans,
@@ -28,6 +29,7 @@ from replay.audit.fold.plans import REMOVAL
 from replay.audit.fold.texts import id_text
 
 KIND = "partitions"
+_RECORDS = pyarrow.array(RECORDS)
 _UNSET, _REMOVED = -2, -1
 """Stand for no value: the event does not set the field; the event removes the field's value."""
 
@@ -113,8 +115,8 @@ class Events:
 
     def is_of(self, record: str) -> Any:
         """Return a mask of the events of a record type, without those of aborted transactions."""
-        records = self.table["record"].take(pyarrow.array(self.order))
-        return pc.equal(records, record).to_numpy(zero_copy_only=False) & self.in_effect
+        is_it = self.table["record"].to_numpy() == RECORDS.index(record)
+        return is_it[self.order] & self.in_effect
 
     def begins_reassignment(self) -> Any:
         """Return a mask of the events, none aborted, that begin or change a reassignment."""
@@ -133,9 +135,11 @@ class Events:
         places = pyarrow.array(self.order[rows])
         found = {
             each: self.table[each].take(places)
-            for each in ("timestamp", "record", *ORIGIN)
+            for each in ("timestamp", *ORIGIN)
             if each in columns
         }
+        if "record" in columns:
+            found["record"] = _RECORDS.take(self.table["record"].take(places))
         found["offset"] = pyarrow.array(self.offset[rows])
         found["in_effect"] = pyarrow.array(self.in_effect[rows])
         found["kind"] = pyarrow.repeat(KIND, len(rows))

@@ -111,8 +111,20 @@ def set_values(records: pyarrow.RecordBatch) -> dict[str, pyarrow.Array]:
             found["directories"] = pc.if_else(kept, directories, None)
     for name in _DATED:
         if name in found:
-            found[name] = _emptied(found[name], pc.and_(whole, found[name].is_null()))
+            found[name] = _set_empty(found[name], whole)
     return found
+
+
+def _set_empty(lists: pyarrow.ListArray, whole: pyarrow.BooleanArray) -> pyarrow.ListArray:
+    """Return lists with an empty list in place of null in a PartitionRecord, which sets all."""
+    is_null = lists.is_null().to_numpy(zero_copy_only=False)
+    is_set = whole.to_numpy(zero_copy_only=False)
+    if not (is_null & is_set).any():
+        return lists
+    ends = lists.offsets.to_numpy()
+    assert not numpy.diff(ends)[is_null].any(), "null has items"
+    mask = pyarrow.array(is_null & ~is_set)
+    return pyarrow.ListArray.from_arrays(pyarrow.array(ends), lists.values, mask=mask)
 
 
 class Fold:

@@ -15,7 +15,7 @@ from replay.audit.fold.partition_changes import Events
 _REMOVALS = ("RemoveTopicRecord", "RemovePartitionsRecord")
 """Types of records that change partitions together with other objects."""
 
-_NEEDED = ("kind", "offset", "timestamp", "principal", "command", "record")
+_NEEDED = ("kind", "offset", "timestamp", "principal", "command")
 
 _COUNTS = [
     ("changes", pyarrow.int64()),
@@ -118,7 +118,7 @@ def summed_partitions(
     counts = sum(events.values(field).changed().astype(numpy.int64) for field in FIELDS)
     (rows,) = numpy.nonzero((counts > 0) & events.in_effect & (events.offset >= first))
     said = pyarrow.table(events.said(rows, {*columns, *_NEEDED}))
-    is_shared = pc.is_in(said["record"], pyarrow.array(_REMOVALS)).to_numpy()
+    is_shared = events.is_removal[events.order[rows]]
     yield add_up(Changed(said, events.partition[rows], counts[rows], is_shared), columns)
 
 

@@ -24,6 +24,7 @@ from records.topics import (
 from replay.audit.audit import Audit
 from replay.audit.changes import COLUMNS, relation
 from replay.audit.committed_files import committed_files
+from replay.audit.decoding import log_scan
 from replay.audit.fold.settings import RESOURCE_TYPES
 from replay.audit.history import History
 from replay.audit.log_files import LogFiles
@@ -263,6 +264,36 @@ def test_sorting_changes_computes_them_once(
     assert computed > 0
     assert sampled < 0 or sampled < plan.find("hashpartitioning(id") < computed
     assert found == sorted(found) and len(set(found)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "is_stored"),
+    [
+        ("SELECT kind, count(*) FROM changes GROUP BY kind", False),
+        ("SELECT * FROM changes ORDER BY offset, field", True),
+        ("SELECT a.id FROM changes a JOIN changes b ON a.before = b.after", True),
+        ("WITH c AS (SELECT * FROM changes) SELECT * FROM (SELECT * FROM c ORDER BY id) d", True),
+        ("SELECT * FROM partition_states ORDER BY offset", True),
+        ("SELECT * FROM changes_by_principal ORDER BY first", False),
+    ],
+)
+def test_rows_that_a_query_reads_again_are_stored_by_a_shuffle(
+    spark: "SparkSession",
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    is_stored: bool,
+) -> None:
+    log = batches((topic("orders"), partition("orders", 0)), (change("orders", 0, leader=2),))
+    files = write_log(tmp_path, log, batches_a_segment=1)
+    # Then a task does not read both segments.
+    size = max(path.stat().st_size for path in tmp_path.iterdir())
+    monkeypatch.setattr(log_scan, "TASK_BYTES", size)
+    with Audit(spark, files) as audit:
+        frame = audit.sql(text, Range(0, files.end_offset - 1))
+        plan = frame._jdf.queryExecution().optimizedPlan().toString()
+        assert frame.collect()
+    assert ("RepartitionByExpression [id" in plan) == is_stored
 
 
 def test_change_carries_the_request_that_caused_it(spark: "SparkSession", tmp_path: Path) -> None:
