@@ -108,7 +108,9 @@ class AuditedLog:
     ) -> "DataFrame":
         """Return the effective changes (`relations.SCHEMA`) that match all given values.
 
-        Changes of aborted transactions are included, with `in_effect` false.
+        Changes of aborted transactions are included, with `in_effect` false. To sort all of them,
+        call `.repartition("id")` before the sort: Spark samples what it sorts, and would compute
+        the changes twice.
 
         Args:
             kind: Part of the state, such as `configs`.
