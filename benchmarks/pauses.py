@@ -85,7 +85,6 @@ class _Beats:
         self._end_offset = end_offset
         self._watched = watched
         self.silent: set[int] = set()
-        self.fenced: set[int] = set()
         self.begin()
 
     def begin(self) -> None:
@@ -110,7 +109,6 @@ class _Beats:
                 broker_id=broker.broker_id,
                 broker_epoch=broker.broker_epoch,
                 current_metadata_offset=self._end_offset,
-                want_fence=broker.broker_id in self.fenced,
             ),
             BrokerHeartbeatResponse,
         )
@@ -168,8 +166,8 @@ class _Cluster:
         await self._frames(METADATA, MetadataRequest(), 1)
 
     async def fence(self) -> None:
-        """Fence a broker by command, and wait for the answer; its heartbeats ask for it as well."""
-        self._beats.fenced.add(0)
+        """Fence a broker by command, and wait for the answer; it sends no heartbeats meanwhile."""
+        self._beats.silent.add(0)
         await self._client.run(SetFencing(broker_id=0, fenced=True))
 
     async def lose_rack(self) -> None:

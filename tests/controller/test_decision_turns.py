@@ -1,12 +1,14 @@
 """A decision made in several turns of the event loop: what others see and do between them."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api.requests.commands import any_command
 from api.requests.transactions import Step, Transact
@@ -146,6 +148,31 @@ async def test_a_heartbeat_that_writes_waits(office: Office) -> None:
     assert not beat.done()
     assert not (await beat).response.is_fenced
     assert decision.done()
+
+
+@pytest.mark.parametrize("partitions", [100, 2_000])
+async def test_to_see_that_a_heartbeat_writes_takes_no_longer_for_many_partitions(
+    office: Office, partitions: int
+) -> None:
+    epoch = await office.register(1)
+    await office.controller.heartbeat(_beat(1, epoch, office))
+    topic = NewTopic(name="large", partitions=partitions, replication_factor=1)
+    create = any_command("topics create").bound(CreateTopics(topics=(topic,)), CONTROLLER)
+    await office.controller.submit(create)
+    decision = office.controller.submit(namespaces_in_turns("a", "b"))
+    calls = 0
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    beat = office.controller.heartbeat(replace(_beat(1, epoch, office), want_fence=True))
+    sys.setprofile(before)
+    assert not beat.done()
+    assert calls < 500
+    assert (await beat).response.is_fenced and decision.done()
 
 
 async def test_a_heartbeat_that_is_refused_waits(office: Office) -> None:
