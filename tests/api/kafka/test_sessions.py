@@ -169,7 +169,7 @@ async def test_librdkafka_renews_its_session(
 ) -> None:
     ann = as_user("ann", "PLAIN")
     async with (
-        limited(tmp_path, 500) as running,
+        limited(tmp_path, 2_000) as running,
         await connected(running, "sasl_plaintext", ann) as client,
     ):
         address, protocol = ("127.0.0.1", running.kafka.port), SecurityProtocol.SASL_PLAINTEXT
