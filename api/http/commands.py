@@ -4,7 +4,7 @@ import hashlib
 import io
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -20,17 +20,14 @@ from api.requests.json_errors import json_error
 from api.requests.json_requests import json_value, request_class, request_from_json
 from api.requests.record_lines import LineBatch, line_batches
 from api.requests.transactions import NAME as TRANSACTION
-from controller.asked.repeated_requests import check_request_id, identified
+from controller.asked.repeated_requests import check_request_id
 from controller.decisions.outcome import Refusal
 from controller.results.answer import Answer as Done
-from controller.wire import to_wire
 from metadata_log.format.batch import AppendResult, NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.command_names import LOGGED_NAMES
 from records.errors import RequestError
 from replay.about import About
-
-T = TypeVar("T")
 
 Answer = Callable[[bytes], Awaitable[Reply]]
 """Takes the body of a request, and returns the reply."""
@@ -96,10 +93,7 @@ async def _changed(command: Command, call: Call, body: bytes) -> Reply:
     argument = named(wanted)[1] if cls is not command.request else wanted
     caller = call.acting_caller()
     origin = caller.origin(command.name, reason=call.reason, trace_parent=call.trace_parent)
-    payload = to_wire(argument)
-    origin = await beside(
-        len(payload), lambda: identified(origin, call.request_id, command.name, payload)
-    )
+    origin = msgspec.structs.replace(origin, request_id=call.request_id)
     done = await call.service.run(
         command.name,
         argument,

@@ -327,9 +327,8 @@ _TWO = itemgetter(0, 1)
 
 def _is_whole(partition: Partition, min_isr: int) -> bool:
     """True if the partition is in no outage; as in `_DOWN`."""
-    in_sync = len(partition.isr)
-    is_in_sync = 0 < in_sync >= len(partition.replicas) and in_sync >= min_isr
-    return is_in_sync and partition.leader != NO_LEADER
+    needed = max(1, len(partition.replicas), min_isr)
+    return partition.leader != NO_LEADER and len(partition.isr) >= needed
 
 
 def _row(offset: int, time: int, record: Record) -> Envelope:
